@@ -14,11 +14,12 @@ use installed::installed;
 mod installed;
 
 /// What is tested, the program that it takes, and the package of Debian that has it.
-const NEEDS: [(&str, &str, &str); 4] = [
+const NEEDS: [(&str, &str, &str); 5] = [
     ("PostgreSQL", "initdb", "postgresql"),
     ("a pooler of connections", "pgbouncer", "pgbouncer"),
     ("a mirror of a directory on nginx", "nginx", "nginx-light"),
     ("output on a terminal", "script", "util-linux"),
+    ("the calls of the documented addresses", "curl", "curl"),
 ];
 
 /// The environment variable that names a cluster, for which there is no package of Debian.

@@ -51,6 +51,7 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("dataset", "edit", "GONE", "--title", "A dataset that was withdrawn");
   run("dataset", "withdraw", "GONE", "--note", "Superseded by version 2, with corrected geolocation.");
   run("dataset", "add", "EMPTY", "--title", "A dataset that has not begun");
+  run("annotate", "US.FOOL2.002@2001-02-03T00:00:00Z", "--note", "the time of orbit 13 is off by a second", "--questionable");
   run("cite", "US.FOOL2.002@2001-01-05", "--select", "FOOL2.v2.0[1-5]*");
 
   const server = spawn(program, ["--registry", join(directory, "accession.db"), "--quiet", "serve", "--listen", "127.0.0.1:0",
@@ -92,6 +93,8 @@ export async function pages(site) {
     "set-large": `/DI:${largeHistory.instances[1].identifier}`,
     "set-large-latest": `/DI:${large}`,
     "set-subset": `/DI:${subset}`,
+    "set-part": `/DI:${latest}?select=FOOL2.v2.1*`,
+    identifier: "/identifier",
     compare: "/compare/US.FOOL2.002@2001-02-05...US.FOOL2.002",
     "compare-same": "/compare/US.FOOL2.002...US.FOOL2.002",
     check: "/check",

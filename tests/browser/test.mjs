@@ -44,7 +44,8 @@ for (const [name, path] of Object.entries(all)) {
         .filter((element) => element.checkVisibility())
         .map((element) => {
           const svg = element.closest("svg");
-          const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+          // A drawing without a view box is not scaled.
+          const scale = svg?.viewBox.baseVal?.width ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
           return [parseFloat(getComputedStyle(element).fontSize) * scale, element.textContent.slice(0, 40)];
         })
         .filter(([size]) => size < 10.9));
@@ -90,13 +91,13 @@ for (const width of WIDTHS) {
   await page.keyboard.type("DI:763122197bfb3ffbf0da14adbfb1b13b");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/DI:763122197bfb3ffbf0da14adbfb1b13b");
-  await tabTo("US.FOOL2.002");
+  await tabTo("3 Jan 2001");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/datasets/US.FOOL2.002@2001-01-03T00:00:00Z");
   await tabTo("Compare with the set before");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/compare/**");
-  expect((await page.textContent("main")).includes("1 difference"), "the comparison shows what changed");
+  expect((await page.textContent("main")).includes("1 granule added"), "the comparison shows what changed");
   await page.goto(`${site.url}/DI:763122197bfb3ffbf0da14adbfb1b13b`);
   await tabTo("List the granules");
   await page.keyboard.press("Enter");
@@ -108,7 +109,7 @@ for (const width of WIDTHS) {
   await tabTo("FOO Level 2");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/datasets/US.FOOL2.002/");
-  await tabTo("Cite it as of the day");
+  await tabTo("Used it on another day");
   await page.keyboard.type("01052001");
   await tabTo("Show that set");
   await page.keyboard.press("Enter");
@@ -130,12 +131,30 @@ for (const width of WIDTHS) {
   expect((await page.textContent("#results")).includes("confirmed"), "the citation is confirmed");
 }
 
-// A point of the plot leads to its instance.
-await page.setViewportSize({ width: 800, height: 900 });
+// Two rows of a history are marked, and compared.
+await page.goto(`${site.url}/datasets/US.FOOL2.002/history`);
+await page.getByLabel("Before: 2 Jan 2001").check();
+await page.getByLabel("After: 3 Feb 2001").check();
+await page.getByRole("button", { name: "Compare the two that are marked" }).click();
+await page.waitForURL("**/compare/DI:*...DI:*");
+expect((await page.textContent("h1")) === "2 granules added", "the two rows that were marked are compared");
+
+// The copy buttons are there, and copy.
 await page.goto(`${site.url}/datasets/US.FOOL2.002/`);
-// At this width, the drawing of medium size is shown.
-await page.locator("svg.medium a .hit").nth(2).click();
-await page.waitForURL("**/datasets/US.FOOL2.002@2001-02-03T00:00:00Z");
+await browser.grantPermissions(["clipboard-read", "clipboard-write"]);
+await page.getByLabel("Copy the citation").click();
+const copied = await page.evaluate(() => navigator.clipboard.readText());
+expect(copied === (await page.textContent("#citation")), `the citation is copied: ${copied}`);
+expect((await page.getByLabel("Copy the citation").textContent()) === "Copied", "the button says that it has copied");
+
+// Without a script, there are no buttons that do nothing.
+const plain = await browser.browser()?.newContext({ javaScriptEnabled: false });
+if (plain) {
+  const still = await plain.newPage();
+  await still.goto(`${site.url}/datasets/US.FOOL2.002/`);
+  expect(!(await still.isVisible("button[data-copy]")), "copy buttons are hidden without the script");
+  await plain.close();
+}
 
 await browser.close();
 await site.stop();

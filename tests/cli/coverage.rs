@@ -18,7 +18,7 @@ const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("database", "tests/trust/faults.rs", "\"database\""),
     ("file-exists", "src/disk/atomic_file.rs", "ErrorKind::FileExists"),
     ("full", "tests/trust/full_disk.rs", "\"full\""),
-    ("interrupted", "tests/library/monitor.rs", "\"interrupted\""),
+    ("interrupted", "tests/cli/file_checks.rs", "interrupted"),
     ("memory", "src/store/sqlite/error.rs", "ErrorKind::Memory"),
     ("moved-away", "tests/trust/restore.rs", "\"moved-away\""),
     ("not-as-expected", "tests/library/mirror_properties.rs", "\"not-as-expected\""),
@@ -41,7 +41,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("no-postgres", "src/store/handle.rs", "ErrorKind::NoPostgres"),
     ("no-citus", "tests/postgres/distribution.rs", "no-citus"),
     ("not-a-file", "tests/postgres/copies.rs", "not-a-file"),
-    ("not-visible", "src/store/postgres/session.rs", "ErrorKind::NotVisible"),
+    ("not-visible", "tests/postgres/warned.rs", "not-visible"),
     ("older", "src/store/postgres/schema.rs", "ErrorKind::Older"),
     ("outcome-unknown", "tests/postgres/crashes.rs", "\"outcome-unknown\""),
     ("unfinished-copy", "tests/postgres/copies.rs", "\"unfinished-copy\""),
@@ -50,6 +50,8 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
 
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
 const WARNED_BY: &[(&str, &str, &str)] = &[
+    ("being-checked", "tests/cli/file_checks.rs", "being-checked"),
+    ("check-not-recorded", "tests/cli/file_checks.rs", "check-not-recorded"),
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
     ("mirror-not-remembered", "src/cli/command/mirror/compare.rs", "MirrorNotRemembered"),

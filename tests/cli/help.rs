@@ -61,6 +61,8 @@ fn every_command_has_a_man_page_with_its_examples_and_what_all_pages_say() {
         assert!(page.contains(&header), "{title}: {}", page.lines().nth(2).unwrap());
         let first_line = help.lines().next().unwrap().replace('-', "\\-").replace('\'', "\\*(Aq");
         assert!(page.contains(&first_line), "{title}: {first_line}");
+        let refers = page.contains("Global options (see accession \\-\\-help)");
+        assert_eq!(refers, !name.is_empty(), "{title}");
         assert_eq!(sandbox.run(&format!("accession man {name}")), page, "{title}");
     }
     let pages = std::fs::read_dir(sandbox.path().join("man1")).unwrap().count();

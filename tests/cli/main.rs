@@ -15,6 +15,7 @@ mod contract;
 mod coverage;
 mod documents;
 mod everyday;
+mod file_checks;
 mod files;
 mod help;
 mod hostile;

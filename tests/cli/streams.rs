@@ -276,7 +276,7 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
             ),
             (
                 "dataset edit US --title T",
-                "the change was made, but the record of the dataset could not",
+                "the change was made, but the metadata of the dataset could not",
             ),
             (
                 "cite THEM --at 2001-01-05 --select A --format tuple",

@@ -28,6 +28,6 @@ impl Server {
         let mut command = Command::new("bash");
         command.arg("-c").arg(format!(r#"ulimit -f {kilobytes} && exec "$0" "$@""#));
         command.arg(own.program("pg_ctl")).arg("-D").arg(own.data()).args(own.start_arguments());
-        own.wait_for(command);
+        own.wait_for(command).unwrap();
     }
 }

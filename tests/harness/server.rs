@@ -37,22 +37,10 @@ impl Server {
 
     /// Starts a private server, with further arguments for `initdb`.
     pub fn start_with(init: &[&str], settings: &[&str]) -> Option<Self> {
-        let programs = installed("initdb")?.parent()?.to_owned();
-        let directory = directory_of_other_user();
-        let socket = directory.path().display();
-        let mut options = format!("-k {socket} -c listen_addresses= -c max_connections=200");
-        for setting in settings {
-            options.push_str(&format!(" -c {setting}"));
-        }
-        let own = Own { directory, programs, settings: options };
-        let always =
-            ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
-        own.run("initdb", &[&always, init].concat());
+        let mut own = Own::initialised(init)?;
+        own.set(settings);
         own.start();
-        let port = settings.iter().find_map(|setting| setting.strip_prefix("port="));
-        let port = port.map_or(String::new(), |port| format!(":{port}"));
-        let url = format!("{}{port}", url_of_socket(own.directory.path()));
-        Some(Server { url, own: Some(own) })
+        Some(Server { url: url_of_socket(own.directory.path()), own: Some(own) })
     }
 
     /// The URL of a database.
@@ -89,6 +77,25 @@ impl Drop for Server {
 }
 
 impl Own {
+    /// A server that is not running, without settings.
+    pub(super) fn initialised(init: &[&str]) -> Option<Self> {
+        let programs = installed("initdb")?.parent()?.to_owned();
+        let own = Own { directory: directory_of_other_user(), programs, settings: String::new() };
+        let always =
+            ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"];
+        own.run("initdb", &[&always, init].concat());
+        Some(own)
+    }
+
+    /// Sets what it is started with.
+    pub(super) fn set(&mut self, settings: &[&str]) {
+        let socket = self.directory.path().display();
+        self.settings = format!("-k {socket} -c listen_addresses= -c max_connections=200");
+        for setting in settings {
+            self.settings.push_str(&format!(" -c {setting}"));
+        }
+    }
+
     pub(super) fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
@@ -108,13 +115,17 @@ impl Own {
     }
 
     pub(super) fn run(&self, program: &str, arguments: &[&str]) {
-        let mut command = Command::new(self.program(program));
-        command.arg("-D").arg(self.data()).args(arguments);
-        self.wait_for(command);
+        self.try_run(program, arguments).unwrap();
     }
 
-    /// Runs a program as the user of the server, and asserts that it succeeds.
-    pub(super) fn wait_for(&self, mut command: Command) {
+    pub(super) fn try_run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+        let mut command = Command::new(self.program(program));
+        command.arg("-D").arg(self.data()).args(arguments);
+        self.wait_for(command)
+    }
+
+    /// Runs a program as the user of the server. The error is what it printed.
+    pub(super) fn wait_for(&self, mut command: Command) -> Result<(), String> {
         as_other_user(&mut command);
         // The server inherits the output of pg_ctl, and would keep a pipe open.
         let output = self.directory.path().join("output");
@@ -122,7 +133,7 @@ impl Own {
         let command = command.current_dir("/").stdout(file.try_clone().unwrap()).stderr(file);
         let status = command.status().unwrap();
         let printed = || std::fs::read_to_string(&output).unwrap_or_default();
-        assert!(status.success(), "{command:?}: {}", printed());
+        if status.success() { Ok(()) } else { Err(format!("{command:?}: {}", printed())) }
     }
 }
 

@@ -20,7 +20,7 @@ impl<'server> Standby<'server> {
         let mut copy = Command::new(own.program("pg_basebackup"));
         copy.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync", "-U", "postgres"]);
         copy.arg("-h").arg(own.directory.path()).arg("-D").arg(standby.data());
-        own.wait_for(copy);
+        own.wait_for(copy).unwrap();
         let socket = standby.directory.path().display();
         let options = format!("-k {socket} -c listen_addresses= -c max_connections=200");
         let log = standby.directory.path().join("log");
@@ -61,7 +61,7 @@ impl<'server> Standby<'server> {
         let own = self.of.own.as_ref().expect("it was there when the standby was started");
         let mut command = Command::new(own.program("pg_ctl"));
         command.arg("-D").arg(self.data()).args(arguments);
-        own.wait_for(command);
+        own.wait_for(command).unwrap();
     }
 }
 

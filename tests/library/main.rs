@@ -36,6 +36,7 @@ mod cited_subsets;
 mod clock_ahead;
 mod daily_import;
 mod export_until;
+mod file_log;
 mod files;
 mod fixity;
 mod fixity_lists;
@@ -49,6 +50,8 @@ mod log_format;
 #[cfg(feature = "http")]
 mod log_limits;
 mod lost_rows;
+#[cfg(feature = "http")]
+mod mirror_content;
 #[cfg(feature = "http")]
 mod mirror_http;
 #[cfg(feature = "http")]
@@ -83,6 +86,7 @@ mod records_of_others;
 mod refusals;
 mod replaced;
 mod restore;
+mod rolling_checks;
 mod seed;
 mod stored;
 mod unique_granule;

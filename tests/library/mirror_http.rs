@@ -252,3 +252,21 @@ fn an_older_log_changes_nothing_in_a_replica_and_is_stale() {
     let (imported, is_stale) = world.import_and_compare();
     assert_eq!((imported.instances.len(), is_stale), (0, true));
 }
+
+#[test]
+fn a_primary_that_withdrew_its_dataset_says_so_every_night() {
+    let world = World::small();
+    assert!(world.pull(9, FOLLOW).unwrap().primary_withdrawn.is_none());
+    world.us.withdraw_dataset(&name("us"), "superseded", &Stamp::now(now())).unwrap();
+    world.publish();
+    for at in 10..13 {
+        let pulled = world.pull(at, FOLLOW).unwrap();
+        assert!(pulled.is_identical());
+        assert_eq!(pulled.primary_withdrawn.unwrap().note.as_deref(), Some("superseded"));
+    }
+    world.us.reinstate_dataset(&name("us"), &Stamp::now(now())).unwrap();
+    world.publish();
+    for at in 13..15 {
+        assert!(world.pull(at, FOLLOW).unwrap().primary_withdrawn.is_none());
+    }
+}

@@ -96,7 +96,7 @@ fn pages_below_a_directory_of_nginx_lead_to_each_other() {
     us.change(&name("OLD"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
     let run = || {
         publish(&us, &www, &[], |_| Ok::<(), accession::Error>(())).unwrap();
-        publish_pages(&us, &www, &SiteSettings::default(), now()).unwrap();
+        publish_pages(&us, &www, &SiteSettings::default(), &[], now()).unwrap();
     };
     run();
     us.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
@@ -121,7 +121,18 @@ fn pages_below_a_directory_of_nginx_lead_to_each_other() {
         }
         let paths: Vec<&str> =
             seen.iter().map(|it| it.path().strip_prefix(root.path()).unwrap()).collect();
-        assert_eq!(paths, ["", "datasets/NEW/", "datasets/OLD/", "style.css"]);
+        let expected = [
+            "",
+            "datasets/NEW/",
+            "datasets/NEW/feed.atom",
+            "datasets/NEW/head.json",
+            "datasets/OLD/",
+            "feed.atom",
+            "icon.svg",
+            "identifier.html",
+            "style.css",
+        ];
+        assert_eq!(paths, expected);
     }
 }
 

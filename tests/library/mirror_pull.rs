@@ -129,3 +129,87 @@ fn a_pull_that_follows_the_primary_is_not_limited() {
     let pulled = pull(&mirror, &manifest_of("us", &[&many, &["A"]]), PullPolicy::Follow, 9);
     assert_eq!(pulled.applied.unwrap().instance.unwrap().deleted, 40);
 }
+
+#[test]
+fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    let ingest = |registry: &Registry, id: &str, at: i64| {
+        let stamp = Stamp::at(second(at), now());
+        registry.change(&name("us"), &change([id], []), &stamp).unwrap();
+    };
+    let us = Registry::create(&path).unwrap();
+    (1..).zip(["A", "B"]).for_each(|(at, id)| ingest(&us, id, at));
+    let mirror = new_registry();
+    let primary = || Primary::open(&path, &name("mirror"), None, now()).unwrap();
+    let follow = |at: i64| try_pull(&mirror, &primary(), PullPolicy::Follow, at).unwrap();
+    assert!(follow(10).is_identical());
+    let source = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0);
+    assert_eq!(source().last.map(|last| (last.number, last.timestamp)), Some((2, second(2))));
+    // The dataset is remembered, since the primary may get others.
+    assert_eq!(source().pulled.unwrap().options.primary_dataset, Some(name("us")));
+    let backup = directory.path().join("older.db");
+    us.back_up(&backup).unwrap();
+    ingest(&us, "C", 3);
+    assert_eq!(follow(11).before.status, Status::Behind);
+    assert_eq!(source().last.map(|last| last.number), Some(3));
+    assert_eq!(follow(12).before.status, Status::Identical);
+    drop(us);
+    // An older state of it, and then another history; each night says so.
+    std::fs::copy(&backup, &path).unwrap();
+    for at in 13..15 {
+        let pulled = follow(at);
+        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
+    }
+    ingest(&Registry::open(&path, accession::Access::Write).unwrap(), "X", 4);
+    for at in 15..17 {
+        let pulled = follow(at);
+        let first = pulled.before.first_difference.map(|it| (it.change, it.timestamp));
+        assert_eq!((pulled.before.status, first), (Status::Rewritten, Some((3, second(3)))));
+        assert!(source().failed.is_some());
+    }
+    let reset = PullPolicy::Reset(Limits::NONE);
+    assert!(try_pull(&mirror, &primary(), reset, 17).unwrap().is_identical());
+    assert_eq!(source().last.map(|last| last.timestamp), Some(second(4)));
+    assert_eq!(follow(18).before.status, Status::Identical);
+}
+
+#[test]
+fn a_mirror_is_told_that_its_primary_withdrew_the_dataset() {
+    let us = Registry::in_memory().unwrap();
+    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    us.withdraw_dataset(&name("us"), "superseded", &Stamp::now(now())).unwrap();
+    let mut bytes = Vec::new();
+    manifest::write(&us, &name("us"), &mut bytes).unwrap();
+    let mirror = new_registry();
+    for at in 10..12 {
+        let primary = Primary::from_manifest(&bytes[..], "us.jsonl", None, now()).unwrap();
+        let withdrawn = pull(&mirror, &primary, PullPolicy::Follow, at).primary_withdrawn.unwrap();
+        assert_eq!(withdrawn.note.as_deref(), Some("superseded"));
+    }
+}
+
+#[test]
+fn a_comparison_with_an_earlier_state_says_nothing_about_the_primary() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.db");
+    let us = Registry::create(&path).unwrap();
+    for (at, id) in (1..).zip(["A", "B"]) {
+        us.change(&name("us"), &change([id], []), &Stamp::at(second(at), now())).unwrap();
+    }
+    let mirror = new_registry();
+    let primary = Primary::open(&path, &name("us"), None, now()).unwrap();
+    assert!(pull(&mirror, &primary, PullPolicy::Follow, 10).is_identical());
+    let before = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    let at = Some(accession::Moment::Instant(second(1)));
+    let compared = accession::mirror::compare(&mirror, &name("mirror"), &primary, at).unwrap();
+    assert_eq!(compared.status().status, Status::Diverged);
+    assert!(!compared.has_memory());
+    let options = PullOptions { primary_at: at, ..PullOptions::default() };
+    let stamp = Stamp::at(second(11), now());
+    let pulled =
+        accession::mirror::pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+    assert!(!pulled.is_identical());
+    let after = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    assert_eq!(after, before);
+}

@@ -1,7 +1,7 @@
 //! Datasets by their DOI, identifiers by their first digits, and what comes close.
 
 use accession::model::IdentifierPrefix;
-use accession::registry::{Edit, SharedDoi};
+use accession::registry::{Edit, FoundPeriod, SharedDoi};
 use accession::{Change, DatasetEdit, ErrorKind, GranuleId, Members, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
@@ -92,4 +92,50 @@ fn a_dataset_is_found_by_a_doi_that_only_it_has() {
     assert_eq!(similar("US.FOL2", 1), ["US.FOOL2", "us.fool2"]);
     assert_eq!(similar("OHTRE", 2), ["OTHER"]);
     assert!(similar("OHTRE", 1).is_empty());
+}
+
+#[test]
+fn granules_are_found_by_how_their_ids_begin_page_by_page_in_every_dataset() {
+    let registry = new_registry();
+    for (dataset, at, granule_id) in [
+        ("B", 0, "A"),
+        ("B", 1, "AA"),
+        ("B", 2, "AB"),
+        ("B", 3, "B"),
+        ("C", 0, "b"),
+        ("A", 0, "AB"),
+        ("A", 1, "A\u{10ffff}"),
+        ("D", 0, "A"),
+    ] {
+        ingest(&registry, dataset, at, granule_id);
+    }
+    // Deleted and ingested again: two periods.
+    for (at, delete) in [(4, true), (5, false)] {
+        let mut change = Change::new();
+        let granule_id: GranuleId = "AA".parse().unwrap();
+        if delete { change.delete(granule_id) } else { change.ingest(granule_id) }.unwrap();
+        registry.change(&name("B"), &change, &Stamp::at(second(at), now())).unwrap();
+    }
+    let found = |prefix: &str, limit: u32| {
+        let (prefix, mut found) = (prefix.parse().unwrap(), Vec::new());
+        loop {
+            let last: Option<&FoundPeriod> = found.last();
+            let after = last.map(|last| (&last.dataset, &last.granule, last.ingested));
+            let page = registry.snapshot().unwrap().find_beginning(&prefix, after, limit).unwrap();
+            let is_last = page.len() < limit as usize;
+            found.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        let shown = |it: &FoundPeriod| format!("{} {}", it.dataset, it.granule);
+        found.iter().map(shown).collect::<Vec<String>>()
+    };
+    let all = ["A AB", "A A\u{10ffff}", "B A", "B AA", "B AA", "B AB", "D A"];
+    for limit in 1..10 {
+        assert_eq!(found("A", limit), all, "{limit}");
+    }
+    assert_eq!(found("AA", 1), ["B AA", "B AA"]);
+    assert_eq!(found("b", 2), ["C b"]);
+    assert!(found("AAA", 2).is_empty());
 }

@@ -2,8 +2,9 @@
 //! another one only where that is accepted.
 
 use accession::mirror::{Primary, PullOptions, Status, manifest, pull};
+use accession::publish::{publish, publish_each, verify};
 use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
-use accession::{Access, Dataset, DatasetEdit, ErrorKind, Limits, Registry, Stamp};
+use accession::{Access, Dataset, DatasetEdit, Error, ErrorKind, Limits, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 use crate::harness::store::new_registry;
@@ -145,4 +146,65 @@ fn a_doi_is_not_shared_unless_that_is_accepted() {
     let doi = "10.9999/gee".parse().unwrap();
     let names = registry.snapshot().unwrap().datasets_with_doi(&doi).unwrap();
     assert_eq!(names, ["first", "new", "third"].map(name));
+}
+
+#[test]
+fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let www = directory.path();
+    let registry = new_registry();
+    let add = |dataset: &str, at: i64, id: &str| {
+        let stamp = Stamp::at(second(at), now());
+        registry.change(&name(dataset), &change([id], []), &stamp).unwrap();
+    };
+    ["A", "other"].iter().for_each(|dataset| add(dataset, 1, dataset));
+    // More than a segment.
+    for at in 2..11 {
+        let ids: Vec<String> =
+            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
+        let stamp = Stamp::at(second(at), now());
+        registry.change(&name("A"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
+    }
+    let run = || {
+        let mut published = Vec::new();
+        publish(&registry, www, &[], |one| {
+            published.push((one.dataset.to_string(), one.new_changes));
+            Ok::<(), Error>(())
+        })?;
+        Ok::<_, Error>(published)
+    };
+    run().unwrap();
+    let log = |dataset: &str| {
+        std::fs::read(www.join(format!("datasets/{dataset}/log/000000.jsonl"))).unwrap()
+    };
+    let before = log("A");
+    rename(&registry, "A", "B").unwrap();
+    registry.withdraw_dataset(&name("B"), "wrong", &stamp()).unwrap();
+    add("A", 3, "new");
+    let expected = [("A", 1), ("B", 10), ("other", 0)].map(|(name, new)| (name.to_owned(), new));
+    assert_eq!(run().unwrap(), expected);
+    assert_eq!(log("B"), before);
+    assert_ne!(log("A"), before);
+    assert!(run().unwrap().iter().all(|(_, new)| *new == 0));
+    let mut rows = Vec::new();
+    verify(&registry, www, &[], |row| {
+        rows.push(row);
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert!(rows.iter().all(|row| row.ok), "{rows:?}");
+    // A history of the same name that no other dataset has is still refused, and only it.
+    let older = new_registry();
+    for (dataset, id) in [("A", "X"), ("other", "other")] {
+        older.change(&name(dataset), &change([id], []), &Stamp::at(second(1), now())).unwrap();
+    }
+    let mut found = Vec::new();
+    publish_each(&older, www, &[], |name, published| {
+        let kind = published.map_or_else(|error| Some(error.kind()), |_| None);
+        found.push((name.to_string(), kind));
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    let refused = Some(ErrorKind::PublishedOtherwise);
+    assert_eq!(found, [("A".to_owned(), refused), ("other".to_owned(), None)]);
 }

@@ -7,6 +7,7 @@ use accession::{
 };
 
 use crate::harness::history::{change, id, name, now, second};
+use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
 const DAY: i64 = 86_400;
@@ -51,13 +52,37 @@ fn a_broken_night_is_refused_then_accepted_and_comes_back() {
     assert_eq!(lost.came_back, None);
     let back = sync(&registry, &ids(0..935), limits, &at(2)).unwrap();
     let came_back = back.came_back.unwrap();
-    assert_eq!(came_back.replaced.timestamp, lost.instance.unwrap().timestamp);
-    assert_eq!(came_back.earlier.timestamp, second(0));
+    assert_eq!(came_back.granules, 46);
+    assert_eq!(came_back.without.timestamp, lost.instance.unwrap().timestamp);
+    assert_eq!(came_back.earlier.unwrap().timestamp, second(0));
     // Granules that were never held, or were deleted before, did not come back.
     let grown = sync(&registry, &ids(0..936), limits, &at(3)).unwrap();
     assert_eq!(grown.came_back, None);
     let shrunk = sync(&registry, &ids(0..935), limits, &at(4)).unwrap();
     assert_eq!(shrunk.came_back, None);
+}
+
+#[test]
+fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_month() {
+    let (registry, limits) = (registry(), Limits::NONE);
+    let sync_at = |numbers: &mut dyn Iterator<Item = u32>, day: i64| {
+        sync(&registry, &ids(numbers), limits, &at(day)).unwrap().came_back
+    };
+    let day = |day: i64| second(day * DAY);
+    // The last 46 are missing for two nights, then 40 of them are back, after 30 new ones.
+    assert_eq!(sync_at(&mut (0..889), 1), None);
+    assert_eq!(sync_at(&mut (1..889), 2), None);
+    let back = sync_at(&mut (1..929).chain(9_000..9_030), 3).unwrap();
+    assert_eq!((back.granules, back.without.timestamp, back.earlier), (40, day(1), None));
+    // Of several deletions, the one that took most.
+    let back = sync_at(&mut (0..935).chain(9_000..9_030), 4).unwrap();
+    assert_eq!((back.granules, back.without.timestamp), (6, day(1)));
+    assert_eq!(sync_at(&mut (0..934), 5), None);
+    assert_eq!(sync_at(&mut (0..935), 5 + 31), None);
+    assert_eq!(sync_at(&mut (0..934), 5 + 32), None);
+    let back = sync_at(&mut (0..935), 5 + 32 + 30).unwrap();
+    assert_eq!((back.granules, back.without.timestamp), (1, day(5 + 32)));
+    assert_eq!(back.earlier.unwrap().timestamp, day(5 + 31));
 }
 
 #[test]
@@ -99,10 +124,12 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
         assert_eq!(kind, refused, "{max_delete} {max_add} {delete} {add}");
     }
     let limits = registry.snapshot().unwrap().dataset(&name("D")).unwrap().limits;
-    assert_eq!(limits, Limits { max_delete: Some(Limit::Granules(0)), max_add: None });
+    assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), max_add: None }));
     // Nobody else sees them.
     let public = registry.published(&[]).snapshot().unwrap().dataset(&name("D")).unwrap();
-    assert_eq!(public.limits, Limits::default());
+    assert_eq!(public.limits, None);
+    let public = serde_json::to_value(&public).unwrap();
+    assert!(public.get("max_delete").is_none() && public.get("name").is_some());
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
@@ -179,4 +206,61 @@ fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
     let back_dated = Stamp::at(late(-1), in_a_year);
     registry.change(&name("D"), &change(["D"], []), &back_dated).unwrap();
     try_change(&Stamp::now(in_a_year)).unwrap();
+}
+
+/// The nights of the catalogue in the fixture, each with its listing.
+fn listings() -> Vec<(String, Vec<String>)> {
+    let read = |name: &str| {
+        let path = format!("{}/fixtures/nightly/{name}", env!("CARGO_MANIFEST_DIR"));
+        let rows = std::fs::read_to_string(path).unwrap();
+        let cells = |row: &str| row.split('\t').map(str::to_owned).collect::<Vec<String>>();
+        rows.lines().skip(1).map(cells).collect::<Vec<_>>()
+    };
+    let (catalogue, outages) = (read("catalogue-2025-spring.tsv"), read("outages-2025-spring.tsv"));
+    let days = [(2, 25..=28), (3, 1..=31), (4, 1..=5), (4, 8..=29)];
+    let nights = days
+        .into_iter()
+        .flat_map(|(month, days)| days.map(move |day| format!("2025-{month:02}-{day:02}")));
+    nights
+        .map(|night| {
+            let is_lost = |id: &str| {
+                outages.iter().any(|outage| outage[0] == night && id.starts_with(&outage[1]))
+            };
+            let is_listed = |row: &&Vec<String>| {
+                row[1] <= night && (row[2].is_empty() || night < row[2]) && !is_lost(&row[0])
+            };
+            let listed = catalogue.iter().filter(is_listed).map(|row| row[0].clone()).collect();
+            (night, listed)
+        })
+        .collect()
+}
+
+#[test]
+fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_their_listings() {
+    let (registry, nights) = (new_registry(), listings());
+    assert_eq!(nights.len(), 62);
+    let (mut refused, mut came_back) = (Vec::new(), Vec::new());
+    for (night, listed) in &nights {
+        let mut listing = Listing::new();
+        listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
+        let at = Stamp::at(night.parse::<accession::Moment>().unwrap().of_change(), now());
+        let synced = match sync(&registry, &listing, Limits::default(), &at) {
+            Err(kind) => {
+                assert_eq!(kind, ErrorKind::TooManyDeletions);
+                refused.push(night.as_str());
+                // Of these, only the retirement of a collection was right.
+                if night != "2025-04-15" {
+                    continue;
+                }
+                let accepted = Limits { max_delete: "25".parse().ok(), max_add: None };
+                sync(&registry, &listing, accepted, &at).unwrap()
+            }
+            Ok(synced) => synced,
+        };
+        came_back.extend(synced.came_back.map(|back| (night.as_str(), back.granules)));
+        let identifier = naive(listed.iter().map(String::as_str));
+        assert_eq!(synced.in_force.unwrap().identifier, identifier, "{night}");
+    }
+    assert_eq!(refused, ["2025-03-28", "2025-04-01", "2025-04-05", "2025-04-15"]);
+    assert_eq!(came_back, [("2025-04-21", 12)]);
 }

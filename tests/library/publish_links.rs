@@ -10,7 +10,7 @@ use crate::harness::history::{change, name, now, second};
 
 fn run(registry: &Registry, directory: &Path) -> Result<(), Error> {
     publish(registry, directory, &[], |_| Ok::<(), Error>(()))?;
-    publish_pages(registry, directory, &SiteSettings::default(), now())
+    publish_pages(registry, directory, &SiteSettings::default(), &[], now())
 }
 
 fn registry() -> Registry {

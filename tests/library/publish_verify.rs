@@ -12,7 +12,7 @@ fn run(registry: &Registry, directory: &Path) {
     publish(registry, directory, &[], |_| Ok::<(), Error>(())).unwrap();
     let public_url = Edit::Set("https://data.example.org".to_owned());
     let settings = SiteSettings { public_url, ..SiteSettings::default() };
-    publish_pages(registry, directory, &settings, now()).unwrap();
+    publish_pages(registry, directory, &settings, &[], now()).unwrap();
 }
 
 fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {

@@ -31,7 +31,7 @@ fn registry() -> Registry {
 
 fn published(registry: &Registry, directory: &Path, datasets: &[DatasetName], url: Option<&str>) {
     publish(registry, directory, datasets, |_| Ok::<(), Error>(())).unwrap();
-    publish_pages(registry, directory, &settings(url), now()).unwrap();
+    publish_pages(registry, directory, &settings(url), &[], now()).unwrap();
 }
 
 fn text(directory: &Path, file: &str) -> String {
@@ -70,14 +70,16 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
         let www = place.path();
         published(&registry, www, &[], public_url);
         let mut seen = 0;
+        assert!(text(www, "identifier.html").contains("How an identifier is computed"));
         let pages =
             ["", "datasets/A/", "datasets/B/", "datasets/NEW/", "datasets/OLD/", "datasets/DI:1/"];
         for directory in pages {
             let page = text(www, &format!("{directory}index.html"));
             assert!(page.starts_with("<!DOCTYPE html>") && page.contains("US Archive"));
             assert!(!page.contains("mallory"), "{directory}");
-            // Only `serve` answers these.
+            // Only `serve` answers these, and knows what day it is.
             assert!(!page.contains("/granules") && !page.contains("?format="), "{directory}");
+            assert!(!page.contains(" ago") && !page.contains("today"), "{directory}: {page}");
             // Below the root of a server, and below a directory of one.
             for root in ["http://files.example/", "http://files.example/some/where/"] {
                 let root = Url::parse(root).unwrap();
@@ -103,6 +105,13 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
             }
         }
         assert!(seen >= 2 * 3 * pages.len(), "{seen}");
+        // A withdrawn dataset keeps its page, which is not listed.
+        let listed = targets(&text(www, "index.html")).contains(&"./datasets/B/");
+        assert!(!listed && text(www, "datasets/B/index.html").contains("was withdrawn"));
+        for feed in ["feed.atom", "datasets/A/feed.atom"] {
+            let feed = text(www, feed);
+            assert!(feed.contains("<entry>") && !feed.contains("mallory"), "{feed}");
+        }
         // A former name leads to the present one.
         assert!(targets(&text(www, "datasets/OLD/index.html")).contains(&"../../datasets/NEW/"));
         let sitemap = text(www, "sitemap.xml");
@@ -130,13 +139,13 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     let before = files.map(|file| text(www, file));
     for _ in 0..2 {
         publish(&registry, www, &[], |_| Ok::<(), Error>(())).unwrap();
-        publish_pages(&registry, www, &SiteSettings::default(), now()).unwrap();
+        publish_pages(&registry, www, &SiteSettings::default(), &[], now()).unwrap();
         assert_eq!(files.map(|file| text(www, file)), before);
     }
     // Another dataset, and a rename, are in the sitemap, which has no address that is gone.
     registry.rename_dataset(&name("NEW"), &name("NEWER"), &Stamp::now(now())).unwrap();
     publish(&registry, www, &[], |_| Ok::<(), Error>(())).unwrap();
-    publish_pages(&registry, www, &SiteSettings::default(), now()).unwrap();
+    publish_pages(&registry, www, &SiteSettings::default(), &[], now()).unwrap();
     let sitemap = text(www, "sitemap.xml");
     assert!(sitemap.contains("/NEWER/<") && !sitemap.contains("/NEW/<"), "{sitemap}");
     for former in ["NEW", "OLD"] {
@@ -145,17 +154,17 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     }
     let without = SiteSettings { public_url: Edit::Clear, ..SiteSettings::default() };
     for _ in 0..2 {
-        publish_pages(&registry, www, &without, now()).unwrap();
+        publish_pages(&registry, www, &without, &[], now()).unwrap();
         assert!(!www.join("sitemap.xml").exists() && !www.join("robots.txt").exists());
         assert!(text(www, "index.html").contains("US Archive"));
     }
     // What another program put there is left.
     std::fs::write(www.join("robots.txt"), "User-agent: *\n").unwrap();
-    publish_pages(&registry, www, &without, now()).unwrap();
+    publish_pages(&registry, www, &without, &[], now()).unwrap();
     assert!(www.join("robots.txt").exists());
     std::fs::write(www.join(".accession-publish.json"), "{}").unwrap();
     for _ in 0..2 {
-        let refused = publish_pages(&registry, www, &without, now()).unwrap_err();
+        let refused = publish_pages(&registry, www, &without, &[], now()).unwrap_err();
         assert_eq!(refused.kind().as_str(), "published-damaged");
         assert!(refused.to_string().contains(".accession-publish.json"), "{refused}");
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
-use accession::registry::{Lacks, PaymentIds, rehearse_restore, restore};
-use accession::{Access, DatasetName, Identifier, Members, Registry, Stamp, Timestamp};
+use accession::registry::{Lacks, NewAnnotation, PaymentIds, rehearse_restore, restore};
+use accession::{Access, DatasetName, Identifier, Members, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
@@ -167,6 +167,9 @@ fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
     // The same set as one that the backup has.
     registry.change(&name("also-added"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
     registry.rename_dataset(&name("old"), &name("renamed"), &Stamp::now(now())).unwrap();
+    let noted = Selection::Dataset { name: name("renamed"), at: None };
+    let note = NewAnnotation::new("later").unwrap();
+    registry.annotate(&noted, &note, &Stamp::now(now())).unwrap();
     let wanted = Members::Patterns(vec!["*.1".parse().unwrap()]);
     registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
     registry
@@ -193,6 +196,8 @@ fn what_the_copy_lacks_is_listed_and_a_rehearsal_replaces_nothing() {
     let rehearsed = rehearse_restore(&backup, &path, None).unwrap();
     let lacks = rehearsed.lacks.unwrap();
     assert_eq!((&lacks.datasets, &lacks.identifiers), (&datasets, &identifiers));
+    // Of the two datasets that were added, and the renaming.
+    assert_eq!((lacks.annotations, lacks.records, lacks.file_records), (1, 3, 0));
     assert_eq!((rehearsed.moved, rehearsed.datasets, rehearsed.identifiers), (None, 2, 2));
     assert_eq!((std::fs::read(&path).unwrap(), std::fs::read(&backup).unwrap()), bytes);
     assert_eq!(files(directory.path()), 2);

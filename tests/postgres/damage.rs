@@ -97,12 +97,12 @@ fn filled(directory: &Path) -> PathBuf {
         FROM instance;
         INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000 FROM dataset;
         INSERT INTO fixity_run
-        SELECT dataset_id, 1, timestamp, identifier, 'checksums', 'host:/data', '[\"sha-256\"]', 1, 'A',
+        SELECT dataset_id, 1, timestamp, identifier, 0, 1, 'checksums', 'host:/data', '[\"sha-256\"]', 1, 'A',
             'B', 'C', recorded, recorded, recorded, 'Somebody', 1, 7, 1, recorded
         FROM instance
         WHERE ingested = 3000 AND dataset_id = 1;
         INSERT INTO fixity_finding
-        SELECT dataset_id, run, 'granule.00001', 'data/1', 'checksum', '01', '02', ended, ended, 'good'
+        SELECT dataset_id, run, 1, 'granule.00001', 'data/1', 'checksum', '01', '02', ended, ended, 'good'
         FROM fixity_run";
     connection.execute_batch(said).unwrap();
     path

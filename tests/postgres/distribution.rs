@@ -61,7 +61,7 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
 
 /// The statement of the guide that a superuser runs for the owner of a new registry.
 fn create_schema() -> &'static str {
-    let guide = include_str!("../../docs/guide/postgresql.md");
+    let guide = include_str!("../../docs/guide/citus.md");
     guide.lines().find(|line| line.starts_with("CREATE SCHEMA accession")).unwrap()
 }
 

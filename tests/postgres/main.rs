@@ -19,7 +19,10 @@ mod harness {
     pub mod server;
     pub mod server_log;
     pub mod standby;
+    mod tcp;
     pub mod web_server;
+    #[cfg(feature = "serve")]
+    pub mod writes;
 }
 
 mod addresses;
@@ -49,4 +52,5 @@ mod schema;
 mod serve;
 mod standby;
 mod tls;
+mod warned;
 mod writers;

@@ -198,3 +198,33 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     assert_refused(&ingest_url);
     assert_refused(&reader_url);
 }
+
+#[test]
+fn a_role_that_may_not_confirm_syncs_with_a_warning() {
+    let Some(scene) = Scene::new().map(filled) else { return };
+    let unique = scene.url.rsplit('/').next().unwrap().to_owned();
+    let named = grants()
+        .replace("accession_ingest", &format!("old_ingest_{unique}"))
+        .replace("accession_reader", &format!("old_reader_{unique}"));
+    let mut owner = scene.client();
+    owner.batch_execute(&named).unwrap();
+    owner
+        .batch_execute(&format!(
+            "ALTER ROLE old_ingest_{unique} LOGIN;
+             REVOKE ALL ON accession.confirmation FROM old_ingest_{unique}, old_reader_{unique};
+             GRANT SELECT ON accession.confirmation TO old_ingest_{unique}"
+        ))
+        .unwrap();
+    let url = scene.url.replace("postgres@", &format!("old_ingest_{unique}@"));
+    let run = |arguments: &[&str]| command(&url, arguments).output().unwrap();
+    assert!(run(&["ingest", "N", "--create", "A", "B"]).status.success());
+    // Again and again: nothing else is lost by it.
+    for _ in 0..2 {
+        let synced = run(&["--json", "sync", "N", "A", "B"]);
+        let warned = String::from_utf8_lossy(&synced.stderr).into_owned();
+        assert!(synced.status.success(), "{warned}");
+        assert!(warned.contains("\"kind\":\"not-confirmed\""), "{warned}");
+        assert!(String::from_utf8_lossy(&synced.stdout).contains("\"changed\":false"));
+    }
+    assert!(run(&["sync", "N", "A", "B", "C"]).status.success());
+}

@@ -91,5 +91,5 @@ fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
     let statements =
         scene.server.statements_of(|| drop(scene.command(&["lookup", "D"]).output().unwrap()));
     let is_question = |sql: &&String| sql.starts_with("SELECT");
-    assert_eq!(statements.iter().filter(is_question).count(), 7, "{statements:#?}");
+    assert_eq!(statements.iter().filter(is_question).count(), 6, "{statements:#?}");
 }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
+use crate::harness::writes::{SHOWN, WRITES};
 use crate::scene::{Scene, command, ingest, name, second, stamp};
 
 /// The program, which serves a registry.
@@ -100,6 +101,29 @@ fn every_page_is_the_same_as_that_of_a_copy_in_a_file() {
             assert!(matches!(expected.0, 200 | 303 | 404 | 406), "{path}: {}", expected.0);
         }
     }
+}
+
+/// What is kept is valid until a commit: the state that is asked for before each request is another one
+/// after every kind of write.
+#[test]
+fn every_kind_of_write_of_another_process_shows_in_the_next_response() {
+    let Some(scene) = Scene::new() else { return };
+    drop(scene.open());
+    let served = Served::start(&scene.url);
+    let ask_all = |served: &Served| -> Vec<_> {
+        let ask = |path| [served.get(path, "text/html"), served.get(path, "*/*")];
+        SHOWN.into_iter().flat_map(ask).collect()
+    };
+    let mut before = ask_all(&served);
+    for write in &WRITES {
+        write.make(scene.command(&[]));
+        let after = ask_all(&served);
+        assert!(after == ask_all(&Served::start(&scene.url)), "{:?}", write.arguments);
+        assert!(!write.is_shown || after != before, "{:?}", write.arguments);
+        before = after;
+    }
+    let kept = served.get("/metrics", "*/*").1;
+    assert!(!kept.contains("accession_kept_responses_total 0\n"), "{kept}");
 }
 
 #[test]

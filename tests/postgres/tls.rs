@@ -1,6 +1,5 @@
 //! TLS to the server: which certificates each `sslmode` accepts.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -39,10 +38,7 @@ fn each_mode_accepts_the_certificates_that_it_should() {
         std::fs::write(here(file), authority.pem()).unwrap();
     }
     certify(directory.path(), &authority, "localhost", Validity::Now);
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let settings = [
-        format!("port={port}"),
-        "listen_addresses=127.0.0.1".to_owned(),
         "ssl=on".to_owned(),
         format!("ssl_cert_file={}", here("server.pem")),
         format!("ssl_key_file={}", here("server.key")),
@@ -50,7 +46,7 @@ fn each_mode_accepts_the_certificates_that_it_should() {
         format!("hba_file={}", here("hba.conf")),
     ];
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
-    let Some(server) = Server::start(&settings) else { return };
+    let Some((server, port)) = Server::start_on_a_port(&settings) else { return };
     let socket = server.new_database();
     let registry = Registry::create(socket.as_ref()).unwrap();
     registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();

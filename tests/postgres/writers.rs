@@ -133,3 +133,39 @@ fn hosts_that_lease_payment_ids_at_once_get_different_ones() {
     assert_eq!(different.len(), leased.len());
     assert_eq!(leased.len(), WRITERS * 10 * 5);
 }
+
+#[test]
+fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
+    let Some(scene) = Scene::new() else { return };
+    let registry = scene.open();
+    for dataset in ["ONE", "TWO"] {
+        registry.change(&name(dataset), &ingest("A"), &stamp()).unwrap();
+    }
+    for round in 0..rounds(10, 100) {
+        let doi = format!("10.9999/{round}");
+        let edit = || accession::DatasetEdit {
+            doi: accession::registry::Edit::Set(doi.parse().unwrap()),
+            ..accession::DatasetEdit::default()
+        };
+        let given = std::thread::scope(|scope| {
+            let writers = ["ONE", "TWO"].map(|dataset| {
+                let (scene, edit) = (&scene, edit());
+                scope.spawn(move || scene_open_and_edit(scene, dataset, &edit))
+            });
+            writers.map(|writer| writer.join().unwrap())
+        });
+        let refused = given.iter().filter(|given| given.is_err()).count();
+        assert_eq!(refused, 1, "round {round}: {given:?}");
+        let names = registry.snapshot().unwrap().datasets_with_doi(&doi.parse().unwrap()).unwrap();
+        assert_eq!(names.len(), 1);
+    }
+}
+
+fn scene_open_and_edit(
+    scene: &Scene,
+    dataset: &str,
+    edit: &accession::DatasetEdit,
+) -> Result<(), accession::ErrorKind> {
+    let edited = scene.open().edit_dataset(&name(dataset), edit, &stamp());
+    edited.map(drop).map_err(|error| error.kind())
+}

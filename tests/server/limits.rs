@@ -14,12 +14,12 @@ const OTHER: &str = "2001:db8:0:2::1";
 fn a_client_that_reads_nothing_takes_at_most_half_of_the_memory() {
     let limits = Limits { bytes_in_flight: 1_024 * 1_024, ..Limits::default() };
     let served = Served::with(&[], limits);
-    let ids: Vec<String> = (0..5_000).map(|n| format!("granule-with-a-long-name-{n:05}")).collect();
+    let ids: Vec<String> = (0..5_000).map(|n| format!("granule-{n:067}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    served.change("A", "2001-01-01T00:00:00Z", &["A"], &[]);
-    served.change("B", "2001-01-01T00:00:00Z", &ids, &[]);
-    // About 300 kB, which nobody reads.
-    let path = "/compare/A...B?format=jsonl&limit=10000";
+    served.change("A", "2001-01-01T00:00:00Z", &ids, &[]);
+    let identifier = served.json("/datasets/A/")["latest"]["identifier"].clone();
+    // About 300 kB, which nobody reads, and which are not kept.
+    let path = &*format!("/DI:{}/granules?limit=4000", identifier.as_str().unwrap());
     let first = served.begin(path, ONE);
     assert_eq!(first.status(), 200);
     assert_eq!(served.begin(path, ONE).status(), 503, "the rest of its half is less");

@@ -187,7 +187,8 @@ fn a_list_that_no_longer_can_be_read_breaks_off() {
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
     let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
-    let path = format!("/DI:{}/granules", identifier.as_str().unwrap());
+    // A part, which is not kept: a whole list is in a file of its own by then.
+    let path = format!("/DI:{}/granules?limit=10000", identifier.as_str().unwrap());
     let (all, broke_off) = served.stream(&path, || ());
     assert!(!broke_off && all.split(|&byte| byte == b'\n').count() == 10_001);
 
@@ -199,25 +200,68 @@ fn a_list_that_no_longer_can_be_read_breaks_off() {
     assert!(some.len() < all.len() && all.starts_with(&some));
 }
 
-/// Over a connection, the end of a list is the last chunk: what is damaged has none.
+/// Over a connection, the end of a list is its last byte or chunk: what is damaged has none, unless it
+/// is refused before its first one.
 #[test]
 fn a_list_that_is_damaged_has_no_end() {
     let server = crate::sockets::Server::start(5_000, &[]);
-    let list = |path: &str, header: &str| {
+    let list = |path: &str, header: &str| -> Option<bool> {
         let response = server.get_with(path, header);
-        assert!(response.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&response));
-        response.ends_with(b"\r\n0\r\n\r\n")
+        let is_refused = response.starts_with(b"HTTP/1.1 500");
+        (!is_refused).then(|| response.ends_with(b"\r\n0\r\n\r\n"))
     };
     let all = format!("/DI:{}/granules", server.identifier);
-    let paths = [all.clone(), format!("{all}?select=*"), format!("{all}?format=jsonl")];
-    for path in &paths {
-        assert!(list(path, "") && list(path, "accept-encoding: gzip\r\n"), "{path}");
-    }
+    let selected = format!("{all}?select=*");
+    assert_eq!(list(&selected, ""), Some(true));
     server.damage("DELETE FROM granule WHERE granule_id LIKE '%-00004999'");
-    for path in &paths {
-        assert!(!list(path, ""), "{path}");
-        assert!(!list(path, "accept-encoding: gzip\r\n"), "{path}, compressed");
+    for header in ["", "accept-encoding: gzip\r\n"] {
+        assert_eq!(list(&selected, header), Some(false));
+        for path in [all.clone(), format!("{all}?format=jsonl")] {
+            assert_eq!(list(&path, header), None, "{path} {header}");
+        }
     }
+}
+
+/// It is sent while it is written to its file, and cut if it does not prove.
+#[test]
+fn a_list_that_is_too_long_to_wait_for_is_streamed_until_it_is_kept() {
+    let limits = Limits { waited_bytes: 100_000, ..Limits::default() };
+    let served = Served::with(&[], limits);
+    let ids: Vec<String> = (0..10_000).map(|n| format!("granule-{n:05}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
+    let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
+    let path = format!("/DI:{}/granules", identifier.as_str().unwrap());
+    let file = served.directory.path().join("accession.db");
+    let rename = |from: &str, to: &str| {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        let rename = "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1";
+        assert_eq!(connection.execute(rename, [from, to]).unwrap(), 1);
+    };
+    rename("granule-09999", "granule-09999~");
+    assert!(served.stream(&path, || ()).1, "what does not prove is cut");
+    rename("granule-09999~", "granule-09999");
+    let expected: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    let first = served.get(&path);
+    assert_eq!((first.header("accept-ranges"), first.header("content-length")), ("", ""));
+    assert!(first.text() == expected);
+    // The file may be finished a moment after the last byte was sent.
+    let kept = std::iter::repeat_with(|| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        served.get(&path)
+    });
+    let kept = kept.take(500).find(|answer| answer.header("accept-ranges") == "bytes").unwrap();
+    assert_eq!(kept.header("etag"), first.header("etag"));
+    assert!(kept.text() == expected);
+    // Its compressed form is not waited for either.
+    let gzip = [("accept-encoding", "gzip")];
+    let packed = std::iter::repeat_with(|| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        served.ask(axum::http::Method::GET, &path, &gzip, "")
+    });
+    let is_packed = |answer: &crate::site::Answer| answer.header("content-encoding") == "gzip";
+    let packed = packed.take(500).find(is_packed).unwrap();
+    assert!(packed.body.len() < kept.body.len() / 2);
 }
 
 #[test]
@@ -284,7 +328,7 @@ fn the_periods_of_a_granule_are_listed_page_by_page() {
 }
 
 #[test]
-fn a_list_whose_rows_were_changed_breaks_off_and_nothing_else_is_made_of_them() {
+fn a_list_whose_rows_were_changed_is_refused_and_nothing_else_is_made_of_them() {
     let served = Served::new();
     // One that is read at once, and one of several pages.
     for (dataset, granules) in [("SHORT", 3), ("LONG", 10_000)] {
@@ -304,25 +348,24 @@ fn a_list_whose_rows_were_changed_breaks_off_and_nothing_else_is_made_of_them() 
             assert_eq!(connection.execute(rename, [from, to, dataset]).unwrap(), 1);
         };
         let broke_off = |list: &str| served.stream(list, || ()).1;
-        assert!(!broke_off(&list));
+        let refused = |path: &str| {
+            let answer = served.get_as(path, "application/json, application/jsonl, text/plain");
+            assert_eq!((answer.status, answer.problem().1.as_str()), (500, "damaged"), "{path}");
+        };
+        let before = served.get(&list);
         rename("granule-00001", "granule-00001~");
         for _ in 0..2 {
-            assert!(broke_off(&list), "{dataset}");
-            assert!(broke_off(&format!("{list}?format=jsonl")), "{dataset}");
+            // This one was proved before.
+            assert_eq!(served.get(&list).body, before.body);
+            refused(&format!("{list}?format=jsonl"));
             // These cannot be proved.
             let parts = ["?limit=2", "?limit=20000", "?after=granule-00000"];
             assert!(parts.iter().all(|part| !broke_off(&format!("{list}{part}"))));
-            for path in [&format!("{set}/blocks"), &comparison] {
-                let answer = served.get_as(path, "application/json, application/jsonl");
-                assert_eq!(
-                    (answer.status, answer.problem().1.as_str()),
-                    (500, "damaged"),
-                    "{path}"
-                );
-            }
+            refused(&format!("{set}/blocks"));
+            refused(&comparison);
         }
         rename("granule-00001~", "granule-00001");
-        assert!(!broke_off(&list));
+        assert_eq!(served.get(&format!("{list}?format=jsonl")).status, 200);
         assert_eq!(served.get(&comparison).status, 200);
     }
 }

@@ -11,6 +11,8 @@ mod connect_proxy;
 mod fault_proxy;
 #[path = "../harness/forwarding.rs"]
 mod forwarding;
+#[path = "../harness/installed.rs"]
+mod installed;
 #[path = "../harness/oracle.rs"]
 mod oracle;
 #[path = "../harness/program.rs"]
@@ -19,13 +21,18 @@ mod program;
 mod tls_front;
 #[path = "../harness/values.rs"]
 mod values;
+#[path = "../harness/writes.rs"]
+mod writes;
 
 mod block_faults;
 mod busy_primary;
 mod cache_directory;
 mod caching;
+mod checksums;
+mod documented;
 mod encrypted;
 mod hostile;
+mod kept;
 mod limits;
 mod lists;
 mod mirror_world;

@@ -1,22 +1,26 @@
 //! What the pages say.
 
+use accession::registry::NewAnnotation;
+use accession::{ChangeOptions, Dataset, DatasetName, Entry, Limits, Listing, Selection, Stamp};
 use axum::http::Method;
 
 use crate::site::{FIRST, SECOND, Served};
+use crate::values::{name, now};
 
 #[test]
 fn a_reader_learns_where_a_set_was_held_and_what_changed_since() {
     let served = Served::seed();
     let page = served.page(&format!("/DI:{SECOND}"));
     for expected in [
-        "12 granules",
+        "<h1>12 granules, held by 1 dataset</h1>",
         "FOO Level 2",
-        "no longer in force",
+        "No longer current at US.FOOL2.002, ",
         "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z",
-        ">2001-02-03</time>",
+        "/datasets/US.FOOL2.002@2001-02-03T00:00:00Z\"><time datetime=\"2001-02-03T00:00:00Z\">3 Feb 2001</time>",
+        "Cite it from US.FOOL2.002",
         "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204",
         "What changed since",
-        "accession identify - --expect DI:763122197bfb3ffbf0da14adbfb1b13b",
+        "<span>--expect</span> <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
@@ -24,18 +28,25 @@ fn a_reader_learns_where_a_set_was_held_and_what_changed_since() {
     let latest = latest.as_str().unwrap();
     assert!(page.contains(&format!("/compare/DI:{SECOND}...DI:{latest}")));
     let page = served.page(&format!("/DI:{latest}"));
-    assert!(page.contains("in force now") && !page.contains("What changed since"));
+    assert!(page.contains("Still current at US.FOOL2.002") && !page.contains("What changed since"));
 }
 
 #[test]
-fn a_set_that_one_dataset_still_holds_is_in_force() {
+fn a_set_says_of_each_dataset_whether_it_is_current() {
     let served = Served::new();
     served.change("KEEPS", "2001-01-01T00:00:00Z", &["A"], &[]);
     served.change("CHANGES", "2002-01-01T00:00:00Z", &["A"], &[]);
     served.change("CHANGES", "2003-01-01T00:00:00Z", &["B"], &[]);
     let identifier = served.json("/datasets/KEEPS/")["latest"]["identifier"].clone();
     let page = served.page(&format!("/DI:{}", identifier.as_str().unwrap()));
-    assert!(page.contains("in force now") && !page.contains("no longer in force"), "{page}");
+    for expected in [
+        "<h1>1 granule, held by 2 datasets</h1>",
+        "Still current at KEEPS",
+        "No longer current at CHANGES",
+        "/datasets/CHANGES@2002-01-01T00:00:00Z#cite",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
 }
 
 #[test]
@@ -70,18 +81,34 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
         "https://spdx.org/licenses/CC-BY-4.0",
         "https://orcid.org/0000-0002-1825-0097",
         "Retrievals of foo.",
-        "Granules held over time. 5 changes from 2001-01-02 to 2001-03-03.",
-        "All 5 changes",
+        "Granules held, 2 Jan 2001 to today",
+        "From 11 to 14 granules in 5 changes: 4 added, 1 deleted after the first.",
+        "per year",
+        "All 5 changes, and compare any two",
         "?format=bibtex",
+        "<link rel=\"canonical\" href=\"https://registry.example/datasets/US.FOOL2.002/\">",
+        "<meta property=\"og:title\" content=\"FOO Level 2\">",
+        "/datasets/US.FOOL2.002/feed.atom",
+        "A <dfn>granule</dfn> is",
     ] {
-        assert!(page.contains(expected), "{expected}");
+        assert!(page.contains(expected), "{expected}: {page}");
     }
-    for at in ["2001-01-02", "2001-01-03", "2001-02-03", "2001-03-01", "2001-03-03"] {
-        assert!(
-            page.contains(&format!("/datasets/US.FOOL2.002@{at}T00:00:00Z\" tabindex=\"-1\"")),
-            "{at}"
-        );
+    // The plot is directly under the identifier, and names the largest changes.
+    let places = [
+        "id=\"di\"",
+        "<figure>",
+        "id=\"cite\"",
+        "id=\"changes\"",
+        "id=\"verify\"",
+        "id=\"mirror\"",
+    ];
+    let places = places.map(|it| page.find(it).unwrap_or_else(|| panic!("{it}: {page}")));
+    assert!(places.is_sorted(), "{places:?}");
+    for at in ["2001-01-03", "2001-02-03", "2001-03-03"] {
+        let link = format!("<li><a href=\"/datasets/US.FOOL2.002@{at}T00:00:00Z\">");
+        assert!(page.contains(&link), "{at}: {page}");
     }
+    assert!(!page.contains(" style="), "{page}");
     assert_eq!(served.get("/datasets/US.FOOL2.002").header("location"), "/datasets/US.FOOL2.002/");
     assert_eq!(
         served.get("/doi/10.9999/us/fool2.V2").header("location"),
@@ -92,11 +119,11 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
 #[test]
 fn a_dataset_without_granules_has_a_page() {
     let served = Served::new();
-    let dataset = accession::Dataset::named(crate::values::name("EMPTY"));
-    served.registry.add_dataset(&dataset, &crate::site::stamp(crate::values::now())).unwrap();
+    let dataset = accession::Dataset::named(name("EMPTY"));
+    served.registry.add_dataset(&dataset, &crate::site::stamp(now())).unwrap();
     let page = served.page("/datasets/EMPTY/");
-    assert!(page.contains("Nothing was ever ingested"));
-    assert!(served.page("/").contains("no granules yet"));
+    assert!(page.contains("Nothing was ever added"));
+    assert!(served.page("/").contains("none yet"));
     let answer = served.get("/datasets/EMPTY/?format=bibtex");
     assert_eq!((answer.status, answer.problem().1.as_str()), (404, "no-history"));
 }
@@ -147,4 +174,339 @@ fn errors_are_pages_for_browsers_and_json_for_others() {
     let unknown = served.get("/DI:00000000000000000000000000000000");
     assert_eq!((unknown.status, unknown.problem().1.as_str()), (404, "identifier-unknown"));
     assert!(served.get("/metrics").text().contains("accession_responses_total{status=\"4xx\"} 3"));
+}
+
+/// A dataset with a number of changes, one after the other until yesterday, evenly over some days.
+fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
+    const DAY: i64 = 86_400_000_000;
+    let record = accession::Dataset::named(name(dataset));
+    served.registry.add_dataset(&record, &crate::site::stamp(now())).unwrap();
+    let mut import = accession::Import::new();
+    for n in 0..changes {
+        let micros = now().as_micros() - DAY - (changes - 1 - n) * days * DAY / changes;
+        let at = accession::Timestamp::from_micros(micros).unwrap();
+        let mut add = |kind, granule: String| {
+            let granule_id = granule.parse().unwrap();
+            let event =
+                accession::Event { at, kind, granule_id, producer_granule: None, location: None };
+            import.add(event).unwrap();
+        };
+        for of_change in 0..1 + n * 7 % 5 {
+            add(accession::EventKind::Ingested, format!("{dataset}.{n:06}.{of_change}.nc"));
+        }
+        if n % 9 == 8 {
+            add(accession::EventKind::Deleted, format!("{dataset}.{:06}.0.nc", n - 1));
+        }
+    }
+    served.registry.import(&name(dataset), &import, &crate::site::stamp(now())).unwrap();
+}
+
+#[test]
+fn a_page_is_small_and_right_however_many_changes_there_are() {
+    let served = Served::new();
+    for (dataset, changes, days, bins) in [
+        ("ONE", 1, 1, ""),
+        ("THREE", 3, 3, "per day"),
+        ("SOME", 342, 415, "per week"),
+        ("MANY", 20_000, 1_700, "per month"),
+    ] {
+        long(&served, dataset, changes, days);
+        let description =
+            "A description of ordinary length: what was measured, where, and how. ".repeat(4);
+        let edit = accession::DatasetEdit {
+            title: accession::registry::Edit::Set("Radiances of the Foo Instrument".to_owned()),
+            description: accession::registry::Edit::Set(description.trim_end().to_owned()),
+            publisher: accession::registry::Edit::Set("US Archive".to_owned()),
+            ..accession::DatasetEdit::default()
+        };
+        served.registry.edit_dataset(&name(dataset), &edit, &crate::site::stamp(now())).unwrap();
+        let page = served.page(&format!("/datasets/{dataset}/"));
+        assert!(page.len() <= 32_000, "{dataset}: {} bytes", page.len());
+        assert!(page.contains(bins), "{dataset}: {page}");
+        let is_drawn = page.contains("<svg class=\"plot\"");
+        assert_eq!(is_drawn, changes > 1, "{dataset}");
+        assert_eq!(page.contains("was added in one change"), changes == 1, "{dataset}: {page}");
+        let columns = page.split("<rect x=").count() - 1;
+        assert!(columns <= 60, "{dataset}: {columns}");
+    }
+}
+
+#[test]
+fn titles_and_notes_of_strangers_are_text() {
+    let served = Served::new();
+    let hostile = "</title><script>alert(1)</script>\u{202e}&\"'";
+    let id = "a".repeat(1_000);
+    for (at, granule) in [("2001-01-01T00:00:00Z", "<b>"), ("2002-01-01T00:00:00Z", id.as_str())] {
+        let mut change = crate::values::change([granule], []);
+        change.options.note = Some(hostile.to_owned());
+        let stamp = accession::Stamp::at(at.parse().unwrap(), now());
+        served.registry.change(&name("A"), &change, &stamp).unwrap();
+    }
+    let edit = accession::DatasetEdit {
+        title: accession::registry::Edit::Set(hostile.to_owned()),
+        ..accession::DatasetEdit::default()
+    };
+    served.registry.edit_dataset(&name("A"), &edit, &crate::site::stamp(now())).unwrap();
+    let note = accession::registry::NewAnnotation::new(hostile).unwrap();
+    let selection = accession::Selection::Dataset { name: name("A"), at: None };
+    served.registry.annotate(&selection, &note, &crate::site::stamp(now())).unwrap();
+    let latest = served.json("/datasets/A/")["latest"]["identifier"].as_str().unwrap().to_owned();
+    let part = format!("/DI:{latest}?select=%3Cb%3E*");
+    for path in ["/", "/datasets/A/", "/datasets/A/history", &format!("/DI:{latest}"), &part] {
+        let page = served.page(path);
+        assert!(!page.contains("<script>alert"), "{path}: {page}");
+        assert!(!page.contains('\u{202e}'), "{path}");
+        assert!(!page.contains(" style="), "{path}");
+    }
+    let feed = served.get("/datasets/A/feed.atom").text();
+    assert!(!feed.contains("<script>") && feed.contains("&lt;script&gt;"), "{feed}");
+}
+
+#[test]
+fn the_list_of_datasets_can_be_sorted_and_says_how_long_ago_each_changed() {
+    let served = Served::new();
+    served.change("A.OLD", "2025-06-01T00:00:00Z", &["a", "b", "c"], &[]);
+    served.change("B.NEW", "2025-12-29T12:00:00Z", &["a"], &[]);
+    served.change("C.BIG", "2025-12-31T23:00:00Z", &["a", "b", "c", "d"], &[]);
+    let order = |query: &str| -> Vec<usize> {
+        let page = served.page(&format!("/{query}"));
+        assert!(page.contains("3 datasets, 8 granules"), "{page}");
+        ["A.OLD", "B.NEW", "C.BIG"].map(|it| page.find(&format!("/datasets/{it}/")).unwrap()).into()
+    };
+    let ranks = |places: Vec<usize>| -> Vec<usize> {
+        places.iter().map(|own| places.iter().filter(|other| *other < own).count()).collect()
+    };
+    assert_eq!(ranks(order("")), [2, 1, 0]);
+    assert_eq!(ranks(order("?sort=name")), [0, 1, 2]);
+    assert_eq!(ranks(order("?sort=granules")), [1, 2, 0]);
+    assert_eq!(served.get_as("/?sort=size", "text/html").status, 400);
+    let page = served.page("/");
+    for expected in
+        [">yesterday</time>", ">3 days ago</time>", ">7 months ago</time>", "class=\"spark\""]
+    {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    // More than a page, in an order that is not that of their names.
+    for n in 0..60 {
+        let at = format!("2024-01-01T00:{n:02}:00Z");
+        served.change(&format!("N{:02}", 59 - n), &at, &["x"], &[]);
+    }
+    let first = served.page("/");
+    assert!(first.contains("N00") && !first.contains("N59"), "{first}");
+    let next = first.split("rel=\"next\" href=\"").nth(1).unwrap().split('"').next().unwrap();
+    let second = served.page(&next.replace("&amp;", "&"));
+    assert!(second.contains("/datasets/N59/") && !second.contains("/datasets/N00/"), "{second}");
+}
+
+#[test]
+fn a_search_leads_to_what_it_names() {
+    let served = Served::seed();
+    let granule = &crate::seed_lists::ids("us-2001-01-02.txt")[0];
+    let leads = |query: &str| {
+        let encoded: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
+        let answer = served.get_as(&format!("/?q={encoded}"), "text/html");
+        (answer.status, answer.header("location").to_owned())
+    };
+    let to = |path: &str| (303, path.to_owned());
+    assert_eq!(leads(&format!("DI:{SECOND}")), to(&format!("/DI:{SECOND}")));
+    assert_eq!(leads("DI:76312219"), to(&format!("/DI:{SECOND}")));
+    assert_eq!(leads("US.FOOL2.002"), to("/datasets/US.FOOL2.002/"));
+    assert_eq!(leads("doi:10.9999/us/fool2.V2"), to("/datasets/US.FOOL2.002/"));
+    assert_eq!(leads(granule), to(&format!("/find?granule={granule}")));
+    assert_eq!(leads("FOO Level"), (200, String::new()));
+    let none = served.page("/?q=never-held");
+    assert!(none.contains("/find?granule=never-held"), "{none}");
+}
+
+#[test]
+fn any_two_changes_can_be_compared_and_differences_are_counted_by_prefix() {
+    let served = Served::seed();
+    let page = served.page("/datasets/US.FOOL2.002/history");
+    for expected in [
+        "<th colspan=\"8\" scope=\"rowgroup\">Mar 2001</th>",
+        "href=\"#m2001-01\"",
+        "name=\"left\" value=\"DI:c552aca58d871920702c6948c7c0bbe1\" checked",
+        "<th scope=\"col\">Identifier of the set</th>",
+        &format!("<a href=\"/DI:{SECOND}\">"),
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    assert_eq!(
+        served.get(&format!("/compare?left=DI:{FIRST}&right=DI:{SECOND}")).header("location"),
+        format!("/compare/DI:{FIRST}...DI:{SECOND}")
+    );
+    let ids: Vec<String> = (1..=12).map(|month| format!("F.2026{month:02}.nc")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    served.change("P", "2001-01-01T00:00:00Z", &["G.1"], &[]);
+    served.change("P", "2001-01-02T00:00:00Z", &ids, &["G.1"]);
+    let page = served.page("/compare/P@2001-01-01...P");
+    for expected in ["1 granule deleted, 12 added", "<code>F.202612.nc</code>", "<code>G.1</code>"]
+    {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+}
+
+#[test]
+fn a_part_that_nobody_cited_has_an_identifier_and_no_citation() {
+    let served = Served::seed();
+    let page = served.page(&format!("/DI:{SECOND}?select=FOOL2.v2.0*"));
+    for expected in [
+        "9 granules whose names match",
+        "accession cite &#39;US.FOOL2.002@2001-01-03T00:00:00Z&#39;",
+        &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0*"),
+        "noindex",
+    ] {
+        let page = page.replace("'", "&#39;");
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    assert!(!page.contains("blockquote"), "{page}");
+    let identifier = page.split("id=\"di\">DI:").nth(1).unwrap()[..32].to_owned();
+    assert_eq!(served.get(&format!("/DI:{identifier}")).status, 404);
+    // Once it is cited, it has a page of its own.
+    let members = accession::registry::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let at = Some("2001-01-05".parse().unwrap());
+    served.registry.cite_subset(&name("US.FOOL2.002"), at, &members, now()).unwrap();
+    let answer = served.get_as(&format!("/DI:{SECOND}?select=FOOL2.v2.0*"), "text/html");
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, format!("/DI:{identifier}").as_str())
+    );
+    assert!(served.page(&format!("/DI:{identifier}")).contains("a cited part of a dataset"));
+    assert!(served.page("/datasets/US.FOOL2.002/").contains("Subsets that were cited"));
+    let none = served.page(&format!("/DI:{SECOND}?select=nothing*"));
+    assert!(none.contains("No name matches") && !none.contains("accession cite"), "{none}");
+}
+
+#[test]
+fn a_feed_has_the_latest_changes_and_the_same_ids_after_a_rename() {
+    let served = Served::seed();
+    let answer = served.get("/datasets/US.FOOL2.002/feed.atom");
+    assert_eq!(answer.header("content-type"), "application/atom+xml; charset=utf-8");
+    let feed = answer.text();
+    let ids = |feed: &str| -> Vec<String> {
+        let found = feed.split("<id>").skip(1);
+        found.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&feed).len(), 6, "{feed}");
+    for expected in [
+        "<title>FOO Level 2: +2</title>",
+        "<published>2001-03-03T00:00:00Z</published>",
+        "<updated>2026-01-01T00:00:00Z</updated>",
+        "<author><name>US Archive</name></author>",
+        "https://registry.example/datasets/US.FOOL2.002@2001-03-03T00:00:00Z",
+    ] {
+        assert!(feed.contains(expected), "{expected}: {feed}");
+    }
+    assert!(!feed.contains("mallory"), "{feed}");
+    let renamed = crate::site::stamp(now());
+    served.registry.rename_dataset(&name("US.FOOL2.002"), &name("NEW"), &renamed).unwrap();
+    assert_eq!(ids(&served.get("/datasets/NEW/feed.atom").text()), ids(&feed));
+    assert_eq!(served.get("/datasets/US.FOOL2.002/feed.atom").status, 301);
+    served.change("OTHER", "2001-03-02T00:00:00Z", &["x"], &[]);
+    let all = served.get("/feed.atom").text();
+    let places = ["2001-03-03", "2001-03-02", "2001-03-01"]
+        .map(|day| all.find(&format!("<published>{day}")).unwrap());
+    assert!(places.is_sorted(), "{all}");
+    assert_eq!(ids(&all)[1], ids(&feed)[1]);
+}
+
+#[test]
+fn the_files_of_the_pages_are_served_and_nothing_else_is_loaded() {
+    let served = Served::seed();
+    for (path, media_type) in [
+        ("/style.css", "text/css; charset=utf-8"),
+        ("/script.js", "text/javascript; charset=utf-8"),
+        ("/icon.svg", "image/svg+xml"),
+        ("/identifier", "text/html; charset=utf-8"),
+    ] {
+        let answer = served.get(path);
+        assert_eq!((answer.status, answer.header("content-type")), (200, media_type), "{path}");
+    }
+    let answer = served.get_as("/datasets/US.FOOL2.002/", "text/html");
+    assert_eq!(
+        answer.header("content-security-policy"),
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    );
+}
+
+#[test]
+fn the_state_of_each_dataset_is_reported_for_monitoring() {
+    let served = Served::seed();
+    let stamp = || Stamp {
+        is_clock_confirmed: true,
+        ..Stamp::now("2026-01-02T00:00:00Z".parse().unwrap())
+    };
+    served.registry.add_dataset(&Dataset::named("EMPTY".parse().unwrap()), &stamp()).unwrap();
+    served.registry.withdraw_dataset(&"EMPTY".parse().unwrap(), "wrong", &stamp()).unwrap();
+    let metrics = || served.get("/metrics").text();
+    let text = metrics();
+    for expected in [
+        "accession_registry_readable 1\n",
+        "accession_dataset_granules{dataset=\"US.FOOL2.002\"} 14\n",
+        "accession_dataset_last_change_timestamp_seconds{dataset=\"US.FOOL2.002\"} ",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    let confirmed = "accession_dataset_last_confirmed_timestamp_seconds{dataset=\"US.FOOL2.002\"} ";
+    assert!(!text.contains(confirmed) && !text.contains("EMPTY"), "{text}");
+    let name: DatasetName = "US.FOOL2.002".parse().unwrap();
+    let snapshot = served.registry.snapshot().unwrap();
+    let selected =
+        snapshot.select(&Selection::Dataset { name: name.clone(), at: None }).unwrap().set;
+    let mut listing = Listing::new();
+    for granule in snapshot.granules(&selected).unwrap() {
+        let granule_id = granule.unwrap().granule_id;
+        listing.add(Entry { granule_id, producer_granule: None, location: None }).unwrap();
+    }
+    let (limits, options) = (Limits::NONE, ChangeOptions::default());
+    let synced = served.registry.sync(&name, &listing, limits, &options, &stamp()).unwrap();
+    assert_eq!((synced.instance, synced.not_confirmed), (None, None));
+    assert!(metrics().contains(&format!("{confirmed}1767312000.000000\n")), "{}", metrics());
+}
+
+#[test]
+fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
+    let served = Served::seed();
+    let of_set = format!("/DI:{SECOND}");
+    let paths = [
+        "/datasets/US.FOOL2.002/history",
+        "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z",
+        &of_set,
+        "/datasets/US.FOOL2.002/head.json",
+    ];
+    let tags = || paths.map(|path| served.get(path).header("etag").to_owned());
+    let (before, list) = (tags(), served.get(&format!("{of_set}/granules")));
+    assert_eq!(served.get("/datasets/US.FOOL2.002/annotations.jsonl").status, 404);
+    let mut note = NewAnnotation::new("the listing was <incomplete>").unwrap();
+    note.questionable = true;
+    let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
+    let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..stamp };
+    let selection = Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None };
+    served.registry.annotate(&selection, &note, &stamp).unwrap();
+    for (path, (before, after)) in paths.iter().zip(before.iter().zip(tags())) {
+        assert_ne!(*before, after, "{path}");
+        let known = [("if-none-match", before.as_str())];
+        assert_eq!(served.ask(Method::GET, path, &known, "").status, 200, "{path}");
+        if !path.ends_with(".json") {
+            let page = served.page(path);
+            assert!(page.contains("the listing was &lt;incomplete&gt;"), "{path}: {page}");
+            assert!(!page.contains("Somebody"), "{path}");
+        }
+    }
+    let json = served.json("/datasets/US.FOOL2.002@2001-01-03T00:00:00Z");
+    assert!(json.to_string().contains("\"questionable\":true"), "{json}");
+    let published = served.get("/datasets/US.FOOL2.002/annotations.jsonl");
+    assert_eq!((published.status, published.text().lines().count()), (200, 1));
+    assert!(published.text().contains("incomplete") && !published.text().contains("Somebody"));
+    let tag = published.header("etag").to_owned();
+    let again = served.ask(
+        Method::GET,
+        "/datasets/US.FOOL2.002/annotations.jsonl",
+        &[("if-none-match", &tag)],
+        "",
+    );
+    assert_eq!(again.status, 304);
+    // The ids of a set are the same for ever.
+    assert_eq!(served.get(&format!("{of_set}/granules")).header("etag"), list.header("etag"));
 }

@@ -52,6 +52,15 @@ impl Served {
         Served { directory, registry, router, runtime }
     }
 
+    /// A router over the same registry that has not answered anything yet. It lasts as long as this.
+    pub fn again(&self) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = self.directory.path().join("accession.db");
+        let router = router(config(path, Vec::new(), Limits::default())).unwrap();
+        let (registry, runtime) = (self.registry.clone(), Runtime::new().unwrap());
+        Served { directory, registry, router, runtime }
+    }
+
     /// The seed: a dataset with a record and five changes.
     pub fn seed() -> Self {
         let served = Served::new();

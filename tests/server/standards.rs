@@ -149,8 +149,11 @@ fn a_time_leads_to_what_was_held_then() {
         assert_eq!(again.header("location"), answer.header("location"), "{at}");
     }
     let headers = [("accept-datetime", "Mon, 01 Jan 2001 23:59:59 GMT")];
+    // The page itself, which is kept, does not take its place.
+    assert_eq!(served.get("/datasets/US.FOOL2.002/").status, 200);
     let early = served.ask(Method::GET, "/datasets/US.FOOL2.002/", &headers, "");
-    assert_eq!((early.status, early.problem().1.as_str()), (404, "before-history"));
+    assert_eq!(early.status, 302);
+    assert_eq!(early.header("location"), "/datasets/US.FOOL2.002@2001-01-02T00:00:00Z");
     assert_eq!(targets(early.header("link"), "timemap").len(), 1);
     let first = "https://registry.example/datasets/US.FOOL2.002@2001-01-02T00:00:00Z";
     assert_eq!(targets(early.header("link"), "first memento"), [first]);
@@ -160,6 +163,49 @@ fn a_time_leads_to_what_was_held_then() {
     assert_eq!(map.header("content-type"), "application/link-format");
     assert_eq!(map.text().matches("rel=\"memento\"").count(), 7);
     assert!(map.text().contains("datetime=\"Tue, 02 Jan 2001 00:00:00 GMT\""));
+}
+
+#[test]
+fn search_engines_are_led_to_what_was_cited() {
+    let served = Served::seed();
+    let robots = served.get("/robots.txt").text();
+    for line in ["Allow: /DI:", "Disallow: /DI:*/", "Disallow: /compare", "Disallow: /*?"] {
+        assert!(robots.lines().any(|one| one == line), "{line}: {robots}");
+    }
+    let wanted = accession::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let cited = served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
+    let path = format!("/DI:{}", cited.set.identifier());
+    let browser = "text/html,*/*;q=0.8";
+    for (path, is_listed) in [
+        ("/", true),
+        ("/datasets/US.FOOL2.002/", true),
+        (&path, true),
+        (&format!("/DI:{SECOND}"), false),
+        ("/datasets/US.FOOL2.002@2001-01-05", false),
+    ] {
+        let answer = served.get_as(path, browser);
+        assert_eq!(answer.header("x-robots-tag") == "noindex", !is_listed, "{path}");
+        assert_eq!(answer.text().contains("content=\"noindex\""), !is_listed, "{path}");
+    }
+}
+
+#[test]
+fn every_format_of_a_set_has_its_links_and_a_citation_is_one_object() {
+    let served = Served::seed();
+    let path = format!("/DI:{SECOND}");
+    for accept in ["text/html", "application/json", "application/jsonl", "text/csv"] {
+        let answer = served.get_as(&path, accept);
+        assert!(answer.header("link").contains("rel=\"cite-as\""), "{accept}");
+    }
+    let csl = served.get_as(&path, "application/vnd.citationstyles.csl+json");
+    let csl: Value = serde_json::from_slice(&csl.body).unwrap();
+    assert_eq!(csl["type"], "dataset");
+    let (own, general) = ("application/vnd.schemaorg.ld+json", "application/ld+json");
+    let (one, two) = (served.get_as(&path, own), served.get_as(&path, general));
+    assert_eq!((one.header("content-type"), two.header("content-type")), (own, general));
+    assert_eq!(one.body, two.body);
+    let bare = served.get(&format!("/{}", SECOND.to_uppercase()));
+    assert_eq!((bare.status, bare.header("location")), (308, &*path));
 }
 
 #[test]
@@ -216,7 +262,9 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
                     .any(|word| line.contains(word))
                     && line.contains(|character: char| character.is_alphabetic())
             });
-            lines.map(|line| line.split(" Accessed ").next().unwrap().to_owned() + "\n").collect()
+            // CSL-JSON is one object, where the command line prints an array.
+            let lines = lines.map(|line| line.split(" Accessed ").next().unwrap().trim_start());
+            lines.map(|line| line.to_owned() + "\n").collect()
         };
         let named = served.get(&format!("/datasets/US.FOOL2.002@2001-01-05?format={format}"));
         assert_eq!(undated(&named.body), undated(&output.stdout), "{format}");

@@ -169,7 +169,7 @@ impl Load {
                 self.count("places");
             }
             if let Some(page) = self.checked(self.get("/datasets/A/", "text/html"), "") {
-                assert!(page.contains("Identifier of the latest set") && page.ends_with("</html>"));
+                assert!(page.contains("/DI:") && page.ends_with("</html>"), "{page}");
                 self.count("pages");
             }
         }

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use accession::{Access, Registry, Stamp};
+use accession::{Access, Registry, Selection, Stamp, Timestamp};
 
 use crate::dice::Dice;
+use crate::harness::oracle::naive;
 use crate::harness::program::program;
 use crate::harness::values::{change, name, now, second};
 use crate::ledger::{Entry, Found, Ledger};
@@ -26,9 +27,12 @@ pub enum Kind {
     Payment,
     Create,
     Backup,
+    Annotate,
+    Confirm,
+    Files,
 }
 
-pub const KINDS: [Kind; 11] = [
+pub const KINDS: [Kind; 14] = [
     Kind::Ingest,
     Kind::Delete,
     Kind::Change,
@@ -40,6 +44,9 @@ pub const KINDS: [Kind; 11] = [
     Kind::Payment,
     Kind::Create,
     Kind::Backup,
+    Kind::Annotate,
+    Kind::Confirm,
+    Kind::Files,
 ];
 
 /// A command, and the changes that it makes.
@@ -48,6 +55,14 @@ pub struct Plan {
     kind: Kind,
     arguments: Vec<String>,
     adds: Vec<Entry>,
+    /// The granules whose files it records.
+    records: BTreeSet<String>,
+}
+
+impl Plan {
+    fn new(kind: Kind, arguments: &str, adds: Vec<Entry>) -> Self {
+        Plan { kind, arguments: words(arguments), adds, records: BTreeSet::new() }
+    }
 }
 
 /// An archive whose history the mirrors follow.
@@ -65,6 +80,12 @@ pub struct Victim<'primary> {
     own: Ledger,
     mirror: Ledger,
     payment_ids: HashSet<String>,
+    /// The notes of annotations, in their order.
+    notes: Vec<String>,
+    /// When the listing was last confirmed.
+    confirmed: Option<Timestamp>,
+    /// The granules with a record of their file.
+    recorded: BTreeSet<String>,
     created: usize,
     temporary_files: BTreeSet<String>,
 }
@@ -140,6 +161,9 @@ impl<'primary> Victim<'primary> {
             own,
             mirror,
             payment_ids: HashSet::new(),
+            notes: Vec::new(),
+            confirmed: None,
+            recorded: BTreeSet::new(),
             created: 0,
             temporary_files: BTreeSet::new(),
         }
@@ -160,21 +184,55 @@ impl<'primary> Victim<'primary> {
             Kind::Payment => {
                 let worker = dice.within(0..36);
                 let arguments = format!("payment-id new --worker {worker} --count {PAYMENT_IDS}");
-                Plan { kind, arguments: words(&arguments), adds: Vec::new() }
+                Plan::new(kind, &arguments, Vec::new())
             }
             Kind::Create => {
                 self.created += 1;
                 let ids = Ledger::of("NEW").new_ids(dice, ids);
                 let from = self.input("ids.txt", &lines(&ids));
                 let arguments = format!("ingest NEW --create --at {} --from {from}", second(1));
-                Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(second(1), ids)] }
+                Plan::new(kind, &arguments, vec![Entry::of(second(1), ids)])
             }
             Kind::Backup => {
                 self.created += 1;
-                let arguments = vec!["backup".to_owned(), self.created().display().to_string()];
-                Plan { kind, arguments, adds: Vec::new() }
+                Plan::new(kind, &format!("backup {}", self.created().display()), Vec::new())
             }
+            Kind::Annotate => {
+                let arguments = format!("annotate OWN --at now --note note-{}", self.notes.len());
+                Plan::new(kind, &arguments, Vec::new())
+            }
+            Kind::Confirm => {
+                let from = self.input("listing.txt", &lines(&self.own.held()));
+                let at = self.own.entries.last().unwrap().at;
+                Plan::new(kind, &format!("sync OWN --at {at} --from {from}"), Vec::new())
+            }
+            Kind::Files => self.plan_files(dice, ids),
         }
+    }
+
+    /// Granules with their checksums, or the checksums of granules that are held.
+    fn plan_files(&mut self, dice: &mut Dice, ids: usize) -> Plan {
+        let held = self.own.held();
+        let without = held.difference(&self.recorded).cloned().collect();
+        let held_only = some_of(&without, dice, ids);
+        let is_held = !held_only.is_empty() && dice.once_in(2);
+        let at = self.own.next_time();
+        let records = if is_held { held_only } else { self.own.new_ids(dice, ids) };
+        let sums = records.iter().map(|id| format!("{}  {id}\n", naive([id.as_str()])));
+        let from = self.input("sums.txt", &sums.collect::<String>());
+        let plan = match is_held {
+            true => Plan::new(
+                Kind::Files,
+                &format!("fixity add OWN --at now --from {from}"),
+                Vec::new(),
+            ),
+            false => {
+                let entry = Entry::of(at, held.union(&records).cloned().collect());
+                let arguments = format!("ingest OWN --at {at} --from {from}");
+                Plan::new(Kind::Files, &arguments, vec![entry])
+            }
+        };
+        Plan { records, ..plan }
     }
 
     fn plan_change(&mut self, kind: Kind, dice: &mut Dice, comes: usize, goes: usize) -> Plan {
@@ -189,7 +247,7 @@ impl<'primary> Victim<'primary> {
             _ => format!("change OWN --at {at} --ingest {ingest} --delete {delete}"),
         };
         let held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
-        Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(at, held)] }
+        Plan::new(kind, &arguments, vec![Entry::of(at, held)])
     }
 
     /// A full listing in no order, in which some ids are new, some are missing, and one is repeated.
@@ -205,8 +263,7 @@ impl<'primary> Victim<'primary> {
         lines.rotate_left(first);
         let from = self.input("listing.txt", &(lines.join("\n") + "\n"));
         let arguments = format!("sync OWN --at {at} --max-delete 50% --from {from}");
-        let adds = vec![Entry::of(at, listed)];
-        Plan { kind: Kind::Sync, arguments: words(&arguments), adds }
+        Plan::new(Kind::Sync, &arguments, vec![Entry::of(at, listed)])
     }
 
     /// Back to a set that was held before, named by its time or by its identifier.
@@ -220,8 +277,7 @@ impl<'primary> Victim<'primary> {
             false => to.identifier.to_string(),
         };
         let arguments = format!("revert OWN --to {to_text} --at {at}");
-        let adds = vec![Entry::of(at, to.held.clone())];
-        Plan { kind: Kind::Revert, arguments: words(&arguments), adds }
+        Plan::new(Kind::Revert, &arguments, vec![Entry::of(at, to.held.clone())])
     }
 
     fn plan_import(&mut self, dice: &mut Dice) -> Plan {
@@ -236,7 +292,7 @@ impl<'primary> Victim<'primary> {
             adds.push(Entry::of(at, held.clone()));
         }
         let file = self.input("changes.tsv", &log);
-        Plan { kind: Kind::Import, arguments: words(&format!("import OWN {file}")), adds }
+        Plan::new(Kind::Import, &format!("import OWN {file}"), adds)
     }
 
     fn plan_pull(&mut self, kind: Kind, dice: &mut Dice, primary: &str) -> Plan {
@@ -250,7 +306,7 @@ impl<'primary> Victim<'primary> {
         let arguments = format!(
             "mirror pull MIRROR {primary} --primary-at {then} --at {at} --reset --max-delete 100%"
         );
-        Plan { kind, arguments: words(&arguments), adds: vec![Entry::of(at, entry.held.clone())] }
+        Plan::new(kind, &arguments, vec![Entry::of(at, entry.held.clone())])
     }
 
     fn input(&self, file: &str, text: &str) -> String {
@@ -307,6 +363,12 @@ impl<'primary> Victim<'primary> {
             self.own.settle(&registry, own, context),
             self.mirror.settle(&registry, mirror, context),
         ];
+        let beside = self.settle_beside(&registry, plan, context);
+        if let Some(beside) = beside {
+            let changed = found[0];
+            assert!(own.is_empty() || beside == changed, "{context}: {beside:?}, {changed:?}");
+            return beside;
+        }
         if plan.kind == Kind::Payment {
             let printed = String::from_utf8(output.stdout.clone()).unwrap();
             for id in printed.lines() {
@@ -318,6 +380,50 @@ impl<'primary> Victim<'primary> {
             return if all { Found::After } else { Found::Before };
         }
         found[usize::from(own.is_empty())]
+    }
+
+    /// Compares what is stored beside the history: annotations, the last confirmation and records of
+    /// files. Returns whether the plan added to it. `None` means that it was not to.
+    fn settle_beside(&mut self, registry: &Registry, plan: &Plan, context: &str) -> Option<Found> {
+        let found = |is_after| if is_after { Found::After } else { Found::Before };
+        let snapshot = registry.snapshot().unwrap();
+        let history = snapshot.history(&self.own.dataset).unwrap().map(Result::unwrap);
+        let annotations = history.flat_map(|instance| instance.annotations);
+        let mut notes: Vec<String> = annotations.map(|annotation| annotation.note).collect();
+        // They are in the order of the instances, which may differ.
+        notes.sort_by_key(|note| note.trim_start_matches("note-").parse::<usize>().unwrap());
+        let is_annotated = notes.len() > self.notes.len();
+        let expected = (0..notes.len()).map(|n| format!("note-{n}")).collect::<Vec<_>>();
+        assert_eq!(notes, expected, "{context}");
+        assert!(notes.len() - self.notes.len() <= usize::from(plan.kind == Kind::Annotate));
+        self.notes = notes;
+
+        let confirmed = snapshot.dataset(&self.own.dataset).unwrap().confirmed;
+        let at = confirmed.as_ref().map(|confirmation| confirmation.recorded);
+        let is_confirmed = at > self.confirmed;
+        assert!(is_confirmed || at == self.confirmed, "{context}");
+        if let Some(confirmation) = confirmed.filter(|_| is_confirmed) {
+            assert_eq!(confirmation.granules, self.own.held().len() as u64, "{context}");
+        }
+        self.confirmed = at;
+
+        let selection = Selection::Dataset { name: self.own.dataset.clone(), at: None };
+        let set = snapshot.select(&selection).unwrap().set;
+        let last = snapshot.files(&set).unwrap().last_record();
+        let are_recorded = last > self.recorded.len() as u64;
+        if are_recorded {
+            self.recorded.extend(plan.records.iter().cloned());
+        }
+        assert_eq!(last, self.recorded.len() as u64, "{context}: records are there in part");
+        match plan.kind {
+            Kind::Annotate => Some(found(is_annotated)),
+            Kind::Confirm => Some(found(is_confirmed)),
+            Kind::Files => Some(found(are_recorded)),
+            _ => {
+                assert!(!is_annotated && !is_confirmed && !are_recorded, "{context}");
+                None
+            }
+        }
     }
 
     /// A new registry or backup must exist completely or not at all. If it does not exist, the same

@@ -12,7 +12,7 @@ use super::{Document, document, root};
 use crate::harness::console::Sandbox;
 
 /// Error kinds that exist only in the command line, since the library does not know of arguments.
-const KINDS_OF_THE_COMMAND_LINE: [&str; 2] = ["pages-missing", "usage"];
+const KINDS_OF_THE_COMMAND_LINE: [&str; 1] = ["pages-missing"];
 
 /// A registry with every kind of row, and every command with `--json`.
 const SCENARIO: &[&str] = &[
@@ -85,7 +85,10 @@ const SCENARIO: &[&str] = &[
     "accession export LOG > us.jsonl; accession mirror compare COPY us.jsonl",
     "accession ingest NEW --create --skip-existing --from /dev/null",
     "mkdir data; printf a > data/A.1; printf a > data/A.2; accession fixity compute US --root data",
-    "printf b > data/A.1; accession fixity check US --root data --unexpected",
+    "printf b > data/A.1; accession fixity check US --root data --unexpected --root-name nas",
+    "accession fixity status US",
+    "accession status US",
+    "accession fixity forget US nas",
     "accession verify",
     "accession backup copy.db",
     "accession copy accession.db other.db",
@@ -218,6 +221,9 @@ impl Reference {
             "integer" => value.is_u64(),
             "number" => value.is_number(),
             "boolean" => value.is_boolean(),
+            "object of integers" => {
+                value.as_object().is_some_and(|members| members.values().all(Value::is_u64))
+            }
             _ => {
                 if let Some(of) = form.strip_prefix("list of ") {
                     let Some(items) = value.as_array() else {
@@ -330,6 +336,23 @@ fn the_reference_names_every_field_that_commands_print_and_no_other() {
         let prints_json = form.starts_with("one ") || form.starts_with("rows of ");
         let is_called = called.contains(command) || command == ON_CLUSTER.0;
         assert_eq!(is_called, prints_json, "{command}: {form}");
+    }
+}
+
+#[test]
+fn every_command_that_prints_json_has_a_sample() {
+    let (reference, helps) = (Reference::read(), helps());
+    let samples = document(Path::new("docs/reference/json-samples.md"));
+    let lines = samples.code_in("console");
+    let calls = lines.iter().filter(|line| line.starts_with("$ ") && line.contains("--json"));
+    let sampled: BTreeSet<String> = calls
+        .filter_map(|line| line.rsplit_once("accession "))
+        .map(|(_, call)| command_of(&call.split_whitespace().collect::<Vec<_>>(), &helps).0)
+        .collect();
+    for (command, form) in &reference.printed {
+        let prints_json = form.starts_with("one ") || form.starts_with("rows of ");
+        let has_sample = sampled.contains(command) || *command == ON_CLUSTER.0;
+        assert!(has_sample || !prints_json, "{}: add {command}", samples.path.display());
     }
 }
 

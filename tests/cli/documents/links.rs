@@ -99,3 +99,24 @@ fn the_picture_shows_the_identifiers_of_the_fixtures() {
     }
     assert_eq!(shown, 5);
 }
+
+/// A page that begins with a list of its sections lists all of them.
+#[test]
+fn a_list_of_contents_has_every_section() {
+    let mut checked = 0;
+    for document in documents() {
+        let prose = document.prose();
+        let begins = prose.iter().position(|line| line.starts_with("## ")).unwrap_or(prose.len());
+        let beginning = prose[..begins].join("\n");
+        if !beginning.contains("\n- [") || !beginning.contains("](#") {
+            continue;
+        }
+        for heading in prose.iter().filter_map(|line| line.strip_prefix("## ")) {
+            let entry = format!("](#{})", super::anchor_of(heading));
+            let place = document.path.display();
+            assert!(beginning.contains(&entry), "{place}: {heading} is not in its list");
+        }
+        checked += 1;
+    }
+    assert!(checked > 10, "only {checked} pages have a list");
+}

@@ -4,6 +4,7 @@
 mod commands;
 mod json;
 mod links;
+mod words;
 
 use std::path::{Path, PathBuf};
 

@@ -1,0 +1,146 @@
+//! Checks of files that are stopped, killed, or made where nothing can be recorded.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::harness::console::{Sandbox, program};
+
+/// A dataset with a small file, a sparse one that takes minutes to read, and another small one.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run(
+        "mkdir data; printf abc > data/A; truncate -s 200G data/B; printf abc > data/C
+        for file in A B C; do
+            echo \"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  $file\"
+        done | accession ingest D --create --from -",
+    );
+    sandbox
+}
+
+fn start(sandbox: &Sandbox, arguments: &str) -> Child {
+    let mut command = sandbox.command(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until a check has begun and had time for the first file.
+fn wait_for_run(registry: &Path) {
+    let began = Instant::now();
+    let has_begun = || -> rusqlite::Result<bool> {
+        let connection = Connection::open(registry)?;
+        connection.query_row("SELECT count(*) > 0 FROM fixity_run", [], |row| row.get(0))
+    };
+    while !has_begun().unwrap_or(false) {
+        assert!(began.elapsed() < Duration::from_secs(60), "no check has begun");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+}
+
+fn signal(child: &Child, name: &str) {
+    let mut kill = Command::new("kill");
+    assert!(kill.args([name, &child.id().to_string()]).status().unwrap().success());
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
+    for arguments in ["", "--for 1h"] {
+        let sandbox = sandbox();
+        let registry = sandbox.path().join("accession.db");
+        let check =
+            format!("--json fixity check D --root data --root-name nas --jobs 2 {arguments}");
+        let child = start(&sandbox, &check);
+        wait_for_run(&registry);
+        signal(&child, "-INT");
+        let asked = Instant::now();
+        let output = child.wait_with_output().unwrap();
+        // A second is what is promised; this machine may be busy.
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert_eq!(output.status.code(), Some(2));
+        let printed = stderr(&output);
+        assert!(
+            printed.contains("\"interrupted\"") && printed.contains("is recorded"),
+            "{printed}"
+        );
+        let summary = "{\"summary\":{\"files\":1,\"bytes\":3,\"findings\":0,\"complete\":false}}\n";
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), summary);
+        let run = Connection::open(&registry).unwrap().query_row(
+            "SELECT to_id || files || (lease_ends IS NULL) FROM fixity_run",
+            [],
+            |row| row.get::<_, String>(0),
+        );
+        assert_eq!(run.unwrap(), "A11");
+    }
+}
+
+#[test]
+fn what_a_killed_check_was_reading_is_left_alone_until_its_lease_lapses() {
+    let sandbox = sandbox();
+    let registry = sandbox.path().join("accession.db");
+    let check = "--json fixity check D --root data --root-name nas --jobs 1 --for 1s";
+    let mut child = start(&sandbox, check);
+    wait_for_run(&registry);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let output = sandbox.command(check).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("being-checked"), "{}", stderr(&output));
+    let connection = Connection::open(&registry).unwrap();
+    connection.execute("UPDATE fixity_run SET lease_ends = 1", []).unwrap();
+    sandbox.run("truncate -s 1 data/B");
+    let output = sandbox.command(check).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("\"files\":3") && printed.contains("\"complete\":true"), "{printed}");
+}
+
+/// Runs the program as a user who owns nothing here, since root may write everywhere.
+fn as_nobody(sandbox: &Sandbox, arguments: &str) -> Output {
+    let set_mode = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let bin = sandbox.path().join("accession-of-nobody");
+    std::fs::copy(program(), &bin).unwrap();
+    set_mode(&sandbox.path().join("accession.db"), 0o444);
+    set_mode(sandbox.path(), 0o555);
+    let mut command = Command::new(bin);
+    command.args(arguments.split_whitespace()).current_dir(sandbox.path());
+    if Command::new("id").arg("-u").output().unwrap().stdout == b"0\n" {
+        command.uid(65_534);
+    }
+    let output = loop {
+        match command.output() {
+            // A process that another test is starting may still have the copy open for writing.
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::yield_now();
+            }
+            output => break output.unwrap(),
+        }
+    };
+    set_mode(sandbox.path(), 0o755);
+    output
+}
+
+#[test]
+fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_written() {
+    let sandbox = sandbox();
+    sandbox.run("printf ab > data/B");
+    let registry = sandbox.path().join("accession.db");
+    let bytes = std::fs::read(&registry).unwrap();
+    for arguments in ["", "--for 1h"] {
+        let check = format!("--json fixity check D --root data {arguments}");
+        let output = as_nobody(&sandbox, &check);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains("check-not-recorded"), "{}", stderr(&output));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains("\"files\":3,\"bytes\":8,\"findings\":1"), "{printed}");
+        assert_eq!(std::fs::read(&registry).unwrap(), bytes);
+    }
+}

@@ -1,0 +1,60 @@
+//! Every kind of write, as the command line makes it: in another process.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// A write: its arguments, what it reads, and whether the pages of a dataset show it.
+pub struct Write {
+    pub arguments: &'static [&'static str],
+    input: &'static str,
+    pub is_shown: bool,
+}
+
+const fn write(arguments: &'static [&'static str], input: &'static str, is_shown: bool) -> Write {
+    Write { arguments, input, is_shown }
+}
+
+const CHECKSUMS: &str = "\
+2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae  one
+fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9  two
+";
+
+/// Writes to a registry without datasets, each of which can follow those before it.
+pub const WRITES: [Write; 11] = [
+    write(&["ingest", "A", "one", "two", "--create", "--at", "2001-01-01"], "", true),
+    write(&["ingest", "A", "three", "--at", "2001-02-01"], "", true),
+    write(&["delete", "A", "three", "--at", "2001-03-01"], "", true),
+    write(&["dataset", "edit", "A", "--title", "A title", "--at", "now"], "", true),
+    write(&["annotate", "A@2001-01-05", "--note", "a remark"], "", true),
+    write(&["sync", "A", "--from", "-", "--at", "now"], "one\ntwo\n", false),
+    write(&["cite", "A", "--select", "t*"], "", true),
+    write(&["fixity", "add", "A", "--from", "-"], CHECKSUMS, false),
+    write(&["fixity", "check", "A", "--found", "-"], CHECKSUMS, false),
+    write(&["dataset", "withdraw", "A", "--note", "replaced"], "", true),
+    write(&["dataset", "rename", "A", "B"], "", true),
+];
+
+/// Addresses that show what a registry has after [`WRITES`].
+pub const SHOWN: [&str; 7] = [
+    "/",
+    "/?withdrawn=listed&format=json",
+    "/datasets/A/",
+    "/datasets/A/?format=json",
+    "/datasets/A/history",
+    "/datasets/A@2001-01-05",
+    // The set of `two`, which is cited.
+    "/DI:c193497a1a06b2c72230e6146ff47080",
+];
+
+impl Write {
+    /// Makes the write in a registry, with a command that names it.
+    pub fn make(&self, mut command: Command) {
+        command.args(self.arguments).args(["--quiet"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(self.input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{:?}: {errors}", self.arguments);
+    }
+}

@@ -1,0 +1,73 @@
+//! The calls in `docs/reference/http.md` work, and there is one of each address.
+
+use std::path::Path;
+use std::process::Command;
+
+use accession::Selection;
+use accession::registry::NewAnnotation;
+
+use crate::installed::installed;
+use crate::program::program;
+use crate::serving::Serving;
+use crate::site::{Served, stamp};
+use crate::values::{name, now};
+
+/// The server of the examples.
+const EXAMPLE: &str = "https://registry.archive.example";
+
+/// What the examples have in the places of what the table of addresses names.
+const PLACES: [(&str, &str); 8] = [
+    ("NAME@TIME", "US.FOOL2.002@2001-01-05"),
+    ("NAME", "US.FOOL2.002"),
+    ("DI:…", "DI:763122197bfb3ffbf0da14adbfb1b13b"),
+    ("LEFT...RIGHT", "US.FOOL2.002@2001-01-05...US.FOOL2.002"),
+    ("granule=ID", "granule=FOOL2.v2.10"),
+    ("log/…", "log/000000.jsonl"),
+    ("files/…", "files/000000.jsonl"),
+    ("10.…", "10.9999/US/FOOL2.v2"),
+];
+
+#[test]
+fn every_documented_address_has_a_call_that_works() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/http.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let calls: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();
+    let table = page.split("| Address | What is there |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    for cell in rows.map(|row| row.split('|').nth(1).unwrap()) {
+        for address in cell.split('`').skip(1).step_by(2) {
+            let address = PLACES
+                .iter()
+                .fold(address.to_owned(), |address, (place, is)| address.replace(place, is));
+            let address = format!("{EXAMPLE}{address}");
+            assert!(calls.iter().any(|call| call.contains(&address)), "no call of {address}");
+        }
+    }
+
+    if installed("curl").is_none() {
+        return;
+    }
+    let served = Served::seed();
+    let at = Some("2001-01-05".parse().unwrap());
+    let set = Selection::Dataset { name: name("US.FOOL2.002"), at };
+    let note = NewAnnotation::new("incomplete").unwrap();
+    served.registry.annotate(&set, &note, &stamp(now())).unwrap();
+    let path = served.directory.path().join("accession.db");
+    let add = "printf '%s  %s\n' 2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3 \
+        FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7 \
+        | \"$0\" --registry \"$1\" --quiet fixity add US.FOOL2.002 --from -";
+    let added = Command::new("sh").args(["-c", add, program()]).arg(&path).status().unwrap();
+    assert!(added.success());
+    let serving = Serving::start(&path, &[]);
+    for call in calls {
+        let here = call.replace(EXAMPLE, &format!("http://{}", serving.address)).replacen(
+            "curl ",
+            "curl --fail --silent --show-error ",
+            1,
+        );
+        let output = Command::new("sh").args(["-c", &here]).output().unwrap();
+        // No subset was cited.
+        let has_body = !output.stdout.is_empty() || call.contains("/subsets.jsonl");
+        assert!(output.status.success() && has_body, "{call}: {output:?}");
+    }
+}
