@@ -1,0 +1,192 @@
+"""Measures what a request costs `accession serve`, beside nginx that serves the same bytes, in one run.
+
+web.py ACCESSION [--cold]
+
+ACCESSION is the program to measure. The cost is the processor time of all threads of the server, from
+/proc/PID/task/*/schedstat, for each of REQUESTS requests on CONNECTIONS connections that are kept open. Unlike
+the time that passes, it hardly depends on what else the machine does. Of nginx, it is that of its worker.
+Prints a table, with the bound of each ratio; exits with 1 if one is not met.
+"""
+import gzip
+import http.client
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from serve import Server, at, import_changes, serve
+
+CONNECTIONS, REQUESTS, LARGE_REQUESTS = 32, 5_000, 200
+LISTED = 100_000
+NGINX = """
+worker_processes 1;
+daemon off;
+pid nginx.pid;
+error_log stderr crit;
+events { worker_connections 1024; }
+http {
+    access_log off;
+    sendfile on;
+    gzip_static on;
+    etag on;
+    keepalive_requests 1000000;
+    open_file_cache max=1000;
+    default_type text/plain;
+    server { listen 127.0.0.1:8097; root files; }
+}
+"""
+
+
+def processes(pid):
+    """A process, and those that it has started."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in children for one in processes(int(child)))]
+
+
+def spent(pid):
+    """The processor time of a process and of its children up to now, in microseconds."""
+    total = 0
+    for one in processes(pid):
+        for task in pathlib.Path(f"/proc/{one}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1_000
+
+
+def ask(server, path, headers, requests, times=None):
+    """Sends requests on one connection."""
+    connection = http.client.HTTPConnection(server.host, server.port)
+    for _ in range(requests):
+        began = time.perf_counter()
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        response.read()
+        assert response.status in (200, 304), (path, response.status)
+        if times is not None:
+            times.append((time.perf_counter() - began) * 1_000)
+    connection.close()
+
+
+def cost(server, path, headers, requests):
+    """The processor time of a request, in microseconds."""
+    ask(server, path, headers, 20)
+    before = spent(server.process.pid)
+    each = requests // CONNECTIONS
+    threads = [threading.Thread(target=ask, args=(server, path, headers, each)) for _ in range(CONNECTIONS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return (spent(server.process.pid) - before) / (each * CONNECTIONS)
+
+
+def fetch(server, path, headers):
+    connection = http.client.HTTPConnection(server.host, server.port)
+    connection.request("GET", path, headers=headers)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    assert response.status == 200, (path, response.status)
+    return dict(response.getheaders()), body
+
+
+def fill(accession, registry):
+    for number in range(20):
+        rows = (f"{at(86_400 * day)}\t+\tgranule-{number}-{day:05}\n" for day in range(201))
+        import_changes(accession, registry, f"D{number:02}", rows)
+    rows = (f"{at(0)}\t+\tMOD09GQ.A{2000 + n % 20}{n % 365:03}.h{n % 36:02}v{n % 18:02}.061.{n:013}\n" for n in range(LISTED))
+    import_changes(accession, registry, "LIST", rows)
+
+
+def identifier_of(server, name):
+    import json
+
+    return json.loads(fetch(server, f"/datasets/{name}/", {"Accept": "application/json"})[1])["latest"]["identifier"]
+
+
+def main():
+    accession = os.path.abspath(sys.argv[1])
+    directory = tempfile.mkdtemp(prefix="accession-web-")
+    os.chmod(directory, 0o755)
+    os.chdir(directory)
+    missed = False
+    try:
+        fill(accession, "web.db")
+        os.mkdir("files")
+        pathlib.Path("nginx.conf").write_text(NGINX)
+        json_type, html = {"Accept": "application/json"}, {"Accept": "text/html"}
+        packed = {"Accept-Encoding": "gzip"}
+        with serve(accession, "web.db") as server, Server(["nginx", "-p", directory, "-c", "nginx.conf"], "127.0.0.1:8097") as nginx:
+            small, large = identifier_of(server, "D00"), identifier_of(server, "LIST")
+            asked = [
+                ("identifier as JSON", f"/DI:{small}", json_type, REQUESTS, 3),
+                ("dataset page", "/datasets/D00/", html, REQUESTS, 4),
+                ("dataset page, gzip", "/datasets/D00/", html | packed, REQUESTS, 4),
+                ("index", "/", html, REQUESTS, 4),
+                ("history as JSON", "/datasets/D00/history", json_type, REQUESTS, 5),
+                (f"list of {LISTED} ids", f"/DI:{large}/granules", {}, LARGE_REQUESTS, 2.5),
+                ("the same, gzip", f"/DI:{large}/granules", packed, LARGE_REQUESTS, 2),
+            ]
+            print("| what | bytes | cold, ms | µs a request | nginx, µs | ratio | bound |")
+            print("|---|---|---|---|---|---|---|")
+
+            def row(name, size, cold, own, other, bound):
+                nonlocal missed
+                missed = missed or own / other > bound
+                shown = "" if own / other <= bound else " MISSED"
+                print(f"| {name} | {size} | {cold} | {own:.1f} | {other:.1f} | {own / other:.2f} | {bound}{shown} |", flush=True)
+
+            for number, (name, path, headers, requests, bound) in enumerate(asked):
+                began = time.perf_counter()
+                sent, body = fetch(server, path, headers)
+                cold = f"{(time.perf_counter() - began) * 1_000:.1f}"
+                file = pathlib.Path(f"files/{number}")
+                if sent.get("content-encoding") == "gzip":
+                    # What nginx compressed beforehand; the plain file must be there, too.
+                    file.write_bytes(gzip.decompress(body))
+                    pathlib.Path(f"files/{number}.gz").write_bytes(body)
+                else:
+                    file.write_bytes(body)
+                own = cost(server, path, headers, requests)
+                other = cost(nginx, f"/{number}", headers, requests)
+                row(name, len(body), cold, own, other, bound)
+                if number == 1:
+                    tag = sent["etag"]
+                    its = fetch(nginx, f"/{number}", {})[0]["ETag"]
+                    own = cost(server, path, headers | {"If-None-Match": tag}, requests)
+                    other = cost(nginx, f"/{number}", {"If-None-Match": its}, requests)
+                    row("dataset page, 304", 0, "", own, other, 3)
+            times = {}
+            for name in ("alone", "beside lists"):
+                readers, stop = [], threading.Event()
+                if name != "alone":
+
+                    def read():
+                        while not stop.is_set():
+                            ask(server, f"/DI:{large}/granules", packed, 1)
+
+                    readers = [threading.Thread(target=read) for _ in range(CONNECTIONS)]
+                    for reader in readers:
+                        reader.start()
+                times[name] = []
+                ask(server, f"/DI:{small}", json_type, 500, times[name])
+                stop.set()
+                for reader in readers:
+                    reader.join()
+            alone, beside = (statistics.quantiles(times[name], n=20)[-1] for name in times)
+            print(f"\nidentifier as JSON, p95: {alone:.2f} ms alone, {beside:.2f} ms while {CONNECTIONS} compressed lists are read: {beside / alone:.1f} times (at most 5)")
+            print("(the client is one program, whose own threads wait for each other)")
+            print(f"memory: {server.memory('VmRSS') / 1024:.1f} MB, at most {server.memory('VmHWM') / 1024:.1f} MB")
+    finally:
+        os.chdir("/")
+        shutil.rmtree(directory)
+    sys.exit(missed)
+
+
+if __name__ == "__main__":
+    main()
