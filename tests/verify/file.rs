@@ -116,7 +116,7 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
             "UPDATE instance SET timestamp = 9223372036854775807 WHERE dataset_id = 2 AND granules = 4",
             "history",
         ),
-        ("UPDATE dataset SET creators = '{}' WHERE id = 2", "record"),
+        ("UPDATE dataset SET creators = '{}' WHERE id = 2", "metadata"),
         (
             "UPDATE checkpoint SET granule_id = 'a' || char(10) WHERE dataset_id = 2 AND granule_id = (SELECT min(granule_id) FROM checkpoint WHERE dataset_id = 2)",
             "checkpoints",
