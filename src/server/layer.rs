@@ -47,29 +47,27 @@ impl IntoResponse for Problem {
     }
 }
 
-/// Counts and logs each request, and adds the headers that every response has.
-pub async fn observe(
+/// Answers each request: counts and logs it, and adds the headers that every response has.
+pub async fn answer(
     Extracted(state): Extracted<Arc<State>>,
     request: Request,
     next: Next,
 ) -> Response<Body> {
     let began = Instant::now();
     let _under_way = state.metrics.request_begins();
-    let method = request.method().clone();
-    let target = request.uri().to_string();
-    let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
-    let agent = agent.map(str::to_owned);
-    let mut response = next.run(request).await;
+    let (method, target) = (request.method().clone(), request.uri().clone());
+    let agent = request.headers().get(USER_AGENT).cloned();
+    let mut response = finish(&state, request, next).await;
     let status = response.status().as_u16();
     let elapsed = began.elapsed();
     state.metrics.response_begins(status, elapsed);
     tracing::info!(
         target: "access",
         method = method.as_str(),
-        path = target,
+        path = target.to_string(),
         status,
         microseconds = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-        agent = agent.unwrap_or_default(),
+        agent = agent.as_ref().and_then(|agent| agent.to_str().ok()).unwrap_or_default(),
         "request"
     );
     let headers = response.headers_mut();
@@ -88,11 +86,7 @@ pub async fn observe(
 
 /// Sends what was kept for the same request, else completes the response and keeps it; answers 304
 /// where the client has what would be sent.
-pub async fn finish(
-    Extracted(state): Extracted<Arc<State>>,
-    mut request: Request,
-    next: Next,
-) -> Response<Body> {
+async fn finish(state: &Arc<State>, mut request: Request, next: Next) -> Response<Body> {
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let wanted = Wanted::of(target, request.method(), request.headers());
     let peer = request.extensions().get::<Peer>().copied();
@@ -112,13 +106,13 @@ pub async fn finish(
     if let Some(client) = client {
         request.extensions_mut().insert(client);
     }
-    let mut response = next.run(request).await;
+    let mut response = limit_and_explain(state, request, next).await;
     let Some(content) = response.extensions_mut().remove::<Content>() else {
         return wanted.confirm(response);
     };
-    match complete(&state, &wanted, epoch, client, response, content).await {
+    match complete(state, &wanted, epoch, client, response, content).await {
         Ok(response) => response,
-        Err(problem) => explain(&state, &problem, &path, wants_page),
+        Err(problem) => explain(state, &problem, &path, wants_page),
     }
 }
 
@@ -148,11 +142,7 @@ async fn complete(
 
 /// Refuses what is too long, ends what takes too long, and writes why a request
 /// was refused: as a page for a browser, else as JSON.
-pub async fn limit_and_explain(
-    Extracted(state): Extracted<Arc<State>>,
-    request: Request,
-    next: Next,
-) -> Response<Body> {
+async fn limit_and_explain(state: &State, request: Request, next: Next) -> Response<Body> {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let wants_page = prefers_html(accept);
     let path = request.uri().path().to_owned();
@@ -170,7 +160,7 @@ pub async fn limit_and_explain(
         answered.unwrap_or_else(|_| Problem::busy().into_response())
     };
     match response.extensions().get::<Problem>().cloned() {
-        Some(problem) => explain(&state, &problem, &path, wants_page),
+        Some(problem) => explain(state, &problem, &path, wants_page),
         None => response,
     }
 }

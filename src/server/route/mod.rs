@@ -22,9 +22,9 @@ use super::layer;
 use super::problem::Problem;
 use super::state::State;
 
-/// All routes.
+/// All routes. What is kept is sent before a route is looked for.
 pub fn router(state: Arc<State>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/", get(lists::index))
         .route("/style.css", get(site::file))
         .route("/script.js", get(site::file))
@@ -60,10 +60,8 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/{identifier}/checksums", get(checksums::checksums))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(from_fn_with_state(Arc::clone(&state), layer::limit_and_explain))
-        .layer(from_fn_with_state(Arc::clone(&state), layer::finish))
-        .layer(from_fn_with_state(Arc::clone(&state), layer::observe))
-        .with_state(state)
+        .with_state(Arc::clone(&state));
+    Router::new().fallback_service(routes).layer(from_fn_with_state(state, layer::answer))
 }
 
 async fn not_found(Extracted(_): Extracted<Arc<State>>) -> Problem {
