@@ -9,13 +9,16 @@ const fixtures = process.env.FIXTURES ?? new URL("../../fixtures/seed/", import.
 /** The program under test. */
 export const program = process.env.ACCESSION ?? new URL("../../target/release/accession", import.meta.url).pathname;
 
-/** Fills a registry and serves it. `size` is the number of granules of the large dataset. */
-export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
+/** A directory for a registry, and the program in it. It reads the clock of `environment`. */
+function place(environment = process.env) {
   const directory = mkdtempSync(join(tmpdir(), "accession-browser-"));
   const run = (...words) =>
-    execFileSync(program, ["--registry", join(directory, "accession.db"), "--quiet", ...words], { stdio: ["ignore", "pipe", "ignore"] });
-  const file = (name, text) => { writeFileSync(join(directory, name), text); return join(directory, name); };
+    execFileSync(program, ["--registry", join(directory, "accession.db"), "--quiet", ...words], { stdio: ["ignore", "pipe", "ignore"], env: environment });
+  return { directory, run, environment };
+}
 
+/** The dataset of the worked example, without the words that are said of its sets. */
+function example(run) {
   run("ingest", "US.FOOL2.002", "--create", "--at", "2001-01-02", "--from", `${fixtures}us-2001-01-02.txt`);
   run("dataset", "edit", "US.FOOL2.002", "--doi", "10.9999/US/FOOL2.v2", "--title", "FOO Level 2",
     "--description", "Level 2 retrievals of the quantity foo from a fictional observatory, one granule for each orbit, on a 5 km grid. The worked example of the rule by which identifiers are computed.",
@@ -25,6 +28,23 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("ingest", "US.FOOL2.002", "--at", "2001-02-03", "--from", `${fixtures}us-2001-02-03.txt`);
   run("delete", "US.FOOL2.002", "--at", "2001-03-01", "--from", `${fixtures}us-2001-03-01-deleted.txt`, "--note", "bad checksum");
   run("ingest", "US.FOOL2.002", "--at", "2001-03-03T09:41:07.204518Z", "--from", `${fixtures}us-2001-03-03.txt`);
+}
+
+/** Only the worked example, seen at `time`, which does not pass: `2001-03-20 12:00:00`. */
+export function startAt(time) {
+  const clock = { TZ: "UTC", FAKETIME: time, DONT_FAKE_MONOTONIC: "1", LD_PRELOAD: "/usr/$LIB/faketime/libfaketimeMT.so.1" };
+  const filled = place({ ...process.env, ...clock });
+  example(filled.run);
+  return serve(filled);
+}
+
+/** Fills a registry and serves it. `size` is the number of granules of the large dataset. */
+export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
+  const filled = place();
+  const { directory, run } = filled;
+  const file = (name, text) => { writeFileSync(join(directory, name), text); return join(directory, name); };
+
+  example(run);
   run("ingest", "THEM.FOOL2.002", "--create", "--at", "2001-02-01", "--from", `${fixtures}them-2001-02-01.txt`);
 
   // A large dataset, and a long history: three years of changes at irregular times.
@@ -54,8 +74,13 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("annotate", "US.FOOL2.002@2001-02-03T00:00:00Z", "--note", "the time of orbit 13 is off by a second", "--questionable");
   run("cite", "US.FOOL2.002@2001-01-05", "--select", "FOOL2.v2.0[1-5]*");
 
+  return serve(filled);
+}
+
+/** The server over a registry. */
+async function serve({ directory, run, environment }) {
   const server = spawn(program, ["--registry", join(directory, "accession.db"), "--quiet", "serve", "--listen", "127.0.0.1:0",
-    "--site-name", "US Archive registry", "--contact", "archive@example.org"], { stdio: ["ignore", "pipe", "inherit"] });
+    "--site-name", "US Archive registry", "--contact", "archive@example.org"], { stdio: ["ignore", "pipe", "inherit"], env: environment });
   const line = await new Promise((resolve) => server.stdout.once("data", (data) => resolve(String(data))));
   const url = line.match(/http:\/\/[^/]+/)[0];
   const json = async (path) => (await fetch(url + path, { headers: { accept: "application/json" } })).json();

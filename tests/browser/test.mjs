@@ -3,6 +3,7 @@
 import { createRequire } from "node:module";
 import { HtmlValidate } from "html-validate";
 import { WIDTHS, launch } from "./browser.mjs";
+import { checkPicture } from "./picture.mjs";
 import { pages, start } from "./site.mjs";
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
@@ -155,6 +156,9 @@ if (plain) {
   expect(!(await still.isVisible("button[data-copy]")), "copy buttons are hidden without the script");
   await plain.close();
 }
+
+// The picture in the README is one of the page.
+for (const finding of await checkPicture(browser)) found(finding);
 
 await browser.close();
 await site.stop();
