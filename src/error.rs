@@ -211,11 +211,12 @@ fn followed_by(mut text: String, mut cause: Option<&(dyn StdError + 'static)>) -
     text
 }
 
-/// The message of one error. That of the system is without its number, which helps nobody.
+/// The message of one error. That of the system, also where another repeats it, is without its
+/// number, which helps nobody.
 fn own_message(error: &(dyn StdError + 'static)) -> String {
     let text = error.to_string();
-    match error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
-        Some(number) => text.trim_end_matches(&format!(" (os error {number})")).to_owned(),
+    match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (os error ")) {
+        Some((words, _)) => words.to_owned(),
         None => text,
     }
 }
@@ -568,6 +569,17 @@ mod tests {
         assert_eq!(error.granule().unwrap().as_str(), "A");
         assert_eq!(full().to_string(), "cannot write \"a\"");
         assert_eq!(full().with_causes(), "cannot write \"a\": no space left on device");
+    }
+
+    #[test]
+    fn an_error_of_the_system_has_no_number() {
+        let missing = io::Error::from_raw_os_error(2);
+        assert!(missing.to_string().ends_with(" (os error 2)"), "{missing}");
+        let words = Error::chain_of(&missing);
+        assert!(!words.is_empty() && !words.contains("os error"), "{words}");
+        let repeated = io::Error::other(format!("cannot connect: {missing}"));
+        assert_eq!(Error::chain_of(&repeated), format!("cannot connect: {words}"));
+        assert_eq!(Error::chain_of(&io::Error::other("nothing (here)")), "nothing (here)");
     }
 
     #[test]

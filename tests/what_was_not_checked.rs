@@ -14,10 +14,13 @@ use installed::installed;
 mod installed;
 
 /// What is tested, the program that it takes, and the package of Debian that has it.
-const NEEDS: [(&str, &str, &str); 5] = [
+const NEEDS: [(&str, &str, &str); 8] = [
     ("PostgreSQL", "initdb", "postgresql"),
     ("a pooler of connections", "pgbouncer", "pgbouncer"),
     ("a mirror of a directory on nginx", "nginx", "nginx-light"),
+    ("completions of bash", "bash", "bash"),
+    ("completions of zsh", "zsh", "zsh"),
+    ("completions of fish", "fish", "fish"),
     ("output on a terminal", "script", "util-linux"),
     ("the calls of the documented addresses", "curl", "curl"),
 ];

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::error::{Error, Result};
+use super::error::{Context, Result};
 
 /// Whether the program was asked to end.
 #[derive(Clone)]
@@ -14,9 +14,9 @@ pub struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// Catches the first request from now on. A second one ends the program at once.
     pub fn watch() -> Result<Self> {
-        let cannot = |error| Error::io(format!("cannot watch for Ctrl-C: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(cannot)?;
+        let cannot = || "cannot watch for Ctrl-C".to_owned();
+        let runtime = runtime.with_context(cannot)?;
         let flag = Arc::new(AtomicBool::new(false));
         let set = Arc::clone(&flag);
         let (caught, is_caught) = std::sync::mpsc::channel();
@@ -30,7 +30,8 @@ impl Interrupt {
                 std::process::exit(130);
             });
         };
-        std::thread::Builder::new().spawn(watch).map_err(cannot)?;
+        let watching = std::thread::Builder::new().spawn(watch);
+        watching.with_context(cannot)?;
         // A request that comes earlier ends the program, as it does elsewhere.
         let _ = is_caught.recv();
         Ok(Interrupt(flag))

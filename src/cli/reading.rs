@@ -11,10 +11,10 @@ use accession::input::{
     self, InputFormat, OldPaymentIds, OpenedFile, Options, Record, Records, StatedFile,
 };
 use accession::minting::payment::PaymentId;
-use accession::mirror::manifest;
+use accession::mirror::{manifest, read_published};
 use accession::model::{FileRecord, quoted};
 use accession::registry::FileListing;
-use accession::{Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
+use accession::{DatasetName, Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
@@ -259,16 +259,21 @@ fn warn_of_records(session: &Session, records: &Records) {
     }
 }
 
-/// Reads the events of a file into an import. Returns how many were left out, because their day is
+/// Reads the events of a file, or of what a directory publishes of the dataset, into an import. Returns how many were left out, because their day is
 /// not complete.
 pub fn import_events(
+    dataset: &DatasetName,
     file: &InputFile,
     options: &Options,
     missing: MissingPages,
     session: &Session,
     import: &mut Import,
 ) -> Result<u64> {
-    let (reader, name) = open(file)?;
+    let published = file.path().map(|path| read_published(path, dataset)).transpose()?;
+    let (reader, name) = match published.flatten() {
+        Some(manifest) => (manifest, file.name()),
+        None => open(file)?,
+    };
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let file = OpenedFile::open(reader, &name)?;

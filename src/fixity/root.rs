@@ -51,9 +51,7 @@ impl Refusal {
     pub fn of(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refusal::Missing,
-            // The number of the error says nothing to a reader.
-            io::ErrorKind::PermissionDenied => Refusal::Unreadable("permission denied".to_owned()),
-            _ => Refusal::Unreadable(error.to_string()),
+            _ => Refusal::Unreadable(Error::chain_of(error)),
         }
     }
 

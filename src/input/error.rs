@@ -208,7 +208,7 @@ pub enum InputErrorKind {
     #[error("the gzip file is truncated")]
     TruncatedGzip,
     /// A gzip file whose data or checksum is wrong.
-    #[error("the gzip file is damaged: {cause}")]
+    #[error("the gzip file is damaged: {}", crate::Error::chain_of(cause))]
     DamagedGzip {
         /// What is wrong with it.
         cause: io::Error,
@@ -217,7 +217,7 @@ pub enum InputErrorKind {
     #[error("a JSON array is not one of the formats")]
     UnknownFormat,
     /// A file that cannot be read.
-    #[error("the file cannot be read: {cause}")]
+    #[error("the file cannot be read: {}", crate::Error::chain_of(cause))]
     Unreadable {
         /// What the operating system reported.
         cause: io::Error,

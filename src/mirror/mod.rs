@@ -29,6 +29,7 @@ pub use exported_file::{export, write_up_to};
 #[cfg(feature = "http")]
 pub use http::{Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica};
 pub use primary::Primary;
+pub use published::read_published;
 pub use pull::{PullOptions, PullPolicy, Pulled, pull};
 
 use serde::Serialize;

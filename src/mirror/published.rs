@@ -15,7 +15,7 @@ pub(super) struct Published {
     /// The former name.
     pub former: Option<DatasetName>,
     /// The manifest.
-    pub manifest: Box<dyn Read>,
+    pub manifest: Box<dyn Read + Send>,
 }
 
 const HEAD: &str = "head.json";
@@ -58,7 +58,7 @@ impl Published {
             }
         };
         let (head, line) = head;
-        let mut manifest: Box<dyn Read> = Box::new(empty());
+        let mut manifest: Box<dyn Read + Send> = Box::new(empty());
         let segments = head.segments.0.iter().enumerate();
         let segments =
             segments.map(|(index, it)| (format!("log/{}", Segment::file_name(index)), it.bytes));
@@ -76,6 +76,18 @@ impl Published {
         let manifest = Box::new(manifest.chain(Cursor::new(line)));
         Ok(Published { directory, former, manifest })
     }
+}
+
+/// What a directory publishes of a dataset, as a manifest. `None` means that nothing is published there.
+///
+/// # Errors
+///
+/// Those of [`Published::open`].
+pub fn read_published(path: &Path, dataset: &DatasetName) -> Result<Option<Box<dyn Read + Send>>> {
+    if !path.join(HEAD).exists() && !path.join("datasets").is_dir() {
+        return Ok(None);
+    }
+    Ok(Some(Published::open(path, dataset, None)?.manifest))
 }
 
 fn not_published(path: &Path, what: &str) -> Error {

@@ -11,6 +11,7 @@ mod harness {
 }
 
 mod clock;
+mod completions;
 mod contract;
 mod coverage;
 mod documents;

@@ -488,12 +488,3 @@ fn an_error_is_coloured_on_a_terminal_unless_no_color_is_set() {
     let plain = on_a_terminal(&sandbox, "lookup NOWHERE", Some("1")).unwrap();
     assert!(plain.starts_with("error: the registry has no dataset NOWHERE\r\nhint: "), "{plain:?}");
 }
-
-#[test]
-fn completions_offer_the_names_of_formats_and_layouts() {
-    let sandbox = Sandbox::new();
-    let script = sandbox.run("accession completions bash");
-    for names in ["umm-json cmr-json stac", "bibtex bibtex-misc ris", "\"standard wide\""] {
-        assert!(script.contains(names), "{names}");
-    }
-}

@@ -1,10 +1,13 @@
 //! How often a command waits for the server.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::Mutex;
+
+use accession::{Stamp, Timestamp, mirror};
 
 use crate::scene::{Scene, command, ingest, name, stamp};
 
@@ -67,6 +70,49 @@ fn pass(mut from: UnixStream, mut to: UnixStream, mut each: impl FnMut()) {
         }
     }
     let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+/// Where the time was recorded last is a pass on every machine of a cluster. A clock that is ahead is
+/// found by it, so it is asked for when the times of the dataset itself do not say that the clock is right.
+#[test]
+fn a_night_asks_at_most_once_what_was_recorded_last() {
+    let Some(scene) = Scene::private() else { return };
+    let registry = scene.open();
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros();
+    let now = Timestamp::from_micros(i64::try_from(now).unwrap()).unwrap();
+    registry.change(&name("NEW"), &ingest("A"), &Stamp::now(now)).unwrap();
+    let years_ago = Timestamp::from_micros(now.as_micros() - 3 * 366 * 86_400_000_000).unwrap();
+    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(years_ago) };
+    registry.change(&name("OLD"), &ingest("A"), &stamp).unwrap();
+    registry.change(&name("MIRROR"), &ingest("A"), &stamp).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let [same, later] = ["same", "later"].map(|file| {
+        let path = directory.path().join(file);
+        mirror::manifest::write(&registry, &name("OLD"), &mut File::create(&path).unwrap())
+            .unwrap();
+        if file == "same" {
+            registry.change(&name("OLD"), &ingest("B"), &stamp).unwrap();
+        }
+        path.to_str().unwrap().to_owned()
+    });
+    let nights: [(&[&str], usize); 7] = [
+        (&["sync", "NEW", "A"], 0),
+        (&["sync", "NEW", "A", "B"], 0),
+        (&["sync", "OLD", "A", "B"], 1),
+        (&["mirror", "pull", "MIRROR", &same], 1),
+        (&["mirror", "pull", "MIRROR", &later], 1),
+        (&["mirror", "pull", "MIRROR", &later], 1),
+        (&["sync", "OLD", "A", "B", "C"], 1),
+    ];
+    for (night, asked) in nights {
+        let run = || {
+            let output = scene.command(night).output().unwrap();
+            assert!(output.status.success(), "{night:?}: {output:?}");
+        };
+        let statements = scene.server.statements_of(run);
+        let is_asked = |sql: &&String| sql.contains("max(newest)");
+        assert_eq!(statements.iter().filter(is_asked).count(), asked, "{night:?}: {statements:#?}");
+    }
 }
 
 #[test]

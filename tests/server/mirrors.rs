@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use accession::mirror::{PullPolicy, Status};
+use accession::{Access, Registry, Stamp};
 
 use crate::mirror_world::{RESET, World, held, ids, texts};
-use crate::values::name;
+use crate::values::{name, now};
 
 #[test]
 fn a_mirror_follows_the_server_which_publishes_what_is_new() {
@@ -32,6 +33,33 @@ fn a_mirror_follows_the_server_which_publishes_what_is_new() {
         Ok::<(), accession::Error>(())
     })
     .unwrap();
+}
+
+/// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
+/// mirror has read was of the first.
+#[test]
+fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset() {
+    let world = World::new();
+    let path = world.directory.path().join("mirror.db");
+    let world = World { mirror: Registry::create(&path).unwrap(), ..world };
+    world.change(0, ["A", "B"], []);
+    assert!(world.pull(0, PullPolicy::Follow).is_identical());
+    let stamp = Stamp::now(now());
+    world.us.rename_dataset(&name("US"), &name("WRONG"), &stamp).unwrap();
+    let pulled = world.pull(1, PullPolicy::Follow);
+    assert!(pulled.is_identical() && pulled.primary_renamed == Some(name("WRONG")));
+    world.us.withdraw_dataset(&name("WRONG"), "the name was wrong", &stamp).unwrap();
+    world.change(1, ["A", "C"], []);
+    // The mirror is opened again, as each night.
+    let world = World { mirror: Registry::open(&path, Access::Write).unwrap(), ..world };
+    let pulled = world.pull(2, PullPolicy::Follow);
+    assert_eq!(pulled.before.status, Status::Rewritten);
+    assert!(pulled.applied.is_none() && pulled.primary_renamed.is_none());
+    assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "WRONG"));
+    assert!(world.pull(3, RESET).is_identical());
+    assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "US"));
+    assert!(world.pull(4, PullPolicy::Follow).is_identical());
+    assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);
 }
 
 #[test]

@@ -158,13 +158,27 @@ pub fn with_names(shell: clap_complete::Shell, script: &str) -> String {
     }
 }
 
+// Bash takes the characters of COMP_WORDBREAKS for ends of words, among them the colon, which a name may
+// have, and what completes a word is what follows the last one.
 const BASH: &str = r#"
 _accession_or_names() {
     _accession "$@"
-    local names
-    names=$("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    local rest=${COMP_LINE:0:COMP_POINT} words=() word names
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+        if [[ ${#words[@]} -gt 0 && "${rest}" != [[:space:]]* && "${words[-1]}${word}" == *[:=]* ]]; then
+            words[-1]+=${word}
+        else
+            rest=${rest#"${rest%%[![:space:]]*}"}
+            words+=("${word}")
+        fi
+        rest=${rest#"${word}"}
+    done
+    names=$("${words[0]}" complete -- "${words[@]:1}" 2>/dev/null)
     if [[ -n "${names}" ]]; then
         mapfile -t COMPREPLY <<< "${names}"
+        if [[ "${COMP_WORDBREAKS}" == *:* ]]; then
+            COMPREPLY=("${COMPREPLY[@]#"${words[-1]%"${words[-1]##*:}"}"}")
+        fi
     fi
 }
 complete -F _accession_or_names -o bashdefault -o default accession
@@ -183,6 +197,11 @@ _accession() {
 
 _accession_or_words() {"#;
 
+// No file is offered where a dataset is named.
 const FISH: &str = r#"
-complete -c accession -a '(accession complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
+function __accession_names
+    set -g __accession_found (accession complete -- (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)
+    test -n "$__accession_found"
+end
+complete -c accession -n __accession_names -f -a '$__accession_found'
 "#;

@@ -18,11 +18,11 @@ use crate::cli::warning::WarningKind;
 /// Build a history from a file that says when granules were ingested and deleted
 ///
 /// The file is a table with a column ingested and perhaps one named deleted, an event file (time,
-/// TAB, + or -, TAB, id), or a manifest. Instead of a file, the address of a published dataset can
-/// be given: its history is copied, with its metadata and its cited subsets, and the next time only
-/// what is new. There is one change for each distinct time, all in one transaction. Each must be
-/// later than the last change of the dataset. Events that are already in the history are skipped,
-/// so that a file that has grown can be imported again.
+/// TAB, + or -, TAB, id), a manifest, or a directory that `accession publish` wrote. Instead of a
+/// file, the address of a published dataset can be given: its history is copied, with its metadata
+/// and its cited subsets, and the next time only what is new. There is one change for each distinct
+/// time, all in one transaction. Each must be later than the last change of the dataset. Events that
+/// are already in the history are skipped, so that a file that has grown can be imported again.
 ///
 /// Examples:
 ///   accession import US.FOOL2.002 granules.csv --create
@@ -34,7 +34,7 @@ pub struct Args {
     /// The dataset
     dataset: DatasetName,
 
-    /// The file, or the address of a published dataset; - is stdin
+    /// The file, or a published directory, or the address of a published dataset; - is stdin
     file: InputFile,
 
     #[command(flatten)]
@@ -113,7 +113,9 @@ impl Args {
         let replica = self.replica(session, &mut import)?;
         let undated = match &replica {
             Some(_) => 0,
-            None => import_events(&self.file, &options, missing, session, &mut import)?,
+            None => {
+                import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?
+            }
         };
         let (_, times) = import.counts();
         if self.every.is_none() && times > MANY_TIMES {

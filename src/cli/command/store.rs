@@ -98,10 +98,10 @@ impl Backup {
 /// Replace the registry with a verified copy
 ///
 /// Every identifier in the copy is recomputed first. The present registry, if there is one, is
-/// renamed together with its -wal and -shm files, and not deleted; it may be damaged. The datasets
-/// and identifiers that it has and the copy lacks are listed. The copy is not changed. A command
-/// that had the old registry open fails at its next change. If the restore fails, the registry is
-/// where it was.
+/// renamed together with its -wal and -shm files, and not deleted; it may be damaged. What it has and
+/// the copy lacks is listed or counted, except checks of files, confirmed listings, and what was read
+/// of primaries. The copy is not changed. A command that had the old registry open fails at its next
+/// change. If the restore fails, the registry is where it was.
 ///
 /// Example:
 ///   accession restore /backup/accession-2026-01-31.db
@@ -176,6 +176,10 @@ impl Restore {
             }
             if let Some(lacks) = &lacks {
                 write_lacks(out, lacks)?;
+                writeln!(
+                    out,
+                    "not compared: checks of files, confirmed listings, and what was read of primaries"
+                )?;
             }
             if dry_run { writeln!(out, "dry run: nothing was changed") } else { Ok(()) }
         })

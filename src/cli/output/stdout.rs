@@ -64,7 +64,7 @@ impl Output {
         {
             self.failure.get_or_insert_with(|| match error.kind() {
                 io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
-                _ => Failure::Other(error.to_string()),
+                _ => Failure::Other(accession::Error::chain_of(error)),
             });
         }
         result

@@ -418,7 +418,6 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
         ureq::Error::ConnectProxyFailed(why) => {
             Failure::Passing(refused(ErrorKind::Proxy, &why.to_string()), None)
         }
-        ureq::Error::Io(error) => Failure::Passing(unreachable(&error.to_string()), None),
         error @ (ureq::Error::BadUri(_)
         | ureq::Error::Tls(_)
         | ureq::Error::Rustls(_)
@@ -426,6 +425,7 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
         | ureq::Error::LargeResponseHeader(..)) => {
             Failure::Lasting(unreachable(&error.to_string()))
         }
+        ureq::Error::Io(error) => Failure::Passing(unreachable(&Error::chain_of(&error)), None),
         error => Failure::Passing(unreachable(&error.to_string()), None),
     }
 }

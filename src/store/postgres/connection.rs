@@ -13,7 +13,6 @@ use tokio_postgres::{Client, Row, SimpleQueryMessage};
 
 use super::address::Address;
 use super::driver::{Answer, Driver, both, in_order};
-use super::error::with_cause;
 use super::machines::Waiting;
 use crate::store::statement::{Columns, Value};
 use crate::store::{Error, ErrorKind, Result, Watch};
@@ -299,7 +298,7 @@ impl Connection {
 ///
 /// [`ErrorKind::Damaged`]: it is not of the type of the column.
 pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Result<T> {
-    row.try_get(index).map_err(|error| Error::damaged(with_cause(&error)))
+    row.try_get(index).map_err(|error| Error::damaged(Error::chain_of(&error)))
 }
 
 impl Columns for Row {

@@ -44,7 +44,8 @@ impl Driver {
     pub fn connect(address: &Address) -> Result<Self> {
         let connector = tls::connector(&address.tls)?;
         let unreachable = |error: std::io::Error| {
-            crate::store::Error::unreachable(format!("no thread can wait for the network: {error}"))
+            let cause = crate::store::Error::chain_of(&error);
+            crate::store::Error::unreachable(format!("no thread can wait for the network: {cause}"))
         };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
         let connected = runtime.block_on(address.config.connect(connector));

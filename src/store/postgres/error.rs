@@ -1,6 +1,5 @@
 //! Converts the driver's errors into errors of a registry.
 
-use std::error::Error as _;
 use std::fmt;
 
 use tokio_postgres::error::{DbError, SqlState};
@@ -12,7 +11,7 @@ impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(reported) => of_server(reported),
-            None => Error::connection_lost(with_cause(&error)),
+            None => Error::connection_lost(Error::chain_of(&error)),
         }
     }
 }
@@ -78,7 +77,7 @@ impl Error {
 pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
         Some(reported) => Error::unreachable(reported.message()),
-        None => Error::unreachable(with_cause(error)),
+        None => Error::unreachable(Error::chain_of(error)),
     }
 }
 
@@ -141,11 +140,4 @@ fn is_of_constraint(reported: &DbError, name: &str) -> bool {
 fn is_of_worker(reported: &DbError) -> bool {
     matches!(*reported.code(), SqlState::INTERNAL_ERROR | SqlState::IO_ERROR)
         && matches!(reported.file(), Some("remote_commands.c" | "multi_copy.c"))
-}
-
-pub(super) fn with_cause(error: &tokio_postgres::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }

@@ -85,3 +85,15 @@ fn messages_use_one_word_for_one_thing() {
         }
     }
 }
+
+/// It helps nobody, and differs between systems.
+#[test]
+fn no_output_has_the_number_of_an_error_of_the_system() {
+    let transcripts = std::fs::read_dir(root().join("tests/cli/transcripts")).unwrap();
+    let transcripts = transcripts.map(|entry| entry.unwrap().path());
+    let documents = documents().into_iter().map(|document| root().join(document.path));
+    for file in transcripts.chain(documents) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("(os error"), "{}", file.display());
+    }
+}

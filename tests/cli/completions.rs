@@ -1,0 +1,79 @@
+//! The completion scripts in the shells that they are for: keys are typed at a terminal, and the
+//! command that results is run.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use crate::harness::console::Sandbox;
+use crate::harness::installed::installed;
+
+#[test]
+fn completions_offer_the_names_of_formats_and_layouts() {
+    let sandbox = Sandbox::new();
+    let script = sandbox.run("accession completions bash");
+    for names in ["umm-json cmr-json stac", "bibtex bibtex-misc ris", "\"standard wide\""] {
+        assert!(script.contains(names), "{names}");
+    }
+}
+
+/// What is typed, and the dataset of which the program then prints the set in force. No file of the
+/// sandbox has the name of a dataset.
+const TYPED: [(&str, &str); 5] = [
+    ("accession lookup THE\t--json", "THEM"),
+    ("accession loo\t US:FOOL2.\t--json", "US:FOOL2.002"),
+    ("accession lookup US:A:\t--json", "US:A:B"),
+    ("accession lookup --at 2001-02-03 --json US:FOOL3\t", "US:FOOL3"),
+    ("accession --registry=other.db lookup --json \t", "OTHER"),
+];
+
+/// Types the lines into an interactive shell, which reads a file of its own when it begins. Returns
+/// what the terminal shows. `None` means that a program is missing.
+fn typed(shell: Option<PathBuf>, options: &str, beginning: (&str, &str)) -> Option<String> {
+    let (script, shell) = (installed("script")?, shell?);
+    let sandbox = Sandbox::new();
+    for name in ["THEM", "US:FOOL2.002", "US:FOOL3", "US:A:B"] {
+        sandbox.run(&format!("accession ingest {name} --create --at 2001-01-02 A"));
+    }
+    sandbox.run("accession --registry other.db ingest OTHER --create --at 2001-01-02 A");
+    let (file, commands) = beginning;
+    std::fs::write(sandbox.path().join(file), commands).unwrap();
+    let mut command = Command::new(script);
+    command.args(["-qec", &format!("{} {options}", shell.display()), "/dev/null"]);
+    let path = format!("{}/.bin:/usr/bin:/bin", sandbox.path().display());
+    command.current_dir(sandbox.path()).env_clear().env("HOME", sandbox.path()).env("PATH", path);
+    command.env("LC_ALL", "C.UTF-8").env("TERM", "xterm").env("LOGNAME", "archivist");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let lines: String = TYPED.iter().map(|(line, _)| format!("{line}\n")).collect();
+    child.stdin.take().unwrap().write_all(format!("{lines}exit\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn assert_completed(shown: Option<String>) {
+    let Some(shown) = shown else { return };
+    for (line, dataset) in TYPED {
+        let printed = format!("{{\"dataset\":\"{dataset}\",\"timestamp\":\"2001-01-02T00:00:00Z\"");
+        assert!(shown.contains(&printed), "{line:?} is not completed to {dataset}:\n{shown}");
+    }
+}
+
+#[test]
+fn bash_completes_commands_and_names_also_with_colons() {
+    let beginning = "source <(accession completions bash)\n";
+    assert_completed(typed(installed("bash"), "--noprofile --rcfile rc -i", ("rc", beginning)));
+}
+
+#[test]
+fn zsh_completes_commands_and_names_also_with_colons() {
+    let beginning = "accession completions zsh > ~/_accession\nfpath=(~ $fpath)\n\
+                     autoload -Uz compinit && compinit -u\n";
+    assert_completed(typed(installed("zsh"), "-d -i", (".zshrc", beginning)));
+}
+
+#[test]
+fn fish_completes_commands_and_names_also_with_colons() {
+    let beginning = "accession completions fish | source\n";
+    assert_completed(typed(installed("fish"), "--no-config -i -C 'source rc'", ("rc", beginning)));
+}
