@@ -1,6 +1,6 @@
 """Reads the citations of fixtures/citation with other software.
 
-    pip install rispy pybtex cffconvert datacite citeproc-py rdflib
+    pip install rispy pybtex cffconvert datacite citeproc-py rdflib lxml
     pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it includes
     python3 tests/citation_peers.py
 
@@ -19,6 +19,7 @@ from cffconvert import Citation as Cff
 from citeproc import Citation, CitationItem, CitationStylesBibliography, CitationStylesStyle, formatter
 from citeproc.source.json import CiteProcJSON
 from datacite import schema45
+from lxml import etree
 from pybtex.database import parse_string
 from rdflib import Graph, Namespace, URIRef
 
@@ -127,7 +128,24 @@ def check_json_ld(kind, read, date):
     assert f"doi:{DOI}" in values
 
 
-CHECKS = [check_ris, check_bibtex, check_cff, check_datacite, check_csl, check_json_ld]
+def check_datacite_xml(kind, read, date):
+    text = read(kind, "datacite-xml")
+    resource = etree.fromstring(text.encode())
+    # What DataCite's own tool writes of the JSON is the same, whatever the order.
+    fields = json.loads(read(kind, "datacite-json"))
+    expected = etree.fromstring(schema45.tostring(fields).encode())
+    assert elements(resource) == elements(expected), (elements(resource), elements(expected))
+
+
+def elements(element):
+    """The elements of a tree with their attributes and texts, in an order of their own."""
+    text = (element.text or "").strip()
+    children = sorted(elements(child) for child in element)
+    attributes = sorted((name, value) for name, value in element.attrib.items() if "schemaLocation" not in name)
+    return (element.tag, attributes, text, children)
+
+
+CHECKS = [check_ris, check_bibtex, check_cff, check_datacite, check_datacite_xml, check_csl, check_json_ld]
 
 
 def check(kind, read, date="2001-01-05"):

@@ -22,4 +22,6 @@ pub mod typed;
 pub use facts::Citation;
 #[cfg(feature = "serve")]
 pub(crate) use facts::NOT_IN_A_URI;
+#[cfg(feature = "serve")]
+pub(crate) use format::escaped;
 pub use format::{CitationFormat, RecordField, UnknownCitationFormat};

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 use super::figures::{
     ago, annotations, copy_button, counted, date, day_text, grouped, identifier, time,
 };
+use super::fixity::Fixity;
 use super::history::{self, Picks};
 use super::identifier::{means, verifying};
 use super::layout::{Head, Section, page, trail};
@@ -17,7 +18,7 @@ use super::site::Site;
 use super::{citing, record};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
-use crate::model::{Annotation, DatasetName, GranuleId, Instance, Moment, Subset, Timestamp};
+use crate::model::{Annotation, DatasetName, GranuleId, Instance, Moment, Set, Subset, Timestamp};
 use crate::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
@@ -47,12 +48,15 @@ pub struct DatasetPage {
     pub ends: Option<(GranuleId, GranuleId)>,
     /// The citation of its latest set. `None` means that there was no change yet.
     pub citation: Option<Citation>,
+    /// What is recorded of the files of its latest set. `None` means nothing.
+    pub fixity: Option<Fixity>,
     /// The present time.
     pub now: Timestamp,
 }
 
 impl DatasetPage {
-    /// Reads what the page shows. `series` is its history until now.
+    /// Reads what the page shows. `series` is its history until now, and `fixity` reads what is recorded
+    /// of the files of its latest set.
     ///
     /// # Errors
     ///
@@ -61,9 +65,12 @@ impl DatasetPage {
         snapshot: &Snapshot,
         name: &DatasetName,
         series: Arc<Series>,
+        fixity: impl FnOnce(&Set) -> Result<Option<Fixity>>,
         now: Timestamp,
     ) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
+        let latest = listed.latest.clone().map(Set::Instance);
+        let fixity = latest.as_ref().map(fixity).transpose()?.flatten();
         let recent = snapshot.instances_before(name, None, RECENT_CHANGES)?;
         let at = Some(Moment::Day(now.day()));
         let citation = match &listed.latest {
@@ -88,6 +95,7 @@ impl DatasetPage {
             subsets: (subsets, count),
             ends: None,
             citation,
+            fixity,
             now,
         })
     }
@@ -97,7 +105,7 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
-            citing::described(site, dataset, citation, latest.identifier)
+            citing::described(site, dataset, citation, latest.identifier, self.fixity.as_ref())
         });
         let path = Site::dataset(&dataset.name);
         let head = Head {
@@ -160,7 +168,10 @@ impl DatasetPage {
             @if let Some(latest) = latest.filter(|_| site.is_complete()) {
                 (part::form(site, latest.identifier, self.ends.as_ref()))
             }
-            @if let Some(latest) = latest { (verifying(latest.identifier)) }
+            @if let Some(latest) = latest {
+                (verifying(latest.identifier))
+                @if let Some(fixity) = &self.fixity { (fixity.section(site, latest.identifier, false)) }
+            }
             @if latest.is_some() { (self.mirroring(site)) }
         }
     }

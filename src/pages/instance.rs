@@ -42,7 +42,13 @@ impl InstancePage {
             title,
             links,
             meta: citing::meta(site, dataset, Some(instance.identifier), &path),
-            json_ld: Some(citing::described(site, dataset, &self.citation, instance.identifier)),
+            json_ld: Some(citing::described(
+                site,
+                dataset,
+                &self.citation,
+                instance.identifier,
+                None,
+            )),
             section: Section::Datasets,
             is_unlisted: true,
             ..Head::default()

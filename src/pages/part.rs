@@ -185,6 +185,9 @@ pub(super) fn granules(
             p.chips {
                 a href=(path) { "All as text" } " "
                 a href={ (path) "?format=jsonl" } { "JSON Lines" }
+                @if record.granule_url.is_some() {
+                    " " a href={ (site.href(&Site::urls(identifier))) "?dataset=" (record.name) } { "Addresses to download" }
+                }
             }
         }
     }

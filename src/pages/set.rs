@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 
 use super::figures::{annotations, copy_button, counted, date, grouped, time, visible};
+use super::fixity::Fixity;
 use super::history::criteria;
 use super::identifier::{means, verifying};
 use super::layout::{Head, page};
@@ -42,6 +43,8 @@ pub struct SetPage {
     pub since: Option<Since>,
     /// Its citation.
     pub citation: Citation,
+    /// What is recorded of its files. `None` means nothing.
+    pub fixity: Option<Fixity>,
 }
 
 /// A period in which a set was current.
@@ -79,7 +82,13 @@ impl SetPage {
             links,
             meta: citing::meta(site, &self.record, Some(self.identifier), &path),
             canonical: Some(path),
-            json_ld: Some(citing::described(site, &self.record, &self.citation, self.identifier)),
+            json_ld: Some(citing::described(
+                site,
+                &self.record,
+                &self.citation,
+                self.identifier,
+                self.fixity.as_ref(),
+            )),
             // What nobody cited is not for search engines.
             is_unlisted: self.subsets.is_empty(),
             ..Head::default()
@@ -143,6 +152,9 @@ impl SetPage {
                         (form_unless_all_are_shown(site, self.identifier, self.granules, first, last))
                     }
                     (verifying(self.identifier))
+                    @if let Some(fixity) = &self.fixity {
+                        (fixity.section(site, self.identifier, self.datasets().len() > 1))
+                    }
                 }
                 aside {
                     (citing::section(site, &self.citation, &Site::set(self.identifier)))

@@ -99,6 +99,11 @@ impl Site {
         format!("/DI:{identifier}/checksums")
     }
 
+    /// The path of the addresses of a set's granules.
+    pub fn urls(identifier: Identifier) -> String {
+        format!("/DI:{identifier}/urls")
+    }
+
     /// The path of the blocks of a set.
     pub fn blocks(identifier: Identifier) -> String {
         format!("/DI:{identifier}/blocks")

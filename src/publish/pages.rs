@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::place::{HEAD, Place, all_datasets, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, Set, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, Extent, FILES, Feed, IndexPage, IndexRow, Series, Serves, Site, Spark,
-    identifier_page, links, moved, robots, sitemaps,
+    DatasetPage, Describes, Extent, FILES, Feed, Fixity, IndexPage, IndexRow, Series, Serves, Site,
+    Spark, identifier_page, links, moved, robots, sitemaps,
 };
 use crate::registry::{Edit, Listed, Registry, Snapshot};
 
@@ -120,7 +120,10 @@ pub(super) fn dataset_files(
         series.add(&instance?);
     }
     let snapshot = registry.snapshot()?;
-    let page = DatasetPage::read(&snapshot, name, Arc::new(series), now)?;
+    let fixity = |set: &Set| {
+        Fixity::read(&snapshot, set, |_| Ok(Some(Arc::new(snapshot.files(set)?.totals()?))))
+    };
+    let page = DatasetPage::read(&snapshot, name, Arc::new(series), fixity, now)?;
     let Listed { dataset, latest, .. } = &page.listed;
     let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
     let links = links(site, dataset, &Site::dataset(name), describes, Extent::All);

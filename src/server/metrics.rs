@@ -91,39 +91,45 @@ impl Metrics {
     }
 }
 
-/// How many datasets are reported, by name: each takes five lines.
+/// How many datasets are reported, by name: each takes four lines.
 pub const MAX_DATASETS: u32 = 1_000;
 
+/// A dataset, and how many of its files are not as recorded. `None` means that none was ever checked.
+pub type Reported = (Listed, Option<usize>);
+
 /// What is known of datasets. None, if the registry cannot be read now.
-pub fn of_datasets(listed: Option<&[Listed]>) -> String {
+pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     let mut text = String::new();
-    let is_readable = vec![(String::new(), u8::from(listed.is_some()).to_string())];
+    let is_readable = vec![(String::new(), u8::from(reported.is_some()).to_string())];
     let help = "Whether the registry could be read within 2 seconds.";
     write(&mut text, "accession_registry_readable", "gauge", help, &is_readable);
-    let mut describe = |name: &str, help: &str, value: &dyn Fn(&Listed) -> Option<String>| {
-        let rows = listed.unwrap_or_default().iter().filter_map(|listed| {
-            let labels = format!("{{dataset=\"{}\"}}", listed.dataset.name);
-            Some((labels, value(listed)?))
+    let mut describe = |name: &str, help: &str, value: &dyn Fn(&Reported) -> Option<String>| {
+        let rows = reported.unwrap_or_default().iter().filter_map(|reported| {
+            let labels = format!("{{dataset=\"{}\"}}", reported.0.dataset.name);
+            Some((labels, value(reported)?))
         });
         let rows: Vec<(String, String)> = rows.collect();
         write(&mut text, name, "gauge", help, &rows);
     };
     let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
     let help = "Granules that are held, of the first 1000 datasets by name.";
-    describe("accession_dataset_granules", help, &|listed| {
+    describe("accession_dataset_granules", help, &|(listed, _)| {
         listed
             .problem
             .is_none()
             .then(|| listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
     });
     let help = "When the last change was recorded.";
-    describe("accession_dataset_last_change_timestamp_seconds", help, &|listed| {
+    describe("accession_dataset_last_change_timestamp_seconds", help, &|(listed, _)| {
         listed.latest.as_ref().map(|latest| seconds(latest.recorded))
     });
     let help = "When a sync last found that the dataset is its listing.";
-    describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|listed| {
+    describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|(listed, _)| {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
+    let help =
+        "Files that are not as recorded, at most 10000, of datasets whose files were checked.";
+    describe("accession_dataset_open_findings", help, &|(_, open)| open.map(|it| it.to_string()));
     text
 }
 

@@ -100,9 +100,9 @@ pub fn described(content_type: &str, body: Body, digest: &[u8; 32], keep: Keep) 
     response
 }
 
-/// A response that never changes and has a tag that says all that it depends on.
-pub fn tagged(format: Format, tag: &str, body: Body) -> Response<Body> {
-    let mut response = of_type(&format.content_type(), body, Keep::Forever);
+/// A response with a tag that says all that it depends on.
+pub fn tagged(format: Format, tag: &str, body: Body, keep: Keep) -> Response<Body> {
+    let mut response = of_type(&format.content_type(), body, keep);
     response.headers_mut().insert(ETAG, value(&format!("\"{tag}\"")));
     response
 }

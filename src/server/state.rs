@@ -1,5 +1,6 @@
 //! What all requests share.
 
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cache::Cache;
@@ -8,12 +9,13 @@ use super::config::{Config, Limits};
 use super::finished::{Epoch, Responses};
 use super::listed::Lists;
 use super::metrics::Metrics;
+use super::recent::Recent;
 use super::sending::Flight;
 use super::source::{Health, Reading, Source};
 use crate::error::Result;
-use crate::model::{DatasetName, Timestamp};
-use crate::pages::{Series, Site};
-use crate::registry::Snapshot;
+use crate::model::{DatasetName, Identifier, Set, Timestamp};
+use crate::pages::{Fixity, Series, Site};
+use crate::registry::{FileTotals, Snapshot};
 
 /// A day, in microseconds.
 const DAY: i64 = 24 * 3_600 * 1_000_000;
@@ -41,7 +43,8 @@ pub struct State {
     /// The proxies that are believed.
     pub trusted_proxies: Vec<Network>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    plots: Plots,
+    plots: Shown<(u64, DatasetName), Series>,
+    totals: Shown<(u64, Identifier, DatasetName, u64), FileTotals>,
 }
 
 impl State {
@@ -65,7 +68,8 @@ impl State {
             clock,
             metrics: Metrics::default(),
             cache: Cache::new(cache),
-            plots: Plots::default(),
+            plots: Shown::default(),
+            totals: Shown::default(),
         })
     }
 
@@ -92,7 +96,8 @@ impl State {
         snapshot: &Snapshot,
         name: &DatasetName,
     ) -> Result<Arc<Series>> {
-        let known = self.plots.find(reading.generation, name);
+        let key = (reading.generation, name.clone());
+        let known = self.plots.find(&key);
         let mut series = known.as_deref().cloned().unwrap_or_default();
         let mut history = snapshot.history(name)?;
         if let Some(next) = series.latest().and_then(Timestamp::next) {
@@ -107,39 +112,64 @@ impl State {
         }
         match known {
             Some(known) if series.changes() == before => Ok(known),
-            _ => {
-                let series = Arc::new(series);
-                self.plots.keep(reading.generation, name, Arc::clone(&series));
-                Ok(series)
-            }
+            _ => Ok(self.plots.keep(key, series)),
         }
+    }
+
+    /// What is recorded of the files of a set, and what checks of them found. `None` means that nothing
+    /// is recorded. Files are counted once, and not those of an earlier set that is large.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fixity::read`].
+    pub fn fixity(
+        &self,
+        reading: &Reading,
+        snapshot: &Snapshot,
+        set: &Set,
+    ) -> Result<Option<Fixity>> {
+        Fixity::read(snapshot, set, |last_record| {
+            let dataset = set.dataset().clone();
+            let key = (reading.generation, set.identifier(), dataset, last_record);
+            if let Some(known) = self.totals.find(&key) {
+                return Ok(Some(known));
+            }
+            if set.instance().until.is_some() && set.granules() > COUNTED_GRANULES {
+                return Ok(None);
+            }
+            Ok(Some(self.totals.keep(key, snapshot.files(set)?.totals()?)))
+        })
     }
 }
 
-/// The histories of the datasets that were shown last.
-#[derive(Default)]
-struct Plots(Mutex<Vec<(u64, DatasetName, Arc<Series>)>>);
+/// The greatest number of granules of an earlier set whose files are counted for its page. There are any
+/// number of such sets.
+const COUNTED_GRANULES: u64 = 20_000;
 
-/// How many histories are kept: each takes at most 160 kB.
-const MAX_PLOTS: usize = 64;
+/// What was made for the pages that were shown last.
+struct Shown<Key, Value>(Mutex<Recent<Key, Arc<Value>>>);
 
-impl Plots {
-    fn find(&self, generation: u64, name: &DatasetName) -> Option<Arc<Series>> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept.iter().position(|(of, kept, _)| (*of, kept) == (generation, name))?;
-        // The one that was used last is at the end.
-        let found = kept.remove(at);
-        let series = Arc::clone(&found.2);
-        kept.push(found);
-        Some(series)
+impl<Key, Value> Default for Shown<Key, Value> {
+    fn default() -> Self {
+        Shown(Mutex::default())
+    }
+}
+
+impl<Key: Clone + Eq + Hash, Value> Shown<Key, Value> {
+    /// How many are kept: a history takes at most 160 kB.
+    const MOST: usize = 64;
+
+    fn find(&self, key: &Key) -> Option<Arc<Value>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    fn keep(&self, generation: u64, name: &DatasetName, series: Arc<Series>) {
+    fn keep(&self, key: Key, value: Value) -> Arc<Value> {
+        let value = Arc::new(value);
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(of, kept, _)| *of == generation && kept != name);
-        if kept.len() == MAX_PLOTS {
-            kept.remove(0);
+        kept.insert(key, Arc::clone(&value));
+        if kept.len() > Self::MOST {
+            kept.remove_oldest();
         }
-        kept.push((generation, name.clone(), series));
+        value
     }
 }

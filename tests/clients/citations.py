@@ -14,6 +14,7 @@ MEDIA_TYPES = {
     "application/x-research-info-systems": "ris",
     "application/vnd.citationstyles.csl+json": "csl-json",
     "application/vnd.datacite.datacite+json": "datacite-json",
+    "application/vnd.datacite.datacite+xml": "datacite-xml",
     "application/ld+json": "json-ld",
     "application/yaml": "cff",
     "text/x-bibliography": "text",

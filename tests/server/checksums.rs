@@ -1,8 +1,12 @@
-//! The checksums of the files of a set, as readers verify them.
+//! The checksums of the files of a set, as readers verify them, and what the pages say of them.
 
+use std::process::Command;
+
+use accession::DatasetEdit;
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
-use accession::registry::{FileListing, FileOptions};
+use accession::registry::{Edit, FileListing, FileOptions};
 
+use crate::program::program;
 use crate::site::{Served, stamp};
 use crate::values::{id, name, now};
 
@@ -72,4 +76,100 @@ fn datasets_whose_lists_differ_are_named() {
     assert_eq!(one.text(), format!("{}  A\n", "02".repeat(32)));
     add(&served, "US", "A", "A", Algorithm::Sha256, 2);
     assert_eq!(served.get(&address).status, 200);
+}
+
+/// The JSON-LD of a page.
+fn described(page: &str) -> serde_json::Value {
+    let block = page.split("<script type=\"application/ld+json\">").nth(1).unwrap();
+    serde_json::from_str(block.split("</script>").next().unwrap()).unwrap()
+}
+
+#[test]
+fn pages_say_what_is_recorded_of_the_files_and_what_checks_found() {
+    let (served, address) = served();
+    let set = address.trim_end_matches("/checksums");
+    let pages = ["/datasets/US/", set];
+    let metric = "accession_dataset_open_findings{dataset=\"US\"}";
+    for page in pages {
+        let page = served.page(page);
+        assert!(!page.contains("id=\"files\"") && described(&page)["size"].is_null(), "{page}");
+    }
+    assert!(!served.get("/metrics").text().contains(metric));
+
+    let root = tempfile::tempdir().unwrap();
+    for (file, content) in [("A", "abc"), ("B", "four")] {
+        std::fs::write(root.path().join(file), content).unwrap();
+    }
+    let path = served.directory.path().join("accession.db");
+    let fixity = |command: &str, status: i32| {
+        let mut fixity = Command::new(program());
+        fixity.args(["--quiet", "--registry", path.to_str().unwrap(), "fixity", command, "US"]);
+        let output = fixity.arg("--root").arg(root.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+    };
+    fixity("compute", 0);
+    assert!(served.page(set).contains("<dt>Last checked</dt><dd>not yet</dd>"));
+    fixity("check", 0);
+    for (page, query) in pages.into_iter().zip(["", "?dataset=US"]) {
+        let page = served.page(page);
+        for shown in [
+            "<dd>7 B in 2 files</dd>",
+            "of all 2 granules, sha-256",
+            "<dt>Open findings</dt><dd>none</dd>",
+            &format!("{address}{query}"),
+            "sha256sum -c --quiet",
+        ] {
+            assert!(page.contains(shown), "{shown}: {page}");
+        }
+        let described = described(&page);
+        assert_eq!(described["size"], "7 B");
+        assert_eq!(described["distribution"][0]["contentSize"], "4 B");
+    }
+    assert!(served.get("/metrics").text().contains(&format!("{metric} 0\n")));
+
+    std::fs::remove_file(root.path().join("B")).unwrap();
+    fixity("check", 1);
+    for page in pages {
+        let page = served.page(page);
+        assert!(page.contains("1 file not as recorded"), "{page}");
+    }
+    assert!(served.get("/metrics").text().contains(&format!("{metric} 1\n")));
+}
+
+#[test]
+fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_none() {
+    let served = Served::new();
+    served.change("US", "2001-01-02T00:00:00Z", &["../A", "B 1", "C"], &[]);
+    let latest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
+    let set = format!("/DI:{}", latest.unwrap().identifier);
+    let address = format!("{set}/urls");
+    let none = served.get(&address);
+    assert_eq!(none.status, 404);
+    assert!(none.text().contains("\"kind\":\"no-granule-url\""), "{}", none.text());
+    assert!(!served.page(&set).contains("/urls"));
+    let edit = |template: &str| {
+        let granule_url = Edit::Set(template.parse().unwrap());
+        let edit = DatasetEdit { granule_url, ..DatasetEdit::default() };
+        served.registry.edit_dataset(&name("US"), &edit, &stamp(now())).unwrap();
+    };
+    edit("https://data.example/{granule}?x");
+    assert!(served.page(&set).contains(&format!("{address}?dataset=US")));
+    let listed = served.get(&address);
+    assert_eq!(listed.text(), "https://data.example/B%201?x\nhttps://data.example/C?x\n");
+    assert_eq!(listed.header("content-type"), "text/plain; charset=utf-8");
+    assert_eq!(listed.header("cache-control"), "no-cache");
+    let lines = served.get(&format!("{address}?format=jsonl&limit=2"));
+    let first = "{\"granule\":\"../A\",\"url\":null}\n";
+    assert!(lines.text().starts_with(first) && lines.text().lines().count() == 2);
+    assert!(lines.header("link").contains("after=B+1"), "{}", lines.header("link"));
+    assert_eq!(served.get(&format!("{address}?select=C")).text(), "https://data.example/C?x\n");
+
+    // They can change.
+    let asked = |tag: &str| {
+        served.ask(axum::http::Method::GET, &address, &[("if-none-match", tag)], "").status
+    };
+    let tag = listed.header("etag").to_owned();
+    assert_eq!(asked(&tag), 304);
+    edit("https://other.example/{granule}");
+    assert_eq!(asked(&tag), 200);
 }

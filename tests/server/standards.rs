@@ -242,6 +242,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
         ("ris", "application/x-research-info-systems"),
         ("csl-json", "application/vnd.citationstyles.csl+json"),
         ("datacite-json", "application/vnd.datacite.datacite+json"),
+        ("datacite-xml", "application/vnd.datacite.datacite+xml"),
         ("json-ld", "application/ld+json"),
         ("text", "text/x-bibliography"),
         ("cff", "application/yaml"),

@@ -71,12 +71,16 @@ fn custom(citation: &Citation) -> Value {
 /// The identifier is an alternate identifier. The instances before and after it are related
 /// identifiers: the address of the dataset with the identifier as its fragment.
 pub(super) fn write_datacite(citation: &Citation) -> String {
+    indented(&datacite(citation))
+}
+
+pub(super) fn datacite(citation: &Citation) -> Value {
     let record = &citation.record;
     let described = citation
         .description()
         .map(|text| json!({ "description": text, "descriptionType": "Abstract" }));
     let stated = json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" });
-    indented(&without_nulls(json!({
+    without_nulls(json!({
         "doi": record.doi.as_ref().map(Doi::as_str),
         "url": citation.url(),
         "types": { "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" },
@@ -94,7 +98,7 @@ pub(super) fn write_datacite(citation: &Citation) -> String {
         "rightsList": citation.licence().map(|licence| [rights(licence)]),
         "descriptions": described.into_iter().chain([stated]).collect::<Vec<_>>(),
         "schemaVersion": "http://datacite.org/schema/kernel-4",
-    })))
+    }))
 }
 
 fn datacite_creator(creator: &Creator) -> Value {

@@ -4,6 +4,10 @@ mod bibtex;
 mod cff;
 mod json;
 mod text;
+mod xml;
+
+#[cfg(feature = "serve")]
+pub(crate) use xml::escaped;
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,6 +33,8 @@ pub enum CitationFormat {
     CslJson,
     /// DataCite JSON, kernel 4.
     DataciteJson,
+    /// DataCite XML, kernel 4.
+    DataciteXml,
     /// CITATION.cff 1.2.
     Cff,
     /// A schema.org Dataset as JSON-LD.
@@ -37,7 +43,7 @@ pub enum CitationFormat {
 
 impl CitationFormat {
     /// All the formats.
-    pub const ALL: [CitationFormat; 9] = [
+    pub const ALL: [CitationFormat; 10] = [
         CitationFormat::Text,
         CitationFormat::Tuple,
         CitationFormat::Bibtex,
@@ -45,6 +51,7 @@ impl CitationFormat {
         CitationFormat::Ris,
         CitationFormat::CslJson,
         CitationFormat::DataciteJson,
+        CitationFormat::DataciteXml,
         CitationFormat::Cff,
         CitationFormat::JsonLd,
     ];
@@ -64,6 +71,9 @@ impl CitationFormat {
             }
             CitationFormat::DataciteJson => {
                 ("datacite-json", "DataCite", "application/vnd.datacite.datacite+json", true)
+            }
+            CitationFormat::DataciteXml => {
+                ("datacite-xml", "DataCite XML", "application/vnd.datacite.datacite+xml", true)
             }
             CitationFormat::Cff => ("cff", "CITATION.cff", "application/yaml", false),
             CitationFormat::JsonLd => ("json-ld", "JSON-LD", "application/ld+json", true),
@@ -150,6 +160,7 @@ impl Citation {
             CitationFormat::Ris => text::write_ris(self),
             CitationFormat::CslJson => json::write_csl(self),
             CitationFormat::DataciteJson => json::write_datacite(self),
+            CitationFormat::DataciteXml => xml::write_datacite(self),
             CitationFormat::Cff => cff::write(self),
             CitationFormat::JsonLd => json::write_json_ld(self),
         }
@@ -196,7 +207,7 @@ mod tests {
         assert_eq!(
             "word".parse::<CitationFormat>().unwrap_err().to_string(),
             "\"word\" is not a citation format: use text, tuple, bibtex, bibtex-misc, ris, \
-             csl-json, datacite-json, cff or json-ld"
+             csl-json, datacite-json, datacite-xml, cff or json-ld"
         );
     }
 }

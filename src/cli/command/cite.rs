@@ -33,7 +33,8 @@ pub struct Args {
     #[command(flatten)]
     set: SetArgs,
 
-    /// The format: text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json, cff or json-ld
+    /// The format: text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json,
+    /// datacite-xml, cff or json-ld
     #[arg(
         long,
         value_name = "FORMAT",

@@ -261,6 +261,8 @@ pub struct FileTotals {
     pub bytes: u64,
     /// The files whose sizes are not known.
     pub without_size: u64,
+    /// The length of the list of the granules, an id a line.
+    pub list_bytes: u64,
     /// The number of files with a checksum of each algorithm.
     pub algorithms: BTreeMap<Algorithm, u64>,
 }
@@ -285,8 +287,9 @@ impl FileList {
     pub fn totals(self) -> Result<FileTotals> {
         let mut totals = FileTotals::default();
         for granule in self {
-            let files = granule?.files;
+            let GranuleFiles { granule_id, files } = granule?;
             totals.granules += 1;
+            totals.list_bytes += granule_id.as_str().len() as u64 + 1;
             totals.with_checksums += u64::from(files.iter().any(|it| !it.checksums.is_empty()));
             for file in files {
                 totals.files += 1;

@@ -83,15 +83,25 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn open_findings(&self, dataset: &DatasetName) -> Result<Vec<OpenFinding>> {
+        self.first_open_findings(dataset, usize::MAX)
+    }
+
+    /// As [`Snapshot::open_findings`], but not many more than `most` of them.
+    pub(crate) fn first_open_findings(
+        &self,
+        dataset: &DatasetName,
+        most: usize,
+    ) -> Result<Vec<OpenFinding>> {
         self.ask(|read| {
             let (key, _) = self.dataset_of(read, dataset)?;
             let mut open = BTreeMap::new();
             let mut runs = BTreeMap::new();
-            each_open_page(read, key, |page| {
+            for page in open_pages(read, key) {
+                let page = page?;
                 if runs.is_empty() {
                     runs = runs_of(read, key)?;
                 }
-                for (finding, closed_by) in page.iter().zip(closings(read, key, page, &runs)?) {
+                for (finding, closed_by) in page.iter().zip(closings(read, key, &page, &runs)?) {
                     let run = runs.get(&finding.run).filter(|_| closed_by.is_none());
                     let Some(StoredRun { root, .. }) = run else { continue };
                     let finding = open_finding(finding, root);
@@ -99,10 +109,23 @@ impl Snapshot {
                     let file = (finding.granule.clone(), finding.path.clone(), root.clone());
                     open.insert(file, finding);
                 }
-                Ok(())
-            })?;
+                if open.len() >= most {
+                    break;
+                }
+            }
             Ok(open.into_values().collect())
         })
+    }
+
+    /// The datasets of which files were ever checked, by name.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
+        let mut names = self.ask(store::Snapshot::checked_datasets)?;
+        names.retain(|name| self.shown.shows(name));
+        Ok(names)
     }
 
     /// When files of a dataset were last checked. `None` means never. Costs one look-up.
@@ -266,20 +289,19 @@ fn batches_of(read: &store::Snapshot, dataset: DatasetKey) -> Result<Vec<(u64, T
     }
 }
 
-/// Passes the findings of a dataset that no check and no command has closed, by granule.
-pub(in crate::registry) fn each_open_page(
+/// The findings of a dataset that no check and no command has closed, by granule, page by page.
+pub(in crate::registry) fn open_pages(
     read: &store::Snapshot,
     dataset: DatasetKey,
-    mut each: impl FnMut(&[StoredFinding]) -> Result<()>,
-) -> Result<()> {
-    let (mut granule_id, mut run, mut number) = (String::new(), 0, 0);
-    loop {
-        let position = (granule_id.as_str(), run, number);
-        let page = read.open_findings_after(dataset, position, PAGE_ROWS)?;
-        let Some(last) = page.last() else { return Ok(()) };
-        each(&page)?;
-        (granule_id, run, number) = (last.granule_id.clone(), last.run, last.number);
-    }
+) -> impl Iterator<Item = Result<Vec<StoredFinding>>> {
+    let mut position = Some((String::new(), 0, 0));
+    std::iter::from_fn(move || {
+        let (granule_id, run, number) = position.take()?;
+        let page = read.open_findings_after(dataset, (&granule_id, run, number), PAGE_ROWS);
+        let last = page.as_ref().ok().and_then(|page| page.last());
+        position = last.map(|last| (last.granule_id.clone(), last.run, last.number));
+        (position.is_some() || page.is_err()).then_some(page)
+    })
 }
 
 /// Why each of some findings does not hold any longer. `None` means that it does.

@@ -32,7 +32,7 @@ pub(crate) use differences::{HasGranuleId, Merge, Only, Side, Walk};
 pub use export::{Export, Exported};
 pub use files::{FileList, FileTotals, GranuleFiles, ListedFile};
 pub use fixity::{FixityState, OpenFinding, RootState};
-pub(super) use fixity::{closings, each_open_page, runs_of};
+pub(super) use fixity::{closings, open_pages, runs_of};
 pub(super) use granules::{GranulePages, GranulesWithin, identify, identify_selected};
 pub use granules::{Granules, IdPages};
 pub use history::{FoundPeriod, History, NotedPeriod};

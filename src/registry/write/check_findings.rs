@@ -6,7 +6,7 @@ use super::stamp::Stamp;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::handle::{End, Registry};
-use crate::registry::snapshot::{closings, each_open_page, runs_of};
+use crate::registry::snapshot::{closings, open_pages, runs_of};
 use crate::store::{DatasetKey, StoredFinding, StoredRun, Transaction};
 
 /// How many open findings are read at once.
@@ -107,13 +107,13 @@ impl EarlierFindings {
             read.dataset(dataset).map_err(named)?.ok_or_else(|| Error::dataset_unknown(dataset))?;
         let runs = runs_of(&read, key).map_err(named)?;
         let mut ended = Vec::new();
-        let each = |page: &[StoredFinding]| {
-            for (finding, why) in page.iter().zip(closings(&read, key, page, &runs)?) {
+        for page in open_pages(&read, key) {
+            let page = page.map_err(named)?;
+            let closings = closings(&read, key, &page, &runs).map_err(named)?;
+            for (finding, why) in page.iter().zip(closings) {
                 ended.extend(why.map(|why| ((finding.run, finding.number), why)));
             }
-            Ok(())
-        };
-        each_open_page(&read, key, each).map_err(named)?;
+        }
         drop(read);
         if !ended.is_empty() {
             registry.write(|transaction| {
@@ -262,11 +262,11 @@ impl Registry {
             }
             let (now, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             let mut open = Vec::new();
-            each_open_page(transaction, key, |page| {
+            for page in open_pages(transaction, key) {
+                let page = page?;
                 let of_root = page.iter().filter(|finding| runs.contains_key(&finding.run));
                 open.extend(of_root.map(|finding| (finding.run, finding.number)));
-                Ok(())
-            })?;
+            }
             for run in runs.keys() {
                 transaction.forget_fixity_run(key, *run, now)?;
             }

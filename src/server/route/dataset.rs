@@ -41,7 +41,11 @@ pub async fn dataset(
             Format::Html => shared.series(reading, snapshot, name)?,
             _ => Arc::new(Series::new()),
         };
-        let mut page = DatasetPage::read(snapshot, name, series, now)?;
+        let fixity = |set: &Set| match format {
+            Format::Html => shared.fixity(reading, snapshot, set),
+            _ => Ok(None),
+        };
+        let mut page = DatasetPage::read(snapshot, name, series, fixity, now)?;
         if let (Format::Html, Some(latest)) = (format, &page.listed.latest) {
             let (mut first, mut last) =
                 first_and_last(snapshot, &Set::Instance(latest.clone()), 1, 1)?;

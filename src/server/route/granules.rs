@@ -1,4 +1,4 @@
-//! `/DI:…/granules`: the ids of a set; `/DI:…/blocks`: the set cut into blocks, for mirrors that diverged.
+//! `/DI:…/granules`: the ids of a set; `/DI:…/urls`: the addresses of its granules; `/DI:…/blocks`: the set cut into blocks, for mirrors that diverged.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,11 +11,12 @@ use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::{once, try_unfold};
+use serde_json::json;
 
 use super::set::{elsewhere, identifier_in};
 use crate::error::{Error, Result};
 use crate::mirror::blocks::Blocks;
-use crate::model::{GranuleId, IdPage, Identifier, Pattern, Set};
+use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set};
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
 use crate::server::client::Client;
@@ -24,7 +25,9 @@ use crate::server::listed::{Found, Key, List, Unwritten, Wait, Writer};
 use crate::server::permits::{Deadline, Waiting};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{Keep, REPR_DIGEST, repr_digest, tagged, unkept, whole, with_links};
+use crate::server::response::{
+    Keep, REPR_DIGEST, json, repr_digest, tagged, unkept, whole, with_links,
+};
 use crate::server::sending::{Content, next_part};
 use crate::server::source::{Cost, Reading};
 use crate::server::state::State;
@@ -54,25 +57,60 @@ pub async fn granules(
         return Ok(elsewhere);
     }
     let format = asked.format(&OFFERED)?;
-    let after: Option<GranuleId> = asked.parsed("after")?;
-    let limit: Option<u64> = asked.parsed("limit")?;
-    if limit == Some(0) {
-        return Err(Problem::usage("The parameter limit is at least 1."));
+    let wanted = Wanted::read(&asked, format, None)?;
+    let is_whole = (&wanted.after, wanted.limit) == (&None, None) && wanted.patterns.is_empty();
+    if !is_whole {
+        return part(&state, &asked, identifier, wanted).await;
     }
-    let wanted = Wanted { format, patterns: patterns(&asked)? };
-    let collection = Link::new("collection", state.site.address_or_href(&Site::set(identifier)));
-    if (&after, limit) == (&None, None) && wanted.patterns.is_empty() {
-        let response = whole_list(&state, &asked, identifier, format).await?;
-        return Ok(with_links(response, &[collection]));
+    let response = whole_list(&state, &asked, identifier, format).await?;
+    Ok(with_links(response, &[collection(&state, identifier)]))
+}
+
+/// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
+pub async fn urls(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let identifier = identifier_in(&asked.segment(0)?)?;
+    let path = Site::urls(identifier);
+    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
+        return Ok(elsewhere);
     }
-    let tag = tag(identifier, format, &asked);
-    let mut links = vec![collection];
+    let format = asked.format(&OFFERED)?;
+    let dataset: Option<DatasetName> = asked.parsed("dataset")?;
+    let read = state.source.read(asked.client(), move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
+        let set = snapshot.select(&selection)?.set;
+        Ok(snapshot.dataset(set.dataset())?.dataset)
+    });
+    let dataset = read.await?;
+    let none = || format!("{} does not say where its granules can be fetched.", dataset.name);
+    let template = dataset.granule_url.ok_or_else(|| Problem::unknown("no-granule-url", none()))?;
+    part(&state, &asked, identifier, Wanted::read(&asked, format, Some(template))?).await
+}
+
+fn collection(state: &State, identifier: Identifier) -> Link {
+    Link::new("collection", state.site.address_or_href(&Site::set(identifier)))
+}
+
+/// Sends what is wanted of a list from the registry.
+async fn part(
+    state: &Arc<State>,
+    asked: &Asked,
+    identifier: Identifier,
+    wanted: Wanted,
+) -> Result<Response<Body>, Problem> {
+    let Wanted { format, limit, .. } = wanted;
+    // Where granules are fetched can change.
+    let keep = if wanted.urls.is_some() { Keep::WhileCurrent } else { Keep::Forever };
+    let tag = wanted.tag(identifier, asked);
+    let mut links = vec![collection(state, identifier)];
     // A page is read at once, so that its end is known; a longer part of a list is streamed.
     let response = match limit {
         Some(limit) if limit <= PAGE_ROWS as u64 => {
             let read = state.source.work(asked.client(), wanted.cost(), move |reading| {
-                let pages = open(&reading.registry, identifier, after.as_ref(), Some(limit))?;
-                read_page(pages, &wanted, limit)
+                read_page(open(&reading.registry, identifier, &wanted)?, &wanted, limit)
             });
             let (content, last) = read.await?;
             if let Some(last) = last {
@@ -80,12 +118,11 @@ pub async fn granules(
                 let next = state.site.address_or_href(&next);
                 links.push(Link::new("next", next));
             }
-            unkept(whole(format, content, Keep::Forever))
+            unkept(whole(format, content, keep))
         }
         _ => {
-            let client = asked.client();
-            let list = Unsent::open(&state, client, wanted, identifier, after, limit).await?;
-            tagged(format, &tag, list.stream().await?)
+            let list = Unsent::open(state, asked.client(), wanted, identifier).await?;
+            tagged(format, &tag, list.stream().await?, keep)
         }
     };
     Ok(with_links(response, &links))
@@ -121,10 +158,9 @@ async fn whole_list(
             return Err(Problem::conflict("list-too-long", detail));
         }
         begun => {
-            let wanted = Wanted { format, patterns: Vec::new() };
-            let list = Unsent::open(state, client, wanted, identifier, None, None).await?;
+            let list = Unsent::open(state, client, Wanted::all(format), identifier).await?;
             let body = while_sent(list.stream().await?, begun);
-            return Ok(tagged(format, &tag(Coding::Identity), body));
+            return Ok(tagged(format, &tag(Coding::Identity), body, Keep::Forever));
         }
     };
     if coding == Coding::Identity {
@@ -143,7 +179,7 @@ async fn whole_list(
             let sent = 0..plain.content.len();
             let body = state.flight.stored(client, &plain.content, sent);
             let body = while_sent(body, Found::Begun(filling));
-            Ok(tagged(format, &tag(Coding::Identity), body))
+            Ok(tagged(format, &tag(Coding::Identity), body, Keep::Forever))
         }
         _ => Ok(stored(format, &tag(Coding::Identity), Coding::Identity, plain)),
     }
@@ -151,7 +187,7 @@ async fn whole_list(
 
 /// A list in a file as a response.
 fn stored(format: Format, tag: &str, coding: Coding, list: List) -> Response<Body> {
-    let mut response = tagged(format, tag, Body::empty());
+    let mut response = tagged(format, tag, Body::empty(), Keep::Forever);
     let headers = response.headers_mut();
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(REPR_DIGEST, repr_digest(&list.digest));
@@ -182,7 +218,7 @@ fn write_list(
     let set = snapshot.select(&Selection::Identifier { identifier, dataset: None })?.set;
     let pages = snapshot.granules(&set)?.into_id_pages();
     drop(snapshot);
-    let wanted = Wanted { format, patterns: Vec::new() };
+    let wanted = Wanted::all(format);
     let (mut content, mut left) = (Vec::new(), u64::MAX);
     for page in pages {
         content.clear();
@@ -194,19 +230,14 @@ fn write_list(
 
 /// The ids of a set, from its first one or after another one. A list without a limit is proved, without
 /// a thread of its own, since many clients may stall.
-fn open(
-    registry: &Registry,
-    identifier: Identifier,
-    after: Option<&GranuleId>,
-    limit: Option<u64>,
-) -> Result<IdPages> {
+fn open(registry: &Registry, identifier: Identifier, wanted: &Wanted) -> Result<IdPages> {
     let snapshot = registry.snapshot()?;
     let selection = Selection::Identifier { identifier, dataset: None };
     let mut granules = snapshot.granules(&snapshot.select(&selection)?.set)?.hashed_here();
-    if limit.is_some() {
+    if wanted.limit.is_some() {
         granules = granules.unproved();
     }
-    if let Some(after) = after {
+    if let Some(after) = &wanted.after {
         granules = granules.after(after);
     }
     Ok(granules.into_id_pages())
@@ -222,23 +253,40 @@ fn patterns(asked: &Asked) -> Result<Vec<Pattern>, Problem> {
     patterns.into_iter().map(|pattern| pattern.parse().map_err(refused)).collect()
 }
 
-/// The tag of a list, which depends on the identifier and on what was asked for alone.
-fn tag(identifier: Identifier, format: Format, asked: &Asked) -> String {
-    use sha2::{Digest, Sha256};
-    let query = match asked.query() {
-        "" => String::new(),
-        query => format!("-{}", hex::encode(&Sha256::digest(query)[..8])),
-    };
-    format!("{identifier}-{}{query}", format.name())
-}
-
 /// Which ids are sent, and how.
 struct Wanted {
     format: Format,
     patterns: Vec<Pattern>,
+    /// The addresses that are sent instead of the ids. An id without one is left out.
+    urls: Option<GranuleUrl>,
+    after: Option<GranuleId>,
+    limit: Option<u64>,
 }
 
 impl Wanted {
+    /// All ids.
+    fn all(format: Format) -> Self {
+        Wanted { format, patterns: Vec::new(), urls: None, after: None, limit: None }
+    }
+
+    /// What a request asks for.
+    fn read(asked: &Asked, format: Format, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
+        let limit = asked.parsed("limit")?;
+        if limit == Some(0) {
+            return Err(Problem::usage("The parameter limit is at least 1."));
+        }
+        let after = asked.parsed("after")?;
+        Ok(Wanted { format, patterns: patterns(asked)?, urls, after, limit })
+    }
+
+    /// The tag of the list, which depends on the identifier and on what was asked for alone.
+    fn tag(&self, identifier: Identifier, asked: &Asked) -> String {
+        use sha2::{Digest, Sha256};
+        let urls = self.urls.as_ref().map_or("", GranuleUrl::as_str);
+        let of = Sha256::digest(format!("{} {urls}", asked.query()));
+        format!("{identifier}-{}-{}", self.format.name(), hex::encode(&of[..8]))
+    }
+
     /// A pattern that matches nothing sends nothing: then no client is waited for.
     fn cost(&self) -> Cost {
         if self.patterns.is_empty() { Cost::Page } else { Cost::Comparison }
@@ -253,6 +301,7 @@ impl Wanted {
         left: &mut u64,
     ) -> (usize, Option<&'page str>) {
         if self.patterns.is_empty()
+            && self.urls.is_none()
             && self.format == Format::Lines
             && let Some(rest) = left.checked_sub(ids.len() as u64)
         {
@@ -268,11 +317,23 @@ impl Wanted {
             (read, last) = (read + 1, Some(granule_id));
             let mut patterns = self.patterns.iter();
             if self.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id)) {
-                write(content, self.format, granule_id);
+                self.write_one(content, granule_id);
                 *left -= 1;
             }
         }
         (read, last)
+    }
+
+    fn write_one(&self, content: &mut Vec<u8>, granule_id: &str) {
+        let Some(template) = &self.urls else { return write(content, self.format, granule_id) };
+        // Every id was checked when its page was made.
+        let address = GranuleId::new(granule_id).ok().and_then(|id| template.address_of(&id));
+        let line = match (self.format, address) {
+            (Format::JsonLines, address) => json(&json!({ "granule": granule_id, "url": address })),
+            (_, Some(address)) => address + "\n",
+            (_, None) => return,
+        };
+        content.extend_from_slice(line.as_bytes());
     }
 }
 
@@ -304,7 +365,7 @@ struct Unsent {
 /// What of a list is still to be read.
 struct Unread {
     pages: IdPages,
-    wanted: Wanted,
+    wanted: Arc<Wanted>,
     /// How many ids are still wanted.
     left: u64,
     /// How long a page may take or, if there are patterns, all of them together.
@@ -317,18 +378,17 @@ impl Unsent {
         client: Option<Client>,
         wanted: Wanted,
         identifier: Identifier,
-        after: Option<GranuleId>,
-        limit: Option<u64>,
     ) -> Result<Self, Problem> {
         let deadline = Deadline::after(state.source.time(Cost::Page));
         let waiting = deadline.waiting();
-        let of = Arc::clone(&deadline);
+        let (of, wanted) = (Arc::clone(&deadline), Arc::new(wanted));
+        let shared = Arc::clone(&wanted);
         let opened = state.source.read(client, move |reading| {
             let registry = reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of));
-            open(&registry, identifier, after.as_ref(), limit)
+            open(&registry, identifier, &shared)
         });
         let time = state.source.time(wanted.cost());
-        let left = limit.unwrap_or(u64::MAX);
+        let left = wanted.limit.unwrap_or(u64::MAX);
         let unread = Unread { pages: opened.await?, wanted, left, time };
         Ok(Unsent { state: Arc::clone(state), client, deadline, waiting, unread })
     }

@@ -56,6 +56,7 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/{identifier}", get(set::set))
         .route("/{identifier}/", get(set::set))
         .route("/{identifier}/granules", get(granules::granules))
+        .route("/{identifier}/urls", get(granules::urls))
         .route("/{identifier}/blocks", get(granules::blocks))
         .route("/{identifier}/checksums", get(checksums::checksums))
         .fallback(not_found)

@@ -12,7 +12,8 @@ use crate::citation::Citation;
 use crate::error::Result;
 use crate::model::{Identifier, Instance, Pattern, Set, Timestamp};
 use crate::pages::{
-    Describes, Extent, Link, PartPage, Place, SetPage, Since, Site, Spark, links, within_header,
+    Describes, Extent, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links,
+    within_header,
 };
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
@@ -20,6 +21,7 @@ use crate::server::request::{Asked, Format};
 use crate::server::response::{
     self, Keep, instance_bytes, list, read_page, redirect, unlisted, with_links,
 };
+use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// How many intervals the page shows.
@@ -177,7 +179,7 @@ async fn page(
     identifier: Identifier,
     format: Format,
 ) -> Result<Response<Body>, Problem> {
-    let now = state.now();
+    let (now, shared) = (state.now(), Arc::clone(state));
     let page = state
         .source
         .read(asked.client(), move |reading| {
@@ -196,6 +198,10 @@ async fn page(
                 (false, None, Some(latest)) => Some(since(&snapshot, &cited.set, latest)?),
                 _ => None,
             };
+            let fixity = match format {
+                Format::Html => fixity(&shared, reading, &snapshot, &cited.set, &intervals)?,
+                _ => None,
+            };
             let places = intervals.into_iter().map(|instance| place(&snapshot, instance, now));
             Ok(SetPage {
                 identifier,
@@ -209,6 +215,7 @@ async fn page(
                 last,
                 since,
                 citation: Citation::new(cited, None, now.day()),
+                fixity,
             })
         })
         .await?;
@@ -223,6 +230,22 @@ async fn page(
     let response = respond(&state.site, &about, Vec::new(), format, html, String::new)?;
     // A set that nobody cited is one of thousands of a dataset.
     Ok(if page.subsets.is_empty() { unlisted(response) } else { response })
+}
+
+/// What is recorded of the files of a set: by the dataset whose citation is shown, else by another one that
+/// held it.
+fn fixity(
+    state: &State,
+    reading: &Reading,
+    snapshot: &Snapshot,
+    cited: &Set,
+    intervals: &[Instance],
+) -> Result<Option<Fixity>> {
+    let mut others = intervals.to_vec();
+    others.dedup_by(|next, one| next.dataset == one.dataset);
+    let sets = [cited.clone()].into_iter().chain(others.into_iter().map(Set::Instance));
+    let found = sets.map(|set| state.fixity(reading, snapshot, &set)).find_map(Result::transpose);
+    found.transpose()
 }
 
 /// A period in which a set was in force, with what its dataset held from its first change until today.

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{FILES, SITEMAP_ADDRESSES};
-use crate::registry::Withdrawn;
+use crate::pages::{FILES, Fixity, SITEMAP_ADDRESSES};
+use crate::registry::{Listed, Withdrawn};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
@@ -31,17 +31,27 @@ const METRICS_TIME: Duration = Duration::from_secs(2);
 /// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
 /// not hide the counts.
 pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
-    let listed = match state.health.now() {
+    let reported = match state.health.now() {
         Err(_) => None,
         Ok(()) => {
             let read = state.source.read(None, |reading| {
                 let snapshot = reading.registry.snapshot()?;
-                Ok(snapshot.reachable_datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?.datasets)
+                let page = snapshot.reachable_datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?;
+                let checked = snapshot.checked_datasets()?;
+                let report = |listed: Listed| {
+                    let name = &listed.dataset.name;
+                    let open = match checked.binary_search(name) {
+                        Ok(_) => Some(snapshot.first_open_findings(name, Fixity::MOST_OPEN)?.len()),
+                        Err(_) => None,
+                    };
+                    Ok((listed, open))
+                };
+                page.datasets.into_iter().map(report).collect::<Result<Vec<_>>>()
             });
             tokio::time::timeout(METRICS_TIME, read).await.ok().and_then(Result::ok)
         }
     };
-    let text = state.metrics.text() + &of_datasets(listed.as_deref());
+    let text = state.metrics.text() + &of_datasets(reported.as_deref());
     whole_of_type("text/plain; version=0.0.4; charset=utf-8", text, Keep::Never)
 }
 

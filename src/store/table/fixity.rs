@@ -1,6 +1,6 @@
 //! The tables `fixity_run` and `fixity_finding`: checks of files, and what they found.
 
-use crate::model::Timestamp;
+use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
 use crate::store::page::ascending;
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRun};
@@ -81,6 +81,17 @@ impl Snapshot {
             |first| (granule_id, run, number) < position(first),
             |one, next| position(one) < position(next),
         )
+    }
+
+    /// The names of the datasets of which files were ever checked, in order. Asks every machine.
+    pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
+        static CHECKED: Sql = Sql::new(
+            "SELECT DISTINCT dataset.name
+            FROM {fixity_run}
+            JOIN {dataset} ON dataset.id = fixity_run.dataset_id
+            ORDER BY dataset.name",
+        );
+        self.rows(Scope::AllDatasets, &CHECKED, &[], |row| row.dataset_name(0))
     }
 
     /// When files of a dataset were last checked. `None` means never.
