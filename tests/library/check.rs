@@ -293,7 +293,7 @@ fn squeezed(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(1_000), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(300), ..ProptestConfig::default() })]
 
     #[test]
     fn a_garbled_citation_is_known_only_if_its_identifier_is(

@@ -51,7 +51,7 @@ fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Import
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(300), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(150), ..ProptestConfig::default() })]
 
     #[test]
     fn an_import_in_any_order_and_in_two_parts_is_the_history(

@@ -67,7 +67,7 @@ fn identifiers(history: &History) -> Vec<Identifier> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
     fn status_and_differences_match_the_naive_ones_and_a_pull_ends_identical(
