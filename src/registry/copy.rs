@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::files::FilesRead;
 use super::handle::{End, Registry};
 use super::proof;
 use super::verify::Verifications;
@@ -434,7 +435,13 @@ impl Source<'_> {
     fn copy_mirror_memory(&self, target: DatasetKey) -> Result<()> {
         let read = self.registry.read()?;
         let named = |error: Error| self.registry.named(error);
-        for (key, source) in read.mirror_sources(self.key()).map_err(named)? {
+        let last = self.moment.records.as_ref().map_or(0, |last| last.last_number);
+        let own = |files: &String| serde_json::from_str::<FilesRead>(files).map_or(0, |it| it.own);
+        for (key, mut source) in read.mirror_sources(self.key()).map_err(named)? {
+            // What was compared with records that are not copied is read again.
+            if source.files.as_ref().is_some_and(|files| own(files) > last) {
+                (source.files, source.etag) = (None, None);
+            }
             let copy = self.transaction.save_mirror_source(target, &source)?;
             let mut after = 0;
             loop {

@@ -1,9 +1,12 @@
 //! Sizes and checksums of files: what is recorded, refused, listed, copied and verified.
 
+use std::sync::Arc;
+
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
 use accession::registry::{FileCounts, FileListing, FileOptions};
 use accession::{
-    Access, Change, ErrorKind, GranuleId, Import, Limits, Listing, Registry, Selection, Stamp,
+    Access, Change, ErrorKind, GranuleId, Import, Limits, Listing, Registry, Selection,
+    SourceLocation, Stamp,
 };
 
 use crate::harness::history::{change, id, name, now, second};
@@ -143,6 +146,30 @@ fn one_listing_that_contradicts_itself_is_never_accepted() {
         let error = add(&registry, &[sha256("A", 1), sha256("A", 2)], &options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::ContentContradicts);
         assert!(error.to_string().contains("also listed"), "{error}");
+    }
+    assert!(listed(&registry).is_empty());
+}
+
+#[test]
+fn a_listing_that_contradicts_itself_many_lines_apart_is_refused_and_names_both() {
+    let registry = with_granules(new_registry());
+    let lines = Arc::from("sums.txt");
+    let line = |number| SourceLocation::Line { source: Arc::clone(&lines), line: number };
+    for options in [options(), accepting()] {
+        let mut files = FileListing::new();
+        files.add(&sha256("A", 1), Some(&line(1))).unwrap();
+        for number in 2..20_000 {
+            let path = format!("browse/{number:05}.png");
+            files.add(&file("A", &path, Some(number), None), Some(&line(number))).unwrap();
+        }
+        files.add(&sha256("A", 2), Some(&line(20_000))).unwrap();
+        let error = registry.add_files(&name("D"), &files, &options, &stamp()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ContentContradicts);
+        let error = error.to_string();
+        let [first, second] = [1, 2].map(|byte| format!("{byte:02x}").repeat(32));
+        let named =
+            format!("sums.txt:20000: \"A\" has sha-256 {second}, but {first} is also listed");
+        assert!(error.contains(&named), "{error}");
     }
     assert!(listed(&registry).is_empty());
 }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::mirror::{Outcome, Primary, PullOptions, Pulled, Status, compare, manifest, pull};
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord, SourceOptions};
-use accession::registry::{FileCounts, FileListing, FileOptions};
-use accession::{Access, Registry, Selection, Stamp};
+use accession::registry::{FileCounts, FileListing, FileOptions, PaymentIds};
+use accession::{Access, ErrorKind, Registry, Selection, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::primary_at_address::{FOLLOW, RESET, World};
+use crate::harness::store::new_registry;
 use crate::harness::values::{change, id, name, now, second};
 
 /// What is known of a file: its size, an MD5 and an SHA-256, each by a number.
@@ -96,11 +97,11 @@ struct Archives {
 impl Archives {
     fn new(way: Way) -> Self {
         let mut world = World::new();
-        if way == Way::File {
-            let path = world.directory.path().join("us.db");
-            drop(Registry::create(&path).unwrap());
-            world.us = Registry::open(&path, Access::Write).unwrap();
-        }
+        world.mirror = new_registry();
+        world.us = match way {
+            Way::File => Registry::create(&world.directory.path().join("us.db")).unwrap(),
+            Way::Address | Way::Manifest => new_registry(),
+        };
         let stamp = Stamp::at(second(0), now());
         world.us.change(&name("us"), &change(["A", "B", "C"], []), &stamp).unwrap();
         let archives = Archives { world, way };
@@ -287,7 +288,7 @@ fn records_of_an_older_or_another_log_change_nothing_unless_the_mirror_is_reset(
     assert_eq!((stale.before.status, stale.is_identical()), (Status::Stale, false));
 
     // The same changes, but other records.
-    let other = Registry::in_memory().unwrap();
+    let other = new_registry();
     let stamp = Stamp::at(second(0), now());
     other.change(&name("us"), &change(["A", "B", "C"], []), &stamp).unwrap();
     for granule in ["C", "B", "A"] {
@@ -326,6 +327,80 @@ fn a_copy_of_the_history_gets_the_records_with_their_numbers_and_then_only_new_o
         String::from_utf8(bytes).unwrap()
     };
     assert_eq!(written(&world.mirror), written(&world.us));
+}
+
+#[test]
+fn a_copy_of_a_mirror_remembers_what_was_read_of_the_records() {
+    for way in WAYS {
+        let mut archives = Archives::new(way);
+        archives.us("A", [Some(1), Some(1), None], "first");
+        archives.us("B", [None, Some(1), None], "first");
+        archives.them("B", [None, Some(9), None]);
+        assert_eq!(differing(&archives.pull(None)), ["B"]);
+        let directory = tempfile::tempdir().unwrap();
+        let copy = directory.path().join("copy.db");
+        archives.world.mirror.copy_to(&copy, PaymentIds::LeftOut).unwrap();
+        archives.world.mirror = Registry::open(&copy, Access::Write).unwrap();
+        archives.world.server.served();
+        // The contradiction is named as before, and no log is read again.
+        let primary = match way {
+            Way::Address => archives.world.primary(),
+            Way::Manifest | Way::File => archives.primary(),
+        };
+        let pulled = archives.pull_with(&primary, None);
+        assert_eq!((differing(&pulled), pulled.files), (vec!["B".to_owned()], counts(0, 0, 0)));
+        let served = archives.world.server.served();
+        let is_of_logs = |path: &str| path.contains("/files/") || path.contains("/log/");
+        let paths = served.iter().map(|(request, _)| request.path.as_str());
+        assert_eq!(paths.filter(|path| is_of_logs(path)).count(), 0, "{way:?}: {served:?}");
+        // A backup of the copy does the same.
+        let backup = directory.path().join("backup.db");
+        archives.world.mirror.back_up(&backup).unwrap();
+        archives.world.mirror = Registry::open(&backup, Access::Write).unwrap();
+        assert_eq!(archives.compare(), ["B"], "{way:?}");
+        archives.us("B", [None, Some(9), None], "theirs were good");
+        assert_eq!(differing(&archives.pull(None)), [""; 0], "{way:?}");
+        assert_eq!(known(&archives.world.mirror, "mirror"), known(&archives.world.us, "us"));
+    }
+}
+
+#[test]
+fn records_come_along_after_either_side_was_renamed_and_the_primary_withdrawn() {
+    for way in WAYS {
+        let archives = Archives::new(way);
+        let World { us, mirror, .. } = &archives.world;
+        let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(now()) };
+        archives.us("A", [Some(1), None, None], "first");
+        archives.them("B", [Some(9), None, None]);
+        assert_eq!(archives.pull(None).files, counts(1, 0, 0), "{way:?}");
+        // The mirror has another name, and is still found by its former one.
+        mirror.rename_dataset(&name("mirror"), &name("theirs"), &stamp).unwrap();
+        archives.us("B", [Some(2), None, None], "second");
+        assert_eq!(differing(&archives.pull(None)), ["B"], "{way:?}");
+        // So has the primary, whose records go on.
+        us.rename_dataset(&name("us"), &name("ours"), &stamp).unwrap();
+        archives.us("C", [Some(3), None, None], "third");
+        let pulled = archives.pull(None);
+        assert_eq!((differing(&pulled), pulled.files), (vec!["B".to_owned()], counts(1, 0, 0)));
+        // A withdrawn primary gets no more records, but what it has is taken.
+        archives.us("A", [Some(4), None, None], "fourth");
+        us.withdraw_dataset(&name("ours"), "superseded", &stamp).unwrap();
+        let pulled = archives.pull(Some("theirs are good"));
+        assert!(pulled.primary_withdrawn.is_some(), "{way:?}");
+        assert_eq!((differing(&pulled), pulled.files), (vec![], counts(0, 0, 2)), "{way:?}");
+        assert_eq!(known(mirror, "theirs"), known(us, "ours"), "{way:?}");
+        assert!(mirror.verify(&name("theirs")).unwrap().ok);
+        // A withdrawn mirror gets nothing.
+        us.reinstate_dataset(&name("ours"), &stamp).unwrap();
+        archives.us("A", [Some(5), None, None], "fifth");
+        mirror.withdraw_dataset(&name("theirs"), "not ours", &stamp).unwrap();
+        let options = PullOptions { policy: FOLLOW, ..PullOptions::default() };
+        let primary = archives.primary();
+        let refused = pull(mirror, &name("mirror"), &primary, options, &stamp).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Withdrawn, "{way:?}");
+        mirror.reinstate_dataset(&name("theirs"), &stamp).unwrap();
+        assert_eq!(archives.pull(None).files, counts(0, 0, 1), "{way:?}");
+    }
 }
 
 #[derive(Debug, Clone)]

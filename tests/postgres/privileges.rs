@@ -173,6 +173,33 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{arguments:?}: {printed}");
     }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |file: &str| directory.path().join(file).to_str().unwrap().to_owned();
+    std::fs::write(path("C"), "abc").unwrap();
+    let succeeds = |url: &str, arguments: &[&str]| {
+        let output = command(url, arguments).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {printed}");
+    };
+    succeeds(&ingest_url, &["ingest", "FILES", "--create", "C"]);
+    let root = path("");
+    for arguments in [
+        &["fixity", "compute", "FILES", "--root", &root][..],
+        &["fixity", "check", "FILES", "--root", &root, "--root-name", "R"],
+        &["fixity", "check", "FILES", "--root", &root, "--root-name", "R", "--for", "1m"],
+        &["fixity", "status", "FILES"],
+        &["fixity", "forget", "FILES", "R"],
+    ] {
+        succeeds(&ingest_url, arguments);
+    }
+    // A mirror remembers what it read of the records, again and again.
+    let us = path("us.db");
+    succeeds(&us, &["ingest", "US", "--create", "C"]);
+    succeeds(&us, &["fixity", "compute", "US", "--root", &root]);
+    for algorithm in ["md5", "crc32"] {
+        succeeds(&ingest_url, &["mirror", "pull", "M", &us, "--primary-dataset", "US", "--create"]);
+        succeeds(&us, &["fixity", "compute", "US", "--root", &root, "--algorithm", algorithm]);
+    }
     for arguments in [&["lookup", "NEWER"][..], &["verify"], &["export", "NEWER"], &["find", "C"]] {
         assert!(command(&reader_url, arguments).output().unwrap().status.success());
     }
@@ -197,6 +224,40 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
 
     assert_refused(&ingest_url);
     assert_refused(&reader_url);
+}
+
+#[test]
+fn a_role_that_may_not_record_files_is_told_which_table_denies_it() {
+    let Some(scene) = Scene::new().map(filled) else { return };
+    let unique = scene.url.rsplit('/').next().unwrap().to_owned();
+    let named = grants()
+        .replace("accession_ingest", &format!("names_only_{unique}"))
+        .replace("accession_reader", &format!("names_reader_{unique}"));
+    let mut owner = scene.client();
+    owner.batch_execute(&named).unwrap();
+    owner
+        .batch_execute(&format!(
+            "ALTER ROLE names_only_{unique} LOGIN;
+             REVOKE INSERT ON accession.file_record FROM names_only_{unique};
+             GRANT INSERT (dataset_id, granule_id, path, number) ON accession.file_record
+                TO names_only_{unique}"
+        ))
+        .unwrap();
+    let url = scene.url.replace("postgres@", &format!("names_only_{unique}@"));
+    assert!(command(&url, &["ingest", "D", "N"]).output().unwrap().status.success());
+    let directory = tempfile::tempdir().unwrap();
+    let sums = directory.path().join("sums");
+    std::fs::write(&sums, "900150983cd24fb0d6963f7d28e17f72  N\n").unwrap();
+    let sums = sums.to_str().unwrap();
+    let refused =
+        command(&url, &["--json", "fixity", "add", "D", "--from", sums]).output().unwrap();
+    let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(printed.contains("\"kind\":\"denied\""), "{printed}");
+    assert!(printed.contains("permission denied for table file_record"), "{printed}");
+    // Nothing of it was recorded.
+    let listed = command(&url, &["fixity", "list", "D"]).output().unwrap();
+    assert!(listed.stdout.is_empty() && listed.status.code() == Some(2));
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! Many writers at once, and locks that others hold.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::{Layout, Scheme};
+use accession::mirror::manifest;
+use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+use accession::registry::{FileListing, FileOptions};
+use accession::{GranuleId, Registry};
 
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp};
 
@@ -81,6 +85,69 @@ fn eight_writers_on_one_dataset_make_all_their_changes() {
     let Some(scene) = Scene::new() else { return };
     let made = write_at_once(&scene, |_| "D".to_owned());
     println!("8 writers on 1 dataset: {made} changes");
+}
+
+/// The lines of the log of the file records.
+fn second_log(registry: &Registry) -> String {
+    let mut written = Vec::new();
+    manifest::write(registry, &name("D"), &mut written).unwrap();
+    let written = String::from_utf8(written).unwrap();
+    let from = written.find("{\"accession_files\":").unwrap_or(written.len());
+    let until = written.find("{\"accession_head\":").unwrap();
+    written[from.min(until)..until].to_owned()
+}
+
+#[test]
+fn while_two_hosts_record_files_the_second_log_only_grows_at_its_end() {
+    let Some(scene) = Scene::new() else { return };
+    const GRANULES: usize = 40;
+    let mut change = accession::Change::new();
+    change.options.create_dataset = true;
+    for number in 0..GRANULES {
+        change.ingest(format!("G{number:02}").parse::<GranuleId>().unwrap()).unwrap();
+    }
+    scene.open().change(&name("D"), &change, &stamp()).unwrap();
+    let are_done = AtomicUsize::new(0);
+    let looks = std::thread::scope(|scope| {
+        for host in 0..2 {
+            let (scene, are_done) = (&scene, &are_done);
+            scope.spawn(move || {
+                let registry = scene.open();
+                for number in 0..GRANULES {
+                    // Both record the same files of each granule, and one of their own.
+                    let granule: GranuleId = format!("G{number:02}").parse().unwrap();
+                    let mut files = FileListing::new();
+                    for (path, byte) in [("data", 7), (["left", "right"][host], host as u8)] {
+                        let sum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
+                        let content = FileContent::new(None, Some(sum)).unwrap();
+                        let path = FilePath::new(path).unwrap();
+                        let record = FileRecord::new(granule.clone(), path, content);
+                        files.add(&record, None).unwrap();
+                    }
+                    let options = FileOptions::default();
+                    registry.add_files(&name("D"), &files, &options, &stamp()).unwrap();
+                }
+                are_done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        let (reader, mut before, mut looks) = (scene.open(), String::new(), 0);
+        loop {
+            let is_last = are_done.load(Ordering::Relaxed) == 2;
+            let now = second_log(&reader);
+            assert!(now.starts_with(&before), "{before}\n{now}");
+            looks += usize::from(now.len() > before.len());
+            before = now;
+            if is_last {
+                break;
+            }
+        }
+        // The first line is no record.
+        assert_eq!(before.lines().count(), 1 + 3 * GRANULES);
+        looks
+    });
+    println!("the second log grew {looks} times while it was looked at");
+    assert!(looks > 1, "nobody looked while it grew");
+    assert_eq!(scene.open().verify_all(&[]).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]
