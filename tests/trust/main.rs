@@ -49,6 +49,7 @@ mod harness {
 }
 
 mod answers;
+mod checked_files;
 mod dice;
 #[cfg(target_os = "linux")]
 mod disk;

@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use accession::{Access, Registry, Selection, Stamp, Timestamp};
 
+use crate::checked_files::CheckedFiles;
 use crate::dice::Dice;
 use crate::harness::oracle::naive;
 use crate::harness::program::program;
@@ -30,9 +31,10 @@ pub enum Kind {
     Annotate,
     Confirm,
     Files,
+    Check,
 }
 
-pub const KINDS: [Kind; 14] = [
+pub const KINDS: [Kind; 15] = [
     Kind::Ingest,
     Kind::Delete,
     Kind::Change,
@@ -47,6 +49,7 @@ pub const KINDS: [Kind; 14] = [
     Kind::Annotate,
     Kind::Confirm,
     Kind::Files,
+    Kind::Check,
 ];
 
 /// A command, and the changes that it makes.
@@ -60,6 +63,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a command that was not killed did what it is for: a check finds damaged files.
+    pub fn is_done(&self, output: &Output) -> bool {
+        output.status.code() == Some(i32::from(self.kind == Kind::Check))
+    }
+
     fn new(kind: Kind, arguments: &str, adds: Vec<Entry>) -> Self {
         Plan { kind, arguments: words(arguments), adds, records: BTreeSet::new() }
     }
@@ -86,6 +94,7 @@ pub struct Victim<'primary> {
     confirmed: Option<Timestamp>,
     /// The granules with a record of their file.
     recorded: BTreeSet<String>,
+    checked: CheckedFiles,
     created: usize,
     temporary_files: BTreeSet<String>,
 }
@@ -152,9 +161,10 @@ impl<'primary> Victim<'primary> {
                 ledger.entries.push(Entry::of(at, held));
             }
         }
+        let checked = CheckedFiles::new(&registry, directory.path().join("files"));
         drop(registry);
         let reader = with_reader.then(|| Registry::open(&path, Access::Read).unwrap());
-        Victim {
+        let victim = Victim {
             directory,
             primary,
             reader,
@@ -164,9 +174,18 @@ impl<'primary> Victim<'primary> {
             notes: Vec::new(),
             confirmed: None,
             recorded: BTreeSet::new(),
+            checked,
             created: 0,
             temporary_files: BTreeSet::new(),
-        }
+        };
+        let root = victim.checked.root.display();
+        let plan = Plan::new(
+            Kind::Check,
+            &format!("fixity compute FILES --root {root} --algorithm crc32"),
+            Vec::new(),
+        );
+        assert!(victim.command(&plan).output().unwrap().status.success());
+        victim
     }
 
     /// Plans a command of a kind, with random arguments.
@@ -207,6 +226,7 @@ impl<'primary> Victim<'primary> {
                 Plan::new(kind, &format!("sync OWN --at {at} --from {from}"), Vec::new())
             }
             Kind::Files => self.plan_files(dice, ids),
+            Kind::Check => Plan::new(kind, &self.checked.plan(dice), Vec::new()),
         }
     }
 
@@ -364,6 +384,10 @@ impl<'primary> Victim<'primary> {
             self.mirror.settle(&registry, mirror, context),
         ];
         let beside = self.settle_beside(&registry, plan, context);
+        let checked = self.checked.settle(&registry, context);
+        if plan.kind == Kind::Check {
+            return checked;
+        }
         if let Some(beside) = beside {
             let changed = found[0];
             assert!(own.is_empty() || beside == changed, "{context}: {beside:?}, {changed:?}");
