@@ -5,7 +5,8 @@ use std::io::{Cursor, Write};
 use accession::input::{self, InputFormat, OldPaymentIds, OpenedFile, Options};
 use accession::mirror::manifest;
 use accession::{
-    DatasetName, ErrorKind, Event, Import, Registry, SourceLocation, Stamp, Timestamp,
+    Change, DatasetName, ErrorKind, Event, GranuleId, Import, Registry, SourceLocation, Stamp,
+    Timestamp,
 };
 
 /// Why an import may be refused, whatever the events are.
@@ -46,6 +47,10 @@ pub fn stac(bytes: &[u8]) {
 
 pub fn pdr(bytes: &[u8]) {
     read(bytes, bytes, Some(InputFormat::Pdr));
+}
+
+pub fn checksums(bytes: &[u8]) {
+    read(bytes, bytes, Some(InputFormat::Checksums));
 }
 
 pub fn old_payment_ids(bytes: &[u8]) {
@@ -160,6 +165,26 @@ pub fn manifest(bytes: &[u8]) {
             assert_eq!(rebuilt(&written), Some(written));
         }
     }
+}
+
+/// The log of the file records of a dataset that holds `A.nc` and `B`, within its manifest.
+pub fn file_records(bytes: &[u8]) {
+    let registry = Registry::in_memory().unwrap();
+    let (dataset, now): (DatasetName, Timestamp) =
+        ("us".parse().unwrap(), "2001-01-02T00:00:00Z".parse().unwrap());
+    let mut change = Change::new();
+    change.options.create_dataset = true;
+    for granule in ["A.nc", "B"] {
+        change.ingest(granule.parse::<GranuleId>().unwrap()).unwrap();
+    }
+    registry.change(&dataset, &change, &Stamp::now(now)).unwrap();
+    let mut written = Vec::new();
+    manifest::write(&registry, &dataset, &mut written).unwrap();
+    let written = super::text(&written);
+    let Some(head) = written.find("{\"accession_head\":") else { panic!("{written}") };
+    manifest(
+        format!("{}{}\n{}", &written[..head], super::text(bytes), &written[head..]).as_bytes(),
+    );
 }
 
 /// The lines, each with the check that it must have, and the head with what it must announce.

@@ -9,8 +9,9 @@ use crate::properties;
 type Property = fn(&[u8]);
 
 /// The targets.
-const PROPERTIES: [(&str, Property); 24] = [
+const PROPERTIES: [(&str, Property); 26] = [
     ("changes", properties::changes),
+    ("checksums", properties::checksums),
     ("cmr_json", properties::cmr_json),
     ("creator", properties::creator),
     ("csv", properties::csv),
@@ -18,6 +19,7 @@ const PROPERTIES: [(&str, Property); 24] = [
     ("detected", properties::detected),
     ("doi", properties::doi),
     ("granule_id", properties::granule_id),
+    ("file_records", properties::file_records),
     ("gzip", properties::gzip),
     ("identifier", properties::identifier),
     ("licence", properties::licence),
