@@ -116,6 +116,9 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => "This cannot be changed here",
             StatusCode::NOT_ACCEPTABLE => "Not offered in this format",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
+            StatusCode::CONFLICT if self.kind == ErrorKind::Ambiguous.as_str() => {
+                "Several datasets hold this, with other files"
+            }
             StatusCode::CONFLICT => "This needs the archive's operator",
             StatusCode::SERVICE_UNAVAILABLE => "Not available now",
             StatusCode::INTERNAL_SERVER_ERROR => "Something failed",

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, HeaderName, Version};
 
 use super::client::Client;
 use super::coding::Coding;
+use super::conditions::Conditions;
 use super::problem::Problem;
 use crate::citation::CitationFormat;
 use crate::model::{DatasetName, GranuleId, Moment, Timestamp};
@@ -215,6 +216,11 @@ impl Asked {
     pub fn format(&self, offered: &[Format]) -> Result<Format, Problem> {
         let named = self.parameter("format").filter(|named| !named.is_empty());
         choose(offered, named.as_deref(), self.accept())
+    }
+
+    /// What the client already has.
+    pub fn conditions(&self) -> Conditions {
+        Conditions::of(&self.headers)
     }
 
     /// A header as text. `None` means that it is absent or not ASCII.

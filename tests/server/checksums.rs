@@ -56,6 +56,10 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
     let tag = listed.header("etag").to_owned();
     let unchanged = served.ask(axum::http::Method::GET, &address, &[("if-none-match", &tag)], "");
     assert_eq!(unchanged.status, 304);
+    // What its records or its algorithm do not have is no condition.
+    let other = format!("{address}?algorithm=md5");
+    let other = served.ask(axum::http::Method::GET, &other, &[("if-none-match", &tag)], "");
+    assert_eq!(other.status, 200);
     add(&served, "US", "B", "B", Algorithm::Sha256, 3);
     let changed = served.ask(axum::http::Method::GET, &address, &[("if-none-match", &tag)], "");
     assert_eq!((changed.status, changed.text().lines().count()), (200, 2));
@@ -71,6 +75,7 @@ fn datasets_whose_lists_differ_are_named() {
     add(&served, "THEM", "A", "A", Algorithm::Sha256, 2);
     let ambiguous = served.get(&address);
     assert_eq!(ambiguous.status, 409);
+    assert!(ambiguous.text().contains("\"title\":\"Several datasets hold this"));
     assert!(ambiguous.text().contains("US") && ambiguous.text().contains("THEM"));
     let one = served.get(&format!("{address}?dataset=THEM"));
     assert_eq!(one.text(), format!("{}  A\n", "02".repeat(32)));

@@ -15,6 +15,7 @@ use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_check
 use crate::model::{Algorithm, DatasetName, Identifier};
 use crate::pages::Site;
 use crate::registry::Selection;
+use crate::server::conditions::Conditions;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{Keep, value};
@@ -45,8 +46,10 @@ pub async fn checksums(
     let format = asked.format(&[Format::Lines])?;
     let algorithm: Option<Algorithm> = asked.parsed("algorithm")?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
-    let work =
-        move |reading: &Reading| write(reading, identifier, algorithm.as_ref(), dataset.clone());
+    let conditions = asked.conditions();
+    let work = move |reading: &Reading| {
+        write(reading, identifier, algorithm.as_ref(), dataset.clone(), &conditions)
+    };
     let written = state.source.compare(asked.client(), work).await?;
     let Written { file, bytes, left_out, tag } = written;
     let mut response = Response::new(state.flight.file(asked.client(), Arc::new(file), 0..bytes));
@@ -61,22 +64,28 @@ pub async fn checksums(
     Ok(response)
 }
 
-/// Writes the list to a temporary file.
+/// Writes the list to a temporary file, unless the client has it: the tag of the response says so.
 fn write(
     reading: &Reading,
     identifier: Identifier,
     algorithm: Option<&Algorithm>,
     dataset: Option<DatasetName>,
+    conditions: &Conditions,
 ) -> Result<Written> {
     let snapshot = reading.registry.snapshot()?;
     let selection = Selection::Identifier { identifier, dataset };
     let set = listed_set(&snapshot, &selection, algorithm)?;
+    let files = snapshot.files(&set)?;
+    let last = files.last_record();
+    // Which algorithm is the usual one follows from the granules and the records.
+    let asked = algorithm.map_or("usual", Algorithm::as_str);
+    let tag = format!("\"{identifier}-{last}-{asked}-{}\"", set.dataset());
+    if conditions.has(&value(&tag)) {
+        return Ok(Written { file: scratch::file()?, bytes: 0, left_out: 0, tag });
+    }
     let found = algorithm_of(&snapshot, &set, algorithm)?;
     let algorithm = found.ok_or_else(|| no_checksums(&set, None))?;
-    let files = snapshot.files(&set)?;
     drop(snapshot);
-    let last = files.last_record();
-    let tag = format!("\"{identifier}-{last}-{algorithm}-{}\"", set.dataset());
     let unwritten = |source| scratch::unusable("write", source);
     let mut out = BufWriter::new(scratch::file()?);
     let mut listed = 0_u64;
