@@ -1,5 +1,6 @@
 //! Progress of long work, on stderr.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use accession::Monitor;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// How long work takes before its progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,6 +42,8 @@ struct Phase {
     total: Option<u64>,
     done: u64,
     started: Instant,
+    /// When it ends, however much is left then. `None` means when all is done.
+    ends_at: Option<Instant>,
     bar: Option<ProgressBar>,
 }
 
@@ -59,6 +62,15 @@ impl Progress {
     /// Whether anybody can see it.
     pub fn is_shown(&self) -> bool {
         self.current.is_some()
+    }
+
+    /// What was begun ends at a time, however much is left then.
+    pub fn ends_at(&self, time: Option<Instant>) {
+        if let Some(mut phase) = self.phase()
+            && let Some(phase) = &mut *phase
+        {
+            phase.ends_at = time;
+        }
     }
 
     /// One more row is done. Cheap enough to be called for every row of a file.
@@ -94,7 +106,8 @@ impl Monitor for Progress {
         self.end();
         if let Some(mut phase) = self.phase() {
             let started = Instant::now();
-            *phase = Some(Phase { activity, things, total, done: 0, started, bar: None });
+            let new = Phase { activity, things, total, done: 0, started, ends_at: None, bar: None };
+            *phase = Some(new);
         }
     }
 
@@ -123,17 +136,26 @@ impl Phase {
             return;
         }
         let is_bytes = self.things == BYTES;
+        let (rate, left) = self.rate_and_time_left();
         let style = style(match (self.done, self.total) {
             (0, _) => "{msg}, {elapsed}",
-            (_, None) if is_bytes => "{msg} {bytes}, {bytes_per_sec}, {elapsed}",
+            (_, None) if is_bytes && left.is_some() => "{msg} {bytes}, {rate}/s, {left} left",
+            (_, None) if is_bytes => "{msg} {bytes}, {rate}/s, {elapsed}",
             (_, Some(_)) if is_bytes => {
-                "{msg} {bytes} of {total_bytes}, {bytes_per_sec} {wide_bar} {percent} %, {eta} left"
+                "{msg} {bytes} of {total_bytes}, {rate}/s {wide_bar} {percent} %, {left} left"
             }
             (_, None) => "{msg} {human_pos} {prefix}, {elapsed}",
             (_, Some(_)) => {
-                "{msg} {human_pos} of {human_len} {prefix} {wide_bar} {percent} %, {eta} left"
+                "{msg} {human_pos} of {human_len} {prefix} {wide_bar} {percent} %, {left} left"
             }
         });
+        let style = style
+            .with_key("rate", move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = write!(out, "{}", HumanBytes(rate as u64));
+            })
+            .with_key("left", move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                let _ = write!(out, "{:#}", HumanDuration(left.unwrap_or_default()));
+            });
         let bar = self.bar.get_or_insert_with(|| {
             ProgressBar::new(self.total.unwrap_or(0))
                 .with_message(self.activity)
@@ -143,6 +165,16 @@ impl Phase {
         bar.set_style(style);
         bar.set_position(self.done);
         bar.tick();
+    }
+
+    /// How much was done in a second so far, and how long the rest takes. The bar knows neither, since it
+    /// is made when a part is done.
+    fn rate_and_time_left(&self) -> (f64, Option<Duration>) {
+        let rate = self.done as f64 / self.started.elapsed().as_secs_f64();
+        let rest = self.total.map(|total| total.saturating_sub(self.done) as f64 / rate.max(1.0));
+        let rest = rest.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let until_end = self.ends_at.map(|end| end.saturating_duration_since(Instant::now()));
+        (rate, rest.into_iter().chain(until_end).min())
     }
 }
 
