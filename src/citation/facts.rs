@@ -2,6 +2,7 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
+use crate::fixity::SetContent;
 use crate::model::{
     Criteria, Dataset, Day, Doi, Identifier, Instance, Moment, Pattern, Timestamp, is_interpreted,
 };
@@ -30,6 +31,8 @@ pub struct Citation {
     pub(super) as_of: Moment,
     /// The day on which the citation was written.
     pub(super) accessed: Day,
+    /// The bytes of its files, if they are cited, too.
+    pub(super) content: Option<SetContent>,
 }
 
 /// The facts that a citation states about a subset.
@@ -65,7 +68,14 @@ impl Citation {
             next: cited.next.map(|next| next.identifier),
             as_of,
             accessed,
+            content: None,
         }
+    }
+
+    /// States the bytes of the files, too. A tuple has no place for them.
+    #[must_use]
+    pub fn with_content(self, content: Option<SetContent>) -> Self {
+        Citation { content, ..self }
     }
 
     /// The identifier with its prefix: `DI:7631…`.
@@ -118,7 +128,7 @@ impl Citation {
     }
 
     /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`, and for
-    /// a subset how it was selected.
+    /// a subset how it was selected; of the content, the digest and when its records were made.
     pub(super) fn statement(&self) -> String {
         let mut statement = format!("{}, as held at {}", self.prefixed_identifier(), self.as_of);
         if let Some(archive) = self.archive() {
@@ -128,6 +138,9 @@ impl Citation {
             let (granules, of_granules) = (self.granules, subset.whole_granules);
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
+        }
+        if let Some(SetContent { digest, recorded }) = &self.content {
+            statement.push_str(&format!(", content sha-256:{digest} as recorded at {recorded}"));
         }
         statement
     }

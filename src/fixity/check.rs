@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::problem::Problem;
 use super::reader::{Content, Reading, Stability};
 use super::readings::{ReadOptions, Readings};
-use super::recorded::{Depth, RecordedFile, Requests, Task};
+use super::recorded::{Depth, RecordedFile, Task};
 use super::root::Root;
 use crate::error::Result;
 
@@ -24,7 +24,7 @@ pub struct Checked {
 /// Files that are being checked, in the order of the input. Those that were returned are all those before
 /// the next one.
 pub struct Check<I: Iterator<Item = Result<RecordedFile>>> {
-    readings: Readings<Requests<I>, RecordedFile>,
+    readings: Readings<I>,
     depth: Depth,
 }
 
@@ -42,8 +42,7 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Check<I> {
     /// those of the input; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) means that the monitor
     /// stopped the check.
     pub fn start(root: &Arc<Root>, files: I, depth: Depth, options: ReadOptions) -> Result<Self> {
-        let requests = Requests { files, task: Task::Check(depth) };
-        Ok(Check { readings: Readings::start(root, requests, options)?, depth })
+        Ok(Check { readings: Readings::start(root, files, Task::Check(depth), options)?, depth })
     }
 
     /// Waits until the next file was read, at most for a time. Returns whether the next call of `next`

@@ -7,7 +7,7 @@ use super::check::{problem, problem_of_content};
 use super::problem::Problem;
 use super::reader::Reading;
 use super::readings::{ReadOptions, Readings};
-use super::recorded::{Depth, RecordedFile, Requests, Task};
+use super::recorded::{Depth, RecordedFile, Task};
 use super::root::Root;
 use crate::error::Result;
 use crate::model::{Algorithm, FileContent};
@@ -23,7 +23,7 @@ pub struct Computed {
 
 /// Files whose checksums are being computed, in the order of the input.
 pub struct Compute<I: Iterator<Item = Result<RecordedFile>>> {
-    readings: Readings<Requests<I>, RecordedFile>,
+    readings: Readings<I>,
 }
 
 impl<I: Iterator<Item = Result<RecordedFile>>> Compute<I> {
@@ -39,8 +39,7 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Compute<I> {
         algorithm: Algorithm,
         options: ReadOptions,
     ) -> Result<Self> {
-        let requests = Requests { files, task: Task::Compute(algorithm) };
-        Ok(Compute { readings: Readings::start(root, requests, options)? })
+        Ok(Compute { readings: Readings::start(root, files, Task::Compute(algorithm), options)? })
     }
 
     /// Waits until the next file was read, at most for a time. Returns whether the next call of `next`

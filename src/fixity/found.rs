@@ -1,11 +1,15 @@
 //! Files whose checksums another program computed.
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use super::problem::Problem;
 use super::recorded::RecordedFile;
 use super::unexpected::plain;
 use crate::disk::{Entry, Sorted, Sorter, scratch};
 use crate::error::Result;
-use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
+use crate::model::{Checksum, FileContent, GranuleId};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
 /// in a temporary file.
@@ -28,8 +32,7 @@ impl FoundFiles {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, path: &str, content: &FileContent) -> Result<()> {
-        let mut value = Vec::new();
-        encode_content(&mut value, content.size(), content.checksum());
+        let value = encoded(&kept(content.size(), content.checksum()));
         self.found.add(plain(path).as_bytes(), &value)
     }
 
@@ -39,10 +42,8 @@ impl FoundFiles {
     ///
     /// Those of [`FoundFiles::add`].
     pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
-        let mut value = Vec::new();
-        put(&mut value, file.granule_id.as_str().as_bytes());
-        put(&mut value, file.path.as_bytes());
-        encode_content(&mut value, file.size, &file.checksums);
+        let kept = kept(file.size, &file.checksums);
+        let value = encoded(&(file.granule_id.as_str(), &file.path, kept));
         self.recorded.add(plain(&file.path).as_bytes(), &value)
     }
 
@@ -82,7 +83,10 @@ struct Content {
 
 impl Compared {
     fn compare(&mut self, (path, value): Entry) -> Result<(RecordedFile, Option<Problem>)> {
-        let file = decode_file(&value).ok_or_else(unreadable)?;
+        let (id, file_path, kept): (String, String, Kept<'_>) = decoded(&value)?;
+        let Content { size, checksums } = content(kept)?;
+        let granule_id = GranuleId::new(id).map_err(|_| unreadable())?;
+        let file = RecordedFile { granule_id, path: file_path, size, checksums };
         if self.current.as_ref().is_none_or(|(current, _)| *current != path) {
             self.current = self.content_at(&path)?.map(|content| (path, content));
         }
@@ -97,17 +101,17 @@ impl Compared {
 
     /// What was found at a path. `None` means that there is no such file.
     fn content_at(&mut self, path: &[u8]) -> Result<Option<Content>> {
-        let mut content = None;
+        let mut all = None;
         while let Some((found, value)) = self.next_found.take_if(|(found, _)| **found <= *path) {
             if *found == *path {
-                let content: &mut Content = content.get_or_insert_default();
-                let (size, checksums) = decode_content(&mut &*value).ok_or_else(unreadable)?;
-                content.size = size.or(content.size);
-                content.checksums.extend(checksums);
+                let all: &mut Content = all.get_or_insert_default();
+                let Content { size, checksums } = content(decoded(&value)?)?;
+                all.size = size.or(all.size);
+                all.checksums.extend(checksums);
             }
             self.next_found = self.found.next().transpose()?;
         }
-        Ok(content)
+        Ok(all)
     }
 }
 
@@ -144,55 +148,28 @@ fn problem(file: &RecordedFile, found: &Content) -> Option<Problem> {
     }
 }
 
-fn put(bytes: &mut Vec<u8>, part: &[u8]) {
-    bytes.extend((part.len() as u64).to_le_bytes());
-    bytes.extend(part);
+/// A size, and checksums with their algorithms, as they are kept while they are sorted.
+type Kept<'a> = (Option<u64>, Vec<(Cow<'a, str>, String)>);
+
+fn kept<'a>(size: Option<u64>, checksums: impl IntoIterator<Item = &'a Checksum>) -> Kept<'a> {
+    let checksums = checksums.into_iter();
+    (size, checksums.map(|it| (it.algorithm().as_str().into(), it.to_string())).collect())
 }
 
-fn encode_content<'a>(
-    bytes: &mut Vec<u8>,
-    size: Option<u64>,
-    checksums: impl IntoIterator<Item = &'a Checksum>,
-) {
-    bytes.extend(size.unwrap_or(u64::MAX).to_le_bytes());
-    for checksum in checksums {
-        put(bytes, checksum.algorithm().as_str().as_bytes());
-        put(bytes, checksum.as_bytes());
-    }
+fn encoded(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("strings and numbers are always JSON")
 }
 
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let (number, rest) = bytes.split_first_chunk()?;
-    *bytes = rest;
-    Some(u64::from_le_bytes(*number))
+fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| scratch::unusable("read", error.into()))
 }
 
-fn part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = usize::try_from(number(bytes)?).ok()?;
-    let (part, rest) = bytes.split_at_checked(length)?;
-    *bytes = rest;
-    Some(part)
-}
-
-fn text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
-    std::str::from_utf8(part(bytes)?).ok()
-}
-
-fn decode_content(bytes: &mut &[u8]) -> Option<(Option<u64>, Vec<Checksum>)> {
-    let size = Some(number(bytes)?).filter(|size| *size != u64::MAX);
-    let mut checksums = Vec::new();
-    while !bytes.is_empty() {
-        let algorithm: Algorithm = text(bytes)?.parse().ok()?;
-        checksums.push(Checksum::from_bytes(algorithm, part(bytes)?).ok()?);
-    }
-    Some((size, checksums))
-}
-
-fn decode_file(mut bytes: &[u8]) -> Option<RecordedFile> {
-    let granule_id = GranuleId::new(text(&mut bytes)?).ok()?;
-    let path = text(&mut bytes)?.to_owned();
-    let (size, checksums) = decode_content(&mut bytes)?;
-    Some(RecordedFile { granule_id, path, size, checksums })
+fn content((size, checksums): Kept<'_>) -> Result<Content> {
+    let parsed = |(algorithm, text): (Cow<'_, str>, String)| {
+        Checksum::parse(algorithm.parse().ok()?, &text).ok()
+    };
+    let checksums: Option<Vec<Checksum>> = checksums.into_iter().map(parsed).collect();
+    Ok(Content { size, checksums: checksums.ok_or_else(unreadable)? })
 }
 
 fn unreadable() -> crate::Error {

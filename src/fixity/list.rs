@@ -60,7 +60,7 @@ impl ListStyle {
 
 /// The content digest of a set: the SHA-256 of the list of its checksums.
 #[derive(Default)]
-pub struct ContentDigest(Sha256);
+pub(super) struct ContentDigest(Sha256);
 
 impl ContentDigest {
     /// The digest of an empty list.

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::list::ContentDigest;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, Identifier, Set};
+use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, Identifier, Set, Timestamp};
 use crate::registry::{FileList, GranuleFiles, ListedFile, Selection, Snapshot};
 
 /// What has no checksum of an algorithm.
@@ -43,6 +45,44 @@ pub fn each_checksum<E: From<Error>>(
         }
     }
     Ok(lacking)
+}
+
+/// The bytes of all files of a set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetContent {
+    /// The content digest: the SHA-256 of the list of the SHA-256 checksums, as 64 lower-case
+    /// hexadecimal digits.
+    pub digest: String,
+    /// When the last record of the dataset was entered.
+    pub recorded: Timestamp,
+}
+
+impl SetContent {
+    /// The content of a set with these files.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoChecksums`]: not every file of every granule has a SHA-256; those of reading the
+    /// list.
+    pub fn of(set: &Set, files: FileList) -> Result<Self> {
+        let recorded = files.recorded();
+        let mut content = ContentDigest::new();
+        let lacking = each_checksum::<Error>(files, &Algorithm::Sha256, |_, file, checksum| {
+            content.add(checksum, &file.path);
+            Ok(())
+        })?;
+        let Some(recorded) = recorded.filter(|_| lacking.listed > 0) else {
+            return Err(no_checksums(set, Some(&Algorithm::Sha256)));
+        };
+        let Lacking { granules, files, .. } = lacking;
+        if granules + files > 0 {
+            let message = format!(
+                "there is no content digest: files without sha-256: {files}, granules of which no file is known: {granules}"
+            );
+            return Err(Error::new(ErrorKind::NoChecksums, message));
+        }
+        Ok(SetContent { digest: content.finish(), recorded })
+    }
 }
 
 /// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no

@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::reader::{Meter, Reader, Reading, Wanted};
+use super::recorded::{RecordedFile, Task};
 use super::root::Root;
 use crate::error::{Error, Result};
 use crate::registry::Monitor;
@@ -46,20 +47,14 @@ impl ReadOptions {
     }
 }
 
-/// What is to be read of one file, with what the caller wants to have returned with it.
-pub(super) struct Request<T> {
-    pub path: String,
-    pub wanted: Wanted,
-    pub tag: T,
-}
-
 /// Files that are being read. When it is dropped, files that were begun are not finished.
 ///
 /// After an error, or after the first file that was not begun in time, it ends. If the monitor stopped the
 /// reading, that is the error.
-pub(super) struct Readings<I, T> {
+pub(super) struct Readings<I> {
     input: Option<I>,
-    pending: VecDeque<Result<T>>,
+    task: Task,
+    pending: VecDeque<Result<RecordedFile>>,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     has_ended: bool,
@@ -213,16 +208,13 @@ impl Meter for Reports<'_> {
     }
 }
 
-impl<I, T> Readings<I, T>
-where
-    I: Iterator<Item = Result<Request<T>>>,
-{
+impl<I: Iterator<Item = Result<RecordedFile>>> Readings<I> {
     /// Starts the threads.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io): a thread cannot be started.
-    pub fn start(root: &Arc<Root>, input: I, options: ReadOptions) -> Result<Self> {
+    pub fn start(root: &Arc<Root>, input: I, task: Task, options: ReadOptions) -> Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             has_work: Condvar::new(),
@@ -234,7 +226,7 @@ where
         });
         let (input, pending) = (Some(input), VecDeque::new());
         let mut readings =
-            Readings { input, pending, shared, threads: Vec::new(), has_ended: false };
+            Readings { input, task, pending, shared, threads: Vec::new(), has_ended: false };
         for _ in 0..options.jobs.get() {
             let (shared, of_thread) = (Arc::clone(&readings.shared), Arc::clone(root));
             let thread = std::thread::Builder::new().spawn(move || shared.work(of_thread));
@@ -264,9 +256,9 @@ where
             && self.pending.len() < WINDOW
         {
             match input.next() {
-                Some(Ok(Request { path, wanted, tag })) => {
-                    taken.push_back((path, wanted));
-                    self.pending.push_back(Ok(tag));
+                Some(Ok(file)) => {
+                    taken.push_back((file.path.clone(), self.task.wanted(&file)));
+                    self.pending.push_back(Ok(file));
                 }
                 Some(Err(error)) => {
                     self.pending.push_back(Err(error));
@@ -280,20 +272,17 @@ where
     }
 }
 
-impl<I, T> Iterator for Readings<I, T>
-where
-    I: Iterator<Item = Result<Request<T>>>,
-{
-    type Item = Result<(T, Reading)>;
+impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Readings<I> {
+    type Item = Result<(RecordedFile, Reading)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_ended {
             return None;
         }
         self.fill();
-        let next = self.pending.pop_front().and_then(|tag| match tag {
+        let next = self.pending.pop_front().and_then(|file| match file {
             Err(error) => Some(Err(error)),
-            Ok(tag) => self.shared.next().map(|reading| Ok((tag, reading))),
+            Ok(file) => self.shared.next().map(|reading| Ok((file, reading))),
         });
         self.has_ended = !matches!(next, Some(Ok(_)));
         match next {
@@ -303,7 +292,7 @@ where
     }
 }
 
-impl<I, T> Drop for Readings<I, T> {
+impl<I> Drop for Readings<I> {
     fn drop(&mut self) {
         self.shared.stop();
         for thread in self.threads.drain(..) {

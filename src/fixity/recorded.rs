@@ -1,8 +1,6 @@
 //! Files, what is recorded of them, and what is to be read of them.
 
 use super::reader::Wanted;
-use super::readings::Request;
-use crate::error::Result;
 use crate::model::{Algorithm, Checksum, GranuleId};
 
 /// A file of a granule, with everything that is known of it.
@@ -46,7 +44,8 @@ pub(super) enum Task {
 }
 
 impl Task {
-    fn wanted(&self, file: &RecordedFile) -> Wanted {
+    /// What is to be found out about a file.
+    pub fn wanted(&self, file: &RecordedFile) -> Wanted {
         let size = file.size;
         let computed = file.checksums.iter().map(Checksum::algorithm);
         let computed = computed.filter(|it| !matches!(it, Algorithm::Other(_)));
@@ -67,22 +66,5 @@ impl Task {
             Task::Check(_) if size.is_some() => Wanted::Size,
             Task::Check(_) => Wanted::Nothing,
         }
-    }
-}
-
-/// What is to be read of files.
-pub(super) struct Requests<I> {
-    pub files: I,
-    pub task: Task,
-}
-
-impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Requests<I> {
-    type Item = Result<Request<RecordedFile>>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.files.next()?.map(|file| {
-            let wanted = self.task.wanted(&file);
-            Request { path: file.path.clone(), wanted, tag: file }
-        }))
     }
 }

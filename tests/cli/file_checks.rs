@@ -81,6 +81,52 @@ fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
     }
 }
 
+/// Waits until a process reads a file, and had time to take note of those before it.
+#[cfg(target_os = "linux")]
+fn wait_until_open(child: &Child, file: &Path) {
+    let file = file.canonicalize().unwrap();
+    let began = Instant::now();
+    let is_open = || {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap();
+        open.filter_map(|open| std::fs::read_link(open.unwrap().path()).ok()).any(|it| it == file)
+    };
+    while !is_open() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the file was not opened");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
+    let sandbox = Sandbox::new();
+    sandbox.run(
+        "mkdir data; printf abc > data/A; mkfifo data/B; truncate -s 200G data/C
+        printf 'A\nB\nC\n' | accession ingest D --create --from -",
+    );
+    let child = start(&sandbox, "--json fixity compute D --root data --jobs 1");
+    wait_until_open(&child, &sandbox.path().join("data/C"));
+    let asked = Instant::now();
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    // A second is what is promised; this machine may be busy.
+    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    assert_eq!(output.status.code(), Some(2));
+    let stopped = stderr(&output);
+    assert!(stopped.contains("\"interrupted\"") && stopped.contains("is recorded"), "{stopped}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let (row, summary) = printed.split_once('\n').unwrap();
+    assert!(row.starts_with("{\"granule\":\"B\"") && row.contains("unreadable"), "{row}");
+    assert_eq!(
+        summary,
+        "{\"summary\":{\"files\":2,\"bytes\":3,\"findings\":1,\"complete\":false}}\n"
+    );
+    let listed = sandbox.command("fixity list D").output().unwrap();
+    let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  A\n";
+    assert_eq!(String::from_utf8(listed.stdout).unwrap(), known);
+}
+
 #[test]
 fn what_a_killed_check_was_reading_is_left_alone_until_its_lease_lapses() {
     let sandbox = sandbox();

@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
+use accession::fixity::SetContent;
 use accession::{
     Access, Annotation, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern,
     Selection, Timestamp,
@@ -54,6 +55,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
     select_from: Option<InputFile>,
 
+    /// Cite the bytes of the files, too: the content digest, as `accession fixity digest` prints it,
+    /// and when the last checksum was recorded
+    #[arg(long)]
+    content: bool,
+
     #[command(flatten)]
     paths: PathArgs,
 }
@@ -63,10 +69,15 @@ struct Printed<'a> {
     format: &'a str,
     citation: &'a str,
     annotations: &'a [Annotation],
+    content: Option<&'a SetContent>,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if self.content && self.format == CitationFormat::Tuple {
+            return Err(Error::usage("a tuple has no place for the content digest")
+                .with_hint("omit --content, or name another --format"));
+        }
         let now = session.now()?;
         let typed_at = self.set.typed_at();
         let snapshot = session.open(Access::Read)?.snapshot()?;
@@ -104,11 +115,22 @@ impl Args {
         warn_of_others(session, at, &cited.others);
         warn_of_questionable(session, &cited);
         let annotations = cited.set.instance().annotations.clone();
-        let citation = Citation::new(cited, at, now.day());
+        let content = match self.content {
+            true => {
+                let files = session.open(Access::Read)?.snapshot()?.files(&cited.set)?;
+                Some(SetContent::of(&cited.set, files)?)
+            }
+            false => None,
+        };
+        let citation = Citation::new(cited, at, now.day()).with_content(content.clone());
         warn_of_lacking(session, &dataset, &citation, self.format);
         let text = citation.write(self.format);
-        let printed =
-            Printed { format: self.format.name(), citation: &text, annotations: &annotations };
+        let printed = Printed {
+            format: self.format.name(),
+            citation: &text,
+            annotations: &annotations,
+            content: content.as_ref(),
+        };
         session.print(&printed, |out| write!(out, "{text}"))
     }
 }

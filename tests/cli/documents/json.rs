@@ -42,6 +42,7 @@ const SCENARIO: &[&str] = &[
     "printf '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae  F.1\\n' | accession fixity add FILES --from -",
     "accession fixity list FILES",
     "accession fixity digest FILES",
+    "accession cite FILES --content",
     "accession revert US --to 2001-02-03 --at 2001-02-05",
     "accession find A.1",
     "accession history US --granule A.2",

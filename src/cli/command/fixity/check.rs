@@ -9,7 +9,7 @@ use accession::registry::{CheckMode, FileCheck, NewCheck};
 use accession::{Access, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
 
-use super::files::{Files, FilesOfSet, Found, Summary, TreeArgs, of_granules};
+use super::files::{Found, Summary, TreeArgs, of_granules, of_set};
 use crate::cli::args::{FileColumns, FormatArgs, TypedSet, duration, named_path};
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::interrupt::Interrupt;
@@ -113,8 +113,7 @@ impl Args {
             opened => (opened?, None),
         };
         let set = self.set_of(&registry, session)?;
-        let files = FilesOfSet::new(&registry, set.clone());
-        let options = self.tree.begin(&root, &files, self.duration)?;
+        let options = self.tree.begin(&root, || of_set(&registry, &set), self.duration)?;
         let check = self.begin(&registry, &root, &set, unwritable, session)?;
         findings.is_recorded = check.is_recorded();
         let interrupt = Interrupt::watch()?;
@@ -267,7 +266,7 @@ impl Args {
         }
         let registry = session.open(Access::Read)?;
         let set = self.set_of(&registry, session)?;
-        for file in FilesOfSet::new(&registry, set).read()? {
+        for file in of_set(&registry, &set)? {
             found.expect(&file?)?;
         }
         for compared in found.compare()? {

@@ -6,7 +6,7 @@ use accession::model::{Algorithm, FilePath, FileRecord};
 use accession::registry::{FileListing, FileOptions};
 use accession::{Access, DatasetName, Registry, Selection};
 
-use super::files::{Files, FilesOfSet, Found, Summary, TreeArgs};
+use super::files::{Found, Summary, TreeArgs, of_set};
 use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::interrupt::Interrupt;
@@ -59,21 +59,6 @@ fn computed(text: &str) -> Result<Algorithm, String> {
     }
 }
 
-/// The files that have no checksum of an algorithm.
-struct Unhashed<'a> {
-    files: &'a FilesOfSet,
-    algorithm: &'a Algorithm,
-}
-
-impl Files for Unhashed<'_> {
-    fn read(&self) -> Result<impl Iterator<Item = accession::error::Result<RecordedFile>>> {
-        let has_none = |file: &RecordedFile| {
-            file.checksums.iter().all(|checksum| checksum.algorithm() != self.algorithm)
-        };
-        Ok(self.files.read()?.filter(move |file| file.as_ref().map_or(true, has_none)))
-    }
-}
-
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let root = self.tree.open(&self.root)?;
@@ -81,15 +66,23 @@ impl Args {
         let selection = Selection::Dataset { name: self.dataset.clone(), at: None };
         // A dataset that accepts no records is refused before its files are read.
         self.record(session, &registry, &FileListing::new())?;
-        let files = FilesOfSet::new(&registry, registry.snapshot()?.select(&selection)?.set);
-        let unhashed = Unhashed { files: &files, algorithm: &self.algorithm };
-        let options = self.tree.begin(&root, &unhashed, None)?;
+        let set = registry.snapshot()?.select(&selection)?.set;
+        let has_none = |file: &RecordedFile| {
+            file.checksums.iter().all(|checksum| *checksum.algorithm() != self.algorithm)
+        };
+        let unhashed = || -> Result<_> {
+            let files = of_set(&registry, &set)?;
+            Ok(files.filter(|file| file.as_ref().map_or(true, has_none)))
+        };
+        let options = self.tree.begin(&root, unhashed, None)?;
         let progress = options.monitor.clone();
         let mut summary = Summary { complete: true, ..Summary::default() };
         let mut list = session.list();
         let (mut listing, mut saved) = (FileListing::new(), Instant::now());
         let interrupt = Interrupt::watch()?;
-        let mut files = Compute::start(&root, unhashed.read()?, self.algorithm.clone(), options)?;
+        // Where most files have a checksum, the next one that has none may be far.
+        let unhashed = unhashed()?.take_while(|_| !interrupt.is_requested());
+        let mut files = Compute::start(&root, unhashed, self.algorithm.clone(), options)?;
         while !interrupt.is_requested() {
             if saved.elapsed() >= SAVED_EVERY {
                 self.record(session, &registry, &std::mem::take(&mut listing))?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use accession::error::Result as LibraryResult;
 use accession::fixity::{Mounted, Problem, ReadOptions, RecordedFile, Root, Survey};
-use accession::registry::{FileList, GranuleFiles, ListedFile};
+use accession::registry::{GranuleFiles, ListedFile};
 use accession::{Monitor, Registry, Set};
 use serde::Serialize;
 
@@ -39,13 +39,13 @@ impl TreeArgs {
         Ok(Arc::new(Root::open(root, self.mounted())?))
     }
 
-    /// Checks that the directory has some of the files, and begins to report the progress. Files are read
-    /// as the result says.
+    /// Checks that the directory has some of the files, and begins to report the progress. `files` reads
+    /// them from the first one. They are to be checked as the result says.
     /// No further file is begun after the duration; how many there will be is then not known.
-    pub fn begin(
+    pub fn begin<F: Iterator<Item = LibraryResult<RecordedFile>>>(
         &self,
         root: &Root,
-        files: &impl Files,
+        files: impl Fn() -> Result<F>,
         duration: Option<Duration>,
     ) -> Result<ReadOptions> {
         let began = Instant::now();
@@ -53,51 +53,36 @@ impl TreeArgs {
         let progress = Progress::new();
         // Reading all records costs little beside reading all files, but is not needed if the first file
         // is there and nobody watches.
-        let first = files.read()?.next().map(|file| file.map(|file| file.path));
+        let first = files()?.next().map(|file| file.map(|file| file.path));
         let is_mounted = self.mounted || root.require_any(first).is_ok();
         let mut total = None;
         if !is_mounted || progress.is_shown() && duration.is_none() {
-            let survey = Survey::of(files.read()?)?;
+            let survey = Survey::of(files()?)?;
             if !is_mounted {
                 root.require_any(survey.sample.into_iter().map(Ok))?;
             }
             total = Some(survey.bytes).filter(|bytes| *bytes > 0 && duration.is_none());
         }
+        let begin_until = duration.and_then(|duration| began.checked_add(duration));
         progress.begin("reading", "bytes", total);
+        progress.ends_at(begin_until);
         Ok(ReadOptions {
             monitor: Some(Arc::new(progress)),
-            begin_until: duration.and_then(|duration| began.checked_add(duration)),
+            begin_until,
             ..ReadOptions::new(self.jobs.unwrap_or(cores))
         })
     }
 }
 
-/// Files, which can be read from the first one again.
-pub trait Files {
-    fn read(&self) -> Result<impl Iterator<Item = LibraryResult<RecordedFile>>>;
+/// The files of a set, in canonical order of the granules.
+pub fn of_set(
+    registry: &Registry,
+    set: &Set,
+) -> Result<impl Iterator<Item = LibraryResult<RecordedFile>> + use<>> {
+    Ok(of_granules(registry.snapshot()?.files(set)?))
 }
 
-/// The files of a set, in canonical order of the granules. A granule without records is one file, of
-/// which nothing is known.
-pub struct FilesOfSet {
-    registry: Registry,
-    set: Set,
-}
-
-impl FilesOfSet {
-    pub fn new(registry: &Registry, set: Set) -> Self {
-        FilesOfSet { registry: registry.clone(), set }
-    }
-}
-
-impl Files for FilesOfSet {
-    fn read(&self) -> Result<impl Iterator<Item = LibraryResult<RecordedFile>>> {
-        let files: FileList = self.registry.snapshot()?.files(&self.set)?;
-        Ok(of_granules(files))
-    }
-}
-
-/// The files of granules.
+/// The files of granules. A granule without records is one file, of which nothing is known.
 pub fn of_granules(
     granules: impl Iterator<Item = LibraryResult<GranuleFiles>>,
 ) -> impl Iterator<Item = LibraryResult<RecordedFile>> {

@@ -1,10 +1,10 @@
 use std::io::Write;
 
 use accession::fixity::{
-    ContentDigest, Lacking, ListStyle, algorithm_of, each_checksum, listed_set, no_checksums,
+    ListStyle, SetContent, algorithm_of, each_checksum, listed_set, no_checksums,
 };
 use accession::model::Algorithm;
-use accession::{Access, DatasetName, ErrorKind, Identifier, Selection, Set, Snapshot, Timestamp};
+use accession::{Access, DatasetName, ErrorKind, Identifier, Selection, Set, Snapshot};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -89,8 +89,8 @@ struct FileRow<'a> {
 struct DigestJson {
     dataset: DatasetName,
     identifier: Identifier,
-    digest: String,
-    recorded: Option<Timestamp>,
+    #[serde(flatten)]
+    content: SetContent,
 }
 
 impl Listed {
@@ -128,18 +128,6 @@ fn explained(error: accession::Error) -> Error {
         true => error.with_hint("name one of them with --dataset"),
         false => error,
     }
-}
-
-fn no_digest(lacking: &Lacking) -> Error {
-    let (granules, files) = (count(lacking.granules, "granule"), count(lacking.files, "file"));
-    let message = match (lacking.granules, lacking.files) {
-        (_, 0) => format!("there is no content digest: no file of {granules} is known"),
-        (0, _) => format!("there is no content digest: {files} without sha-256"),
-        _ => format!(
-            "there is no content digest: {files} without sha-256, and no file of {granules} is known"
-        ),
-    };
-    accession::Error::new(ErrorKind::NoChecksums, message).into()
 }
 
 impl List {
@@ -188,20 +176,9 @@ impl Digest {
         let (snapshot, set) = self.listed.select(session, Some(&Algorithm::Sha256))?;
         let files = snapshot.files(&set)?;
         drop(snapshot);
-        let recorded = files.recorded();
-        let mut content = ContentDigest::new();
-        let lacking = each_checksum::<Error>(files, &Algorithm::Sha256, |_, file, checksum| {
-            content.add(checksum, &file.path);
-            Ok(())
-        })?;
-        if lacking.listed == 0 {
-            return Err(no_checksums(&set, Some(&Algorithm::Sha256)).into());
-        }
-        if lacking.granules + lacking.files > 0 {
-            return Err(no_digest(&lacking));
-        }
+        let content = SetContent::of(&set, files)?;
         let (dataset, identifier) = (set.dataset().clone(), set.identifier());
-        let json = DigestJson { dataset, identifier, digest: content.finish(), recorded };
-        session.print(&json, |out| writeln!(out, "{}", json.digest))
+        let json = DigestJson { dataset, identifier, content };
+        session.print(&json, |out| writeln!(out, "{}", json.content.digest))
     }
 }

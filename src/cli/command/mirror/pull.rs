@@ -269,7 +269,10 @@ fn change(pulled: &Pulled) -> Option<&Instance> {
 
 fn why_unchanged(pulled: &Pulled) -> &'static str {
     let refusal = pulled.before.status.refusal().filter(|_| !pulled.is_identical());
-    refusal.unwrap_or("the mirror is already identical to the primary")
+    refusal.unwrap_or(match pulled.content_differs.count() {
+        0 => "the mirror is already identical to the primary",
+        _ => "the mirror already holds the granules of the primary",
+    })
 }
 
 fn write_change(out: &mut Output, change: &Instance) -> io::Result<()> {
@@ -305,7 +308,11 @@ fn write_pulled(
     };
     write_change(out, change)?;
     writeln!(out, "identifier {}", change.identifier)?;
-    writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
+    let agreement = match pulled.content_differs.count() {
+        0 => "identical to",
+        _ => "the same granules as",
+    };
+    writeln!(out, "{agreement} {} as of {}", primary.dataset, primary.timestamp)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }
