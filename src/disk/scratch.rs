@@ -1,17 +1,16 @@
-//! Unnamed temporary files, for data that does not fit into memory, and temporary directories.
-//!
-//! They are created in the directory that the environment variable `TMPDIR` names, or else in the
-//! system's directory for temporary files. Where the operating system allows it they have no name,
-//! so nothing is left when the process ends, however it ends. A directory that a killed process left is
-//! removed by [`remove_leftovers`].
+//! Temporary files: the directory for them, records in the order in which they were written, and sorted ones.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tempfile::SpooledTempFile;
 
-use super::leftovers::{self, Lock};
+use super::atomic_file::{self, Lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 
@@ -81,7 +80,7 @@ impl Drop for Directory {
 
 /// Removes the temporary directories of processes that do not exist any more.
 pub fn remove_leftovers() {
-    leftovers::remove(&directory());
+    atomic_file::remove(&directory());
 }
 
 /// Returns the error for a temporary file that cannot be read or written; `verb` is `"read"` or
@@ -112,9 +111,298 @@ fn cannot(verb: &str, directory: &Path, source: io::Error) -> Error {
     Error::new(ErrorKind::Temporary, message).because(source)
 }
 
+/// The bytes that are kept in memory before they are written to the temporary file.
+const MAX_IN_MEMORY: usize = 64 * 1_024;
+
+/// Records in the order in which they were added. The memory does not depend on their number.
+#[derive(Debug, Default)]
+pub struct Spool {
+    /// The last records, each with its length before it.
+    memory: Vec<u8>,
+    /// The records before them. `None` means that there are none.
+    file: Option<Arc<File>>,
+    file_bytes: u64,
+    count: u64,
+}
+
+impl Spool {
+    /// Adds a record. Returns where it is, for [`Spool::record_at`].
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    pub fn add(&mut self, record: &[u8]) -> Result<u64> {
+        let at = self.file_bytes + self.memory.len() as u64;
+        self.memory.extend((record.len() as u64).to_le_bytes());
+        self.memory.extend(record);
+        self.count += 1;
+        if self.memory.len() > MAX_IN_MEMORY {
+            // A long record does not leave its buffer behind.
+            let bytes = std::mem::take(&mut self.memory);
+            let file = match &self.file {
+                Some(file) => file,
+                None => self.file.insert(Arc::new(file()?)),
+            };
+            let mut file = &**file;
+            file.seek(SeekFrom::Start(self.file_bytes))
+                .and_then(|_| file.write_all(&bytes))
+                .map_err(|source| unusable("write", source))?;
+            self.file_bytes += bytes.len() as u64;
+        }
+        Ok(at)
+    }
+
+    /// Reads the record that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    pub fn record_at(&self, at: u64) -> Result<Vec<u8>> {
+        let record = match (&self.file, at.checked_sub(self.file_bytes)) {
+            (Some(file), None) => {
+                read_record(&mut Section { file: Arc::clone(file), rest: at..self.file_bytes })
+            }
+            (_, within) => {
+                let within = usize::try_from(within.unwrap_or(at)).unwrap_or(usize::MAX);
+                read_record(&mut self.memory.get(within..).unwrap_or_default())
+            }
+        };
+        record.map_err(|source| unusable("read", source))
+    }
+
+    /// The number of records.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Reads the records, from the first one.
+    pub fn records(&self) -> Records<'_> {
+        let file = self.file.as_ref().map(|file| {
+            BufReader::new(Section { file: Arc::clone(file), rest: 0..self.file_bytes })
+        });
+        Records { file, memory: &self.memory, left: self.count }
+    }
+}
+
+/// The records of a [`Spool`], in the order in which they were added.
+pub struct Records<'spool> {
+    file: Option<BufReader<Section>>,
+    memory: &'spool [u8],
+    left: u64,
+}
+
+impl Records<'_> {
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        // A record is either in the file or in memory.
+        let is_in_file = self
+            .file
+            .as_ref()
+            .is_some_and(|file| !file.buffer().is_empty() || !file.get_ref().rest.is_empty());
+        match &mut self.file {
+            Some(file) if is_in_file => read_record(file),
+            _ => read_record(&mut self.memory),
+        }
+    }
+}
+
+fn read_record(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    from.read_exact(&mut length)?;
+    let length = usize::try_from(u64::from_le_bytes(length));
+    let mut record = vec![0; length.map_err(|_| io::ErrorKind::InvalidData)?];
+    from.read_exact(&mut record)?;
+    Ok(record)
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<Vec<u8>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        Some(self.read().map_err(|source| unusable("read", source)))
+    }
+}
+
+/// A section of a file with a read position of its own, so that several can be read in parallel.
+pub(crate) struct Section {
+    pub file: Arc<File>,
+    pub rest: Range<u64>,
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let read = read_at(&self.file, &mut buffer[..wanted], self.rest.start)?;
+        if read == 0 && wanted > 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        self.rest.start += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+/// Bytes that are kept in memory before they are written as a run.
+const BUFFER_BYTES: usize = 16 * 1_024 * 1_024;
+
+/// Bytes that are read ahead in each run.
+const READ_AHEAD_BYTES: usize = 32 * 1_024;
+
+/// A key and its value.
+pub(crate) type Entry = (Box<[u8]>, Box<[u8]>);
+
+/// Entries that are sorted: a few in memory, more of them in a temporary file.
+#[derive(Debug)]
+pub(crate) struct Sorter {
+    buffer: Vec<Entry>,
+    used: usize,
+    limit: usize,
+    /// `None` means that there are no runs.
+    file: Option<Arc<File>>,
+    runs: Vec<Range<u64>>,
+}
+
+impl Default for Sorter {
+    fn default() -> Self {
+        Sorter::with_buffer(BUFFER_BYTES)
+    }
+}
+
+impl Sorter {
+    fn with_buffer(limit: usize) -> Self {
+        Sorter { buffer: Vec::new(), used: 0, limit, file: None, runs: Vec::new() }
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.buffer.push((key.into(), value.into()));
+        self.used += key.len() + value.len() + size_of::<Entry>();
+        if self.used < self.limit {
+            return Ok(());
+        }
+        self.spill()
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.buffer.sort();
+        let file = match &self.file {
+            Some(file) => file,
+            None => self.file.insert(Arc::new(file()?)),
+        };
+        let start = self.runs.last().map_or(0, |run| run.end);
+        let end = write_run(file, start, &self.buffer);
+        self.runs.push(start..end.map_err(|source| unusable("write", source))?);
+        self.buffer.clear();
+        self.used = 0;
+        Ok(())
+    }
+
+    /// The entries in the order of their keys, and those with the same key in the order of their values.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    pub fn finish(mut self) -> Result<Sorted> {
+        self.buffer.sort();
+        let mut runs: Vec<Run> = Vec::new();
+        if let Some(file) = &self.file {
+            for rest in self.runs {
+                let section = Section { file: Arc::clone(file), rest };
+                runs.push(Run::Spilled(BufReader::with_capacity(READ_AHEAD_BYTES, section)));
+            }
+        }
+        runs.push(Run::Buffered(self.buffer.into_iter()));
+        let mut sorted = Sorted { runs, heads: BinaryHeap::new() };
+        for run in 0..sorted.runs.len() {
+            sorted.advance(run)?;
+        }
+        Ok(sorted)
+    }
+}
+
+fn write_run(file: &File, start: u64, entries: &[Entry]) -> io::Result<u64> {
+    let mut file = BufWriter::new(file);
+    file.seek(SeekFrom::Start(start))?;
+    let mut end = start;
+    for (key, value) in entries {
+        for bytes in [key, value] {
+            file.write_all(&(bytes.len() as u64).to_le_bytes())?;
+            file.write_all(bytes)?;
+            end += 8 + bytes.len() as u64;
+        }
+    }
+    file.flush()?;
+    Ok(end)
+}
+
+enum Run {
+    Spilled(BufReader<Section>),
+    Buffered(std::vec::IntoIter<Entry>),
+}
+
+impl Run {
+    fn read(&mut self) -> io::Result<Option<Entry>> {
+        let file = match self {
+            Run::Buffered(entries) => return Ok(entries.next()),
+            Run::Spilled(file) => file,
+        };
+        if file.buffer().is_empty() && file.get_ref().rest.is_empty() {
+            return Ok(None);
+        }
+        let mut bytes = || {
+            let mut length = [0; 8];
+            file.read_exact(&mut length)?;
+            let length = usize::try_from(u64::from_le_bytes(length));
+            let mut bytes = vec![0; length.map_err(|_| io::ErrorKind::InvalidData)?];
+            file.read_exact(&mut bytes)?;
+            Ok::<_, io::Error>(bytes.into_boxed_slice())
+        };
+        Ok(Some((bytes()?, bytes()?)))
+    }
+}
+
+/// The entries of a [`Sorter`], in order.
+pub(crate) struct Sorted {
+    runs: Vec<Run>,
+    /// The next entry of each run that has one.
+    heads: BinaryHeap<Reverse<(Entry, usize)>>,
+}
+
+impl Sorted {
+    /// Reads the next entry of a run.
+    fn advance(&mut self, run: usize) -> Result<()> {
+        let entry = self.runs[run].read().map_err(|source| unusable("read", source))?;
+        self.heads.extend(entry.map(|entry| Reverse((entry, run))));
+        Ok(())
+    }
+}
+
+impl Iterator for Sorted {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Result<Entry>> {
+        let Reverse((entry, run)) = self.heads.pop()?;
+        Some(self.advance(run).map(|()| entry))
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Seek, Write};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -139,5 +427,46 @@ mod tests {
         );
         let full = unusable("write", io::ErrorKind::StorageFull.into());
         assert!(full.to_string().starts_with("cannot write a temporary file in the directory"));
+    }
+
+    #[test]
+    fn records_are_read_as_they_were_added_whatever_their_number_and_length() {
+        let lengths = [0, 1, 7, 100, MAX_IN_MEMORY - 8, MAX_IN_MEMORY, 3 * MAX_IN_MEMORY];
+        for count in [0, 1, 5, 40] {
+            let records: Vec<Vec<u8>> =
+                (0..count).map(|n| vec![n as u8; lengths[n * 3 % lengths.len()]]).collect();
+            let (mut spool, mut places) = (Spool::default(), Vec::new());
+            for (added, record) in records.iter().enumerate() {
+                places.push(spool.add(record).unwrap());
+                let any = added * 7 % places.len();
+                assert_eq!(spool.record_at(places[any]).unwrap(), records[any]);
+                // Two readers at once, while more is added afterwards.
+                let (all, some) = (spool.records(), spool.records().take(added / 2));
+                assert_eq!(some.map(Result::unwrap).collect::<Vec<_>>(), records[..added / 2]);
+                assert_eq!(all.map(Result::unwrap).collect::<Vec<_>>(), records[..=added]);
+                assert!(spool.memory.len() <= MAX_IN_MEMORY);
+            }
+            assert_eq!(spool.count(), records.len() as u64);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn entries_are_read_in_order(
+            mut entries in prop::collection::vec(("[a-c]{0,3}", "[xy]{0,2}"), 0..200),
+            limit in 1_usize..3_000,
+        ) {
+            let mut sorter = Sorter::with_buffer(limit);
+            for (key, value) in &entries {
+                sorter.add(key.as_bytes(), value.as_bytes()).unwrap();
+            }
+            entries.sort();
+            let read: Vec<(String, String)> = sorter.finish().unwrap().map(|entry| {
+                let (key, value) = entry.unwrap();
+                let text = |bytes: Box<[u8]>| String::from_utf8(bytes.into_vec()).unwrap();
+                (text(key), text(value))
+            }).collect();
+            prop_assert_eq!(read, entries);
+        }
     }
 }

@@ -12,7 +12,6 @@ pub(crate) mod blocks;
 mod compare;
 mod content;
 mod differences;
-mod exported_file;
 mod history;
 #[cfg(feature = "http")]
 mod http;
@@ -20,16 +19,15 @@ pub mod log;
 pub mod manifest;
 mod plan;
 mod primary;
-mod published;
 mod pull;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
-pub use exported_file::{export, write_up_to};
 #[cfg(feature = "http")]
 pub use http::{Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica};
+pub use manifest::{export, write_up_to};
 pub use primary::Primary;
-pub use published::read_published;
+pub use primary::read_published;
 pub use pull::{PullOptions, PullPolicy, Pulled, pull};
 
 use serde::Serialize;

@@ -3,7 +3,6 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
-mod annotation;
 mod checksum;
 mod coverage;
 mod creator;
@@ -25,7 +24,6 @@ mod set;
 mod text;
 mod time;
 
-pub use annotation::{Annotation, Confirmation};
 pub use checksum::{Algorithm, Checksum, ChecksumError, OtherAlgorithm};
 pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
@@ -33,7 +31,9 @@ pub use dataset_name::{DatasetName, DatasetNameError};
 pub use file_record::{FileContent, FilePath, FilePathError, FileRecord};
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix};
 pub use granule_url::{GranuleUrl, GranuleUrlError};
-pub use history::{Checkpoint, Entry, Event, EventKind, Granule, Instance, LogChange};
+pub use history::{
+    Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, Granule, Instance, LogChange,
+};
 pub use id_page::IdPage;
 pub(crate) use id_page::IdPageBuilder;
 pub(crate) use identifier::meant;

@@ -1,14 +1,11 @@
 //! Publishing one dataset.
 
-use std::io;
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 
 use tempfile::SpooledTempFile;
 
-use super::files::NewFiles;
-use super::log;
-use super::log::{Tail, instance_at};
-use super::place::{ANNOTATIONS, FILES, HEAD, LOG, SUBSETS, head_in, text_in};
+use super::files::{ANNOTATIONS, FILES, HEAD, LOG, NewFiles, SUBSETS, head_in, text_in};
+use super::log::{self, Tail, instance_at};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
 use crate::mirror::log::{

@@ -1,19 +1,21 @@
 //! Publishing the log of the file records of a dataset, in segments like those of the log of its changes.
 
-use std::io::{Read, Seek, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
 use super::log;
-use super::place::FILES;
 use crate::disk::{Directory, scratch};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{
-    Checks, FileLogReader, FilesHead, FilesPosition, ReadLines, Segment, Segments,
+    Checks, FileLogReader, FilesHead, FilesPosition, HeadFile, MAX_LINE_BYTES, ReadLines, Segment,
+    Segments,
 };
 use crate::mirror::manifest;
-use crate::model::{DatasetName, Timestamp};
-use crate::registry::{LoggedRecord, Snapshot};
+use crate::model::{DatasetName, Timestamp, quoted};
+use crate::registry::{Listed, LoggedRecord, Registry, Snapshot, Withdrawn};
 
 /// The file records that are to be published.
 pub(super) struct NewFiles {
@@ -107,5 +109,135 @@ impl Error {
             "record {number}, entered at {recorded}, is not in the registry as it was published"
         );
         Error::of_published(&what, directory.path(), cause)
+    }
+}
+
+/// The directory of the datasets.
+pub(super) const DATASETS: &str = "datasets";
+/// The directory of a dataset's segments.
+pub(super) const LOG: &str = "log";
+/// The directory of the segments of a dataset's file records, if it has any.
+pub(super) const FILES: &str = "files";
+/// The head of a dataset.
+pub(super) const HEAD: &str = "head.json";
+/// The cited subsets of a dataset.
+pub(super) const SUBSETS: &str = "subsets.jsonl";
+/// The annotations of a dataset, if it has any.
+pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
+
+const LOCK: &str = ".accession-publish.lock";
+
+/// A directory into which is published. As long as this exists, no other process publishes there.
+pub(super) struct Place {
+    pub root: Directory,
+    /// The lock ends when the file is closed. `None`: the directory was never published into.
+    _lock: Option<File>,
+}
+
+impl Place {
+    /// Creates the directory if it does not exist, and waits until no other process publishes into it.
+    pub fn to_publish(path: &Path) -> Result<Self> {
+        let root = Directory::create_all(path)?;
+        let file = root.lock_file(LOCK)?;
+        file.lock().map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
+        Ok(Place { root, _lock: Some(file) })
+    }
+
+    /// Opens a directory to read it, and waits until no process publishes into it.
+    pub fn to_read(path: &Path) -> Result<Self> {
+        let root = Directory::open(path)?;
+        let file = root.read(LOCK)?;
+        if let Some(file) = &file {
+            let locked = file.lock_shared();
+            locked.map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
+        }
+        Ok(Place { root, _lock: file })
+    }
+
+    /// The directory of the datasets, which is created if it does not exist.
+    pub fn datasets(&self) -> Result<Directory> {
+        self.root.enter_or_create(DATASETS)
+    }
+
+    /// The names in the directory of the datasets that are names of datasets.
+    pub fn names(&self) -> Result<Vec<DatasetName>> {
+        let Some(datasets) = self.root.enter(DATASETS)? else { return Ok(Vec::new()) };
+        Ok(datasets.names()?.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+}
+
+/// The head in the directory of a dataset. `None` means that there is none.
+pub(super) fn head_in(directory: &Directory) -> Result<Option<HeadFile>> {
+    let Some(line) = text_in(directory, HEAD)? else { return Ok(None) };
+    let damaged = |what| Error::published_damaged(&directory.path_of(HEAD), None, what);
+    HeadFile::parse(&line).map(Some).map_err(damaged)
+}
+
+/// The text of a file that is one line. `None` means that the file does not exist.
+pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String>> {
+    let Some(file) = directory.read(name)? else { return Ok(None) };
+    let path = directory.path_of(name);
+    let mut text = String::new();
+    match file.take(MAX_LINE_BYTES).read_to_string(&mut text) {
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(Error::published_damaged(&path, None, "it is not UTF-8"))
+        }
+        Err(source) => Err(Error::cannot("read", &path, source)),
+    }
+}
+
+/// All datasets of a registry.
+pub(super) fn all_datasets(registry: &Registry) -> Result<Vec<Listed>> {
+    /// The number of datasets that are listed at once.
+    const PAGE_DATASETS: u32 = 1_000;
+    let snapshot = registry.snapshot()?;
+    let (mut all, mut after) = (Vec::new(), None);
+    loop {
+        let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, PAGE_DATASETS)?;
+        all.extend(page.datasets);
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+impl Error {
+    /// A published file that is not as it was written, from a line on (`None`: all of it). What is
+    /// wrong is the cause.
+    pub(super) fn published_damaged(
+        path: &Path,
+        line: Option<u64>,
+        what: impl Into<String>,
+    ) -> Self {
+        let in_line = line.map_or_else(String::new, |line| format!(", line {line},"));
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let message = format!("{shown}{in_line} is not as it was published");
+        Error::new(ErrorKind::PublishedDamaged, message)
+            .in_path(path)
+            .in_line(line)
+            .because(what.into())
+    }
+
+    /// A history that is not the one that was published into a directory. The first change that
+    /// differs is the cause.
+    pub(super) fn published_otherwise(
+        name: &DatasetName,
+        path: &Path,
+        change: u64,
+        timestamp: Timestamp,
+    ) -> Self {
+        let what = format!("the history of {name} contradicts what was published");
+        let cause =
+            format!("change {change}, at {timestamp}, is not in the registry as it was published");
+        Error::of_published(&what, path, cause)
+    }
+
+    /// What the registry has contradicts what was published into a directory.
+    pub(super) fn of_published(what: &str, path: &Path, cause: String) -> Self {
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let message = format!("{what} in {shown}");
+        Error::new(ErrorKind::PublishedOtherwise, message).in_path(path).because(cause)
     }
 }

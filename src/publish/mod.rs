@@ -27,7 +27,6 @@ mod files;
 mod log;
 #[cfg(feature = "serve")]
 mod pages;
-mod place;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -39,9 +38,9 @@ use crate::error::{Error, Result};
 use crate::model::DatasetName;
 use crate::registry::Registry;
 pub use dataset::Published;
+use files::{Place, all_datasets};
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
-use place::{Place, all_datasets};
 pub use verify::{Difference, VerifiedFiles, verify};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{HEAD, Place, all_datasets, text_in};
+use super::files::{HEAD, Place, all_datasets, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Set, Timestamp};

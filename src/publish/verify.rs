@@ -8,10 +8,10 @@ use std::sync::Arc;
 use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 
+use super::files::{ANNOTATIONS, DATASETS, FILES, HEAD, LOG, Place, SUBSETS, head_in, text_in};
 use super::log::zipped_name;
 #[cfg(feature = "serve")]
 use super::pages::{self, INDEX, Kept};
-use super::place::{ANNOTATIONS, DATASETS, FILES, HEAD, LOG, Place, SUBSETS, head_in, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{

@@ -6,7 +6,6 @@ use accession::error::Unknown;
 use accession::model::{GranulePrefix, quoted};
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot, Subset};
-
 use serde::Serialize;
 
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};

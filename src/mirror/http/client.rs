@@ -14,8 +14,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_p
 use ureq::{Agent, Body, Proxy};
 use url::Url;
 
-use super::address::is_loopback;
-use super::proxy::proxy_of;
+use super::address::{is_loopback, proxy_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 

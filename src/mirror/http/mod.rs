@@ -23,7 +23,6 @@ mod client;
 mod divergence;
 mod fetch;
 mod follow;
-mod proxy;
 mod remote;
 mod replica;
 mod set;

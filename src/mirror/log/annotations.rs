@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LinesDigest;
-use crate::model::{Annotation, SourceLocation, Timestamp};
-use crate::registry::LoggedAnnotation;
+use super::line::LINE_GRANULES;
+use crate::model::{
+    Annotation, AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
+};
+use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members};
 
 /// How every line begins.
-pub(crate) const BEGINNING: &str = "{\"annotation\":";
+pub(crate) const ANNOTATION_BEGINNING: &str = "{\"annotation\":";
 
 /// A line. Members that are not named here are ignored.
 #[derive(Serialize, Deserialize)]
@@ -102,5 +105,177 @@ impl AnnotationReader {
             true => Ok(()),
             false => Err("the annotations are not those that the head announces".to_owned()),
         }
+    }
+}
+
+/// How every line begins.
+pub(crate) const SUBSET_BEGINNING: &str = "{\"subset\":";
+
+/// Writes the lines of subsets.
+#[derive(Default)]
+pub(crate) struct SubsetWriter {
+    hash: Sha256,
+    count: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    subset: Identifier,
+    timestamp: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patterns: Option<&'a [Pattern]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    granules: Option<&'a [GranuleId]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cited: Option<Timestamp>,
+}
+
+impl SubsetWriter {
+    /// Makes the lines of a subset, and passes each to `out`, with its line end. `named` are the
+    /// granules of a subset that was made by naming them.
+    ///
+    /// # Errors
+    ///
+    /// Those of `named` and of `out`.
+    pub fn add<E: From<crate::error::Error>>(
+        &mut self,
+        subset: &Subset,
+        named: impl Iterator<Item = crate::error::Result<GranuleId>>,
+        mut out: impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.count += 1;
+        let (count, cited) = (Some(subset.granules), Some(subset.cited));
+        let line = Written {
+            subset: subset.identifier,
+            timestamp: subset.timestamp,
+            patterns: None,
+            granules: None,
+            count: None,
+            cited: None,
+        };
+        if let Criteria::Patterns(patterns) = &subset.criteria {
+            return out(&self.line(&Written { patterns: Some(patterns), count, cited, ..line }));
+        }
+        let mut granules: Vec<GranuleId> = Vec::new();
+        for granule_id in named {
+            if granules.len() == LINE_GRANULES {
+                out(&self.line(&Written { granules: Some(&granules), ..line }))?;
+                granules.clear();
+            }
+            granules.push(granule_id?);
+        }
+        out(&self.line(&Written { granules: Some(&granules), count, cited, ..line }))
+    }
+
+    fn line(&mut self, line: &Written<'_>) -> String {
+        let mut text = serde_json::to_string(line).expect("strings and numbers are always JSON");
+        text.push('\n');
+        self.hash.update(&text);
+        self.bytes += text.len() as u64;
+        text
+    }
+
+    /// What the head announces of the subsets.
+    pub fn finish(self) -> LinesDigest {
+        LinesDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
+    }
+}
+
+/// The greatest number of patterns that have the greatest length together.
+const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
+
+/// A line, as it is read.
+#[derive(Deserialize)]
+struct Read {
+    subset: Identifier,
+    timestamp: Timestamp,
+    #[serde(default)]
+    patterns: Option<AtMost<Pattern, MAX_PATTERNS>>,
+    #[serde(default)]
+    granules: Option<AtMost<GranuleId, LINE_GRANULES>>,
+    count: Option<u64>,
+    cited: Option<Timestamp>,
+}
+
+/// Reads the lines of subsets.
+#[derive(Default)]
+pub(crate) struct SubsetReader {
+    writer: SubsetWriter,
+    /// A subset that goes on in the next line: its identifier, its time and its granules so far.
+    open: Option<(Identifier, Timestamp, Listing)>,
+}
+
+impl SubsetReader {
+    /// Reads the next line, which ends with LF. `None` means that the subset continues in the next line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line.
+    pub fn read(
+        &mut self,
+        line: &[u8],
+        location: (&Arc<str>, u64),
+    ) -> Result<Option<CitedSubset>, String> {
+        self.writer.hash.update(line);
+        self.writer.bytes += line.len() as u64;
+        let read: Read = serde_json::from_slice(line)
+            .map_err(|error| format!("this line is not a cited subset: {error}"))?;
+        let (identifier, timestamp) = (read.subset, read.timestamp);
+        let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
+        let members = match (read.patterns, read.granules, self.open.take()) {
+            (Some(patterns), None, None) => {
+                if patterns.has_more || Criteria::bytes_of(&patterns.elements) > Criteria::MAX_BYTES
+                {
+                    return Err("its patterns have more than 64 KiB".to_owned());
+                }
+                Members::Patterns(patterns.elements)
+            }
+            (None, Some(granules), open) => {
+                if granules.has_more {
+                    return Err("it has more than 1,000 granules".to_owned());
+                }
+                let (first, at, mut named) =
+                    open.unwrap_or_else(|| (identifier, timestamp, Listing::new()));
+                if (first, at) != (identifier, timestamp) {
+                    return Err("the subset before it is cut".to_owned());
+                }
+                for granule_id in granules.elements {
+                    named.add(granule_id).map_err(|error| error.to_string())?;
+                }
+                Members::Listed(named)
+            }
+            _ => return Err("this line is not a cited subset".to_owned()),
+        };
+        let (Some(granules), Some(cited)) = (read.count, read.cited) else {
+            let Members::Listed(named) = members else {
+                return Err("this line is not a cited subset".to_owned());
+            };
+            self.open = Some((identifier, timestamp, named));
+            return Ok(None);
+        };
+        self.writer.count += 1;
+        Ok(Some(CitedSubset { identifier, timestamp, members, granules, cited, location }))
+    }
+
+    /// Whether the lines that were read are those that the head announces, whatever they contain.
+    #[cfg(feature = "http")]
+    pub fn has_read(&self, announced: LinesDigest) -> bool {
+        self.writer.bytes == announced.bytes
+            && self.writer.hash.clone().finalize().as_slice() == announced.sha256
+    }
+
+    /// Compares what was read with what the head announces.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong.
+    pub fn check(self, announced: LinesDigest) -> Result<(), String> {
+        if self.open.is_some() || self.writer.finish() != announced {
+            return Err("the cited subsets are not those that the head announces".to_owned());
+        }
+        Ok(())
     }
 }

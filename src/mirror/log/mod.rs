@@ -18,14 +18,14 @@ mod head;
 mod line;
 mod reader;
 mod segments;
-mod subsets;
 mod writer;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub(crate) use annotations::{
-    AnnotationReader, AnnotationWriter, BEGINNING as ANNOTATION_BEGINNING,
+    ANNOTATION_BEGINNING, AnnotationReader, AnnotationWriter, SUBSET_BEGINNING, SubsetReader,
+    SubsetWriter,
 };
 pub(crate) use chained::ReadLines;
 pub(crate) use files::{
@@ -38,7 +38,6 @@ pub use line::BEGINNING;
 pub(crate) use line::{Checks, LINE_GRANULES, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
 pub(crate) use segments::{Segment, Segments};
-pub(crate) use subsets::{BEGINNING as SUBSET_BEGINNING, SubsetReader, SubsetWriter};
 pub(crate) use writer::LogWriter;
 
 /// The lines of a file beside a log, as the head announces them.

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::ahead::Ahead;
+use super::export::Ahead;
 use super::granules::Granules;
 use super::select::Selection;
 use super::view::Snapshot;

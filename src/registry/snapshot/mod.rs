@@ -8,7 +8,6 @@
 //! at any time; it fails with `replaced` if another file has replaced the registry. An iterator over a
 //! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
 
-mod ahead;
 mod cite;
 mod datasets;
 mod differences;
@@ -23,12 +22,12 @@ mod resolve;
 mod select;
 mod view;
 
-pub(crate) use ahead::Ahead;
 pub(super) use cite::cited;
 pub use cite::{Cited, Part};
 pub use datasets::{DatasetPage, Listed, RecordVersion};
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{HasGranuleId, Merge, Only, Side, Walk};
+pub(crate) use export::Ahead;
 pub use export::{Export, Exported};
 pub use files::{FileList, FileTotals, GranuleFiles, ListedFile};
 pub use fixity::{FixityState, OpenFinding, RootState};

@@ -12,10 +12,8 @@
 mod all;
 mod checkpoints;
 mod dataset;
-mod files;
 mod finding;
 mod history;
-mod jobs;
 mod subsets;
 
 pub use all::{Verifications, Verified};

@@ -4,19 +4,13 @@
 //! read.
 
 mod annotate;
-mod applied;
 mod change;
 mod check;
 mod check_findings;
 mod cite;
-mod cited_subset;
-mod daily;
 mod engine;
 mod files;
-mod guard;
 mod import;
-mod logged_annotation;
-mod logged_files;
 mod payment;
 mod record;
 mod remember;
@@ -26,21 +20,19 @@ mod resume;
 mod stamp;
 mod target;
 
-pub use annotate::{Annotated, NewAnnotation};
-pub use applied::{Applied, CameBack};
-pub use change::Change;
-pub use check::{CheckMode, FileCheck, GranulesToCheck, NewCheck};
-pub use cite::Members;
-pub(crate) use cited_subset::CitedSubset;
+pub(crate) use annotate::LoggedAnnotation;
 #[cfg(feature = "http")]
-pub(crate) use cited_subset::CitedSubsets;
+pub(crate) use annotate::LoggedAnnotations;
+pub use annotate::{Annotated, NewAnnotation};
+pub use change::{Applied, CameBack, Change};
+pub use check::{CheckMode, FileCheck, GranulesToCheck, NewCheck};
+pub(crate) use cite::CitedSubset;
+#[cfg(feature = "http")]
+pub(crate) use cite::CitedSubsets;
+pub use cite::Members;
 pub use engine::{MAX_EXAMPLES, Skipped};
 pub use files::FileOptions;
-pub(crate) use guard::Guard;
 pub use import::{Import, Imported};
-pub(crate) use logged_annotation::LoggedAnnotation;
-#[cfg(feature = "http")]
-pub(crate) use logged_annotation::LoggedAnnotations;
 pub use payment::Lease;
 pub use record::{DatasetEdit, Edit, SharedDoi};
 pub(crate) use remember::{Remembered, RememberedFiles};
@@ -48,3 +40,4 @@ pub use replace::EarlierSet;
 pub use resume::Effort;
 pub use stamp::Stamp;
 pub use target::ChangeOptions;
+pub(crate) use target::Guard;

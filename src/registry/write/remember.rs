@@ -1,6 +1,6 @@
 //! Remembering what was read of a primary, and forgetting it.
 
-use super::logged_files;
+use super::files;
 use super::results::{check_accepted, check_entered_note};
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
@@ -96,7 +96,7 @@ impl RememberedFiles<'_> {
         read.agreed = !merge.has_contradictions();
         read.taken = take.is_some();
         let counts = match take {
-            Some(note) => logged_files::take(transaction, dataset, merge, *note, stamp)?,
+            Some(note) => files::take(transaction, dataset, merge, *note, stamp)?,
             None => FileCounts::default(),
         };
         let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;

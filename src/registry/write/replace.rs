@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::applied::{Applied, CameBack};
+use super::change::{Applied, CameBack};
 use super::engine::Skipped;
-use super::guard::Guard;
 use super::resume::Effort;
 use super::stamp::Stamp;
-use super::target::{ChangeOptions, Conduct, Target, ingest};
+use super::target::{ChangeOptions, Conduct, Guard, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Confirmation, DatasetName, EventKind, GranuleId, Identifier, Instance, Limits, Moment,

@@ -1,6 +1,6 @@
 //! The registry in a PostgreSQL database.
 //!
-//! An address is read in `address`; `tls` and `driver` connect to it. A `connection` sends statements
+//! An address is read in `address`; `driver` connects to it. A `connection` sends statements
 //! with their values. `transaction` has what every transaction begins with, and asks what became of a
 //! change when the connection was lost. `schema` creates and migrates the tables, `create` makes new
 //! registries and copies, `distribute` spreads them over several machines, and `machines` limits how many
@@ -52,7 +52,6 @@ mod integrity;
 mod machines;
 mod schema;
 mod session;
-mod tls;
 mod transaction;
 
 pub(in crate::store) use create::Server;

@@ -100,7 +100,8 @@ fn extended_code(error: &rusqlite::Error) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::{Error as Sqlite, ffi, types::Type};
+    use rusqlite::types::Type;
+    use rusqlite::{Error as Sqlite, ffi};
 
     use super::*;
 

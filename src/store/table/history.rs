@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::annotation::annotations;
-use crate::model::{DatasetName, Identifier, Instance, Timestamp};
+use crate::model::{DatasetName, Identifier, IdentifierPrefix, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::ascending;
 use crate::store::rows::DatasetKey;
@@ -395,5 +395,54 @@ impl Transaction {
                 instance.note.as_deref().into(),
             ]
         })
+    }
+}
+
+impl Snapshot {
+    /// The identifiers of instances and of subsets that begin with some digits, in order, at most
+    /// `limit` of them. Asks every machine: an identifier does not say to which dataset it belongs.
+    pub fn identifiers_beginning(
+        &self,
+        prefix: &IdentifierPrefix,
+        limit: u32,
+    ) -> Result<Vec<Identifier>> {
+        static BETWEEN: Sql = Sql::new(
+            "SELECT identifier
+            FROM {instance}
+            WHERE identifier >= ?1 AND identifier <= ?2
+            UNION
+            SELECT identifier
+            FROM {saved_selection}
+            WHERE identifier >= ?1 AND identifier <= ?2
+            ORDER BY identifier
+            LIMIT ?3",
+        );
+        let (first, last) = prefix.range();
+        let values = [first.into(), last.into(), limit.into()];
+        self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.identifier(0))
+    }
+
+    /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
+    pub fn identifiers_among(&self, identifiers: &[Identifier]) -> Result<Vec<Identifier>> {
+        static AMONG: Sql = Sql::by_store(
+            "SELECT instance.identifier
+            FROM rarray(?1) AS wanted
+            CROSS JOIN instance ON instance.identifier = wanted.value
+            UNION
+            SELECT saved_selection.identifier
+            FROM rarray(?1) AS wanted
+            CROSS JOIN saved_selection ON saved_selection.identifier = wanted.value
+            ORDER BY 1",
+            "SELECT identifier
+            FROM {instance}
+            WHERE identifier = ANY (?1)
+            UNION
+            SELECT identifier
+            FROM {saved_selection}
+            WHERE identifier = ANY (?1)
+            ORDER BY identifier",
+        );
+        let values = [Value::Identifiers(identifiers)];
+        self.rows(Scope::AllDatasets, &AMONG, &values, |row| row.identifier(0))
     }
 }

@@ -6,14 +6,11 @@
 
 mod annotation;
 mod catalog;
-mod checkpoint;
-mod confirmation;
 mod dataset_name;
 mod file_record;
 mod fixity;
 mod granule;
 mod history;
-mod identifier;
 mod limits;
 mod mirror;
 mod payment;

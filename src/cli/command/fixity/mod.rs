@@ -4,7 +4,6 @@ mod add;
 mod check;
 mod compute;
 mod files;
-mod forget;
 mod list;
 mod status;
 
@@ -22,7 +21,7 @@ pub enum Command {
     List(list::List),
     Digest(list::Digest),
     Status(status::Args),
-    Forget(forget::Args),
+    Forget(check::Forget),
 }
 
 impl Command {

@@ -1,5 +1,4 @@
 mod compare;
-mod forget;
 mod pull;
 mod status;
 
@@ -11,8 +10,8 @@ use crate::cli::session::Session;
 pub enum Command {
     Compare(compare::Args),
     Pull(pull::Args),
-    Status(status::Args),
-    Forget(forget::Args),
+    Status(status::Status),
+    Forget(status::Forget),
 }
 
 impl Command {

@@ -1,12 +1,14 @@
+use std::io::Write;
 use std::time::Duration;
 
+use accession::model::quoted;
 use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use serde::Serialize;
 
-use crate::cli::args::{age, oldest};
-use crate::cli::error::{Exit, Result};
-use crate::cli::output::{Column, Row};
+use crate::cli::args::{age, oldest, source_name};
+use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::{Column, Row, count};
 use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
@@ -21,7 +23,7 @@ use crate::cli::session::Session;
 ///   accession mirror status --max-age 36h
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct Status {
     /// The dataset [default: all]
     dataset: Option<DatasetName>,
 
@@ -64,7 +66,7 @@ struct MirrorRow<'a> {
 /// The number of datasets that are read at once.
 const PAGE_DATASETS: u32 = 1_000;
 
-impl Args {
+impl Status {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let found = match &self.dataset {
@@ -169,5 +171,68 @@ impl Row for MirrorRow<'_> {
             format!("{mark}{}", self.source),
             self.failure.unwrap_or_default().to_owned(),
         ]
+    }
+}
+
+/// Forget what was read of a primary, and that a mirror was pulled from it
+///
+/// The primary is no longer listed by `mirror status`. If it was the one from which the mirror was
+/// last pulled, the one before it is pulled the next time, or none. The history of the mirror is not
+/// changed. When the primary is read again, an older state of it is not noticed.
+///
+/// Examples:
+///   accession mirror forget THEM.FOOL2.002 old.manifest.jsonl
+///   accession mirror forget THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Forget {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// The primary, as `accession mirror status` lists it
+    source: String,
+}
+
+/// The result, as JSON.
+#[derive(Serialize)]
+struct Forgotten<'a> {
+    dataset: &'a DatasetName,
+    source: &'a str,
+    /// How many changes of its log were remembered.
+    changes: u64,
+}
+
+impl Forget {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let registry = session.open(Access::Write)?;
+        let snapshot = registry.snapshot()?;
+        let dataset = snapshot.dataset(&self.dataset)?.dataset.name;
+        let known = snapshot.mirror_sources(&dataset)?;
+        drop(snapshot);
+        let meant = source_name(&self.source);
+        let found = known.iter().find(|known| [&self.source, &meant].contains(&&known.source));
+        let Some(MirrorSource { source, last, is_default, .. }) = found else {
+            let message = format!("{dataset} has no primary {}", quoted(&meant));
+            let hint = match known.is_empty() {
+                true => format!("nothing was forgotten: no primary was ever read for {dataset}"),
+                false => format!(
+                    "nothing was forgotten; `accession mirror status {dataset}` lists its primaries"
+                ),
+            };
+            return Err(Error::usage(message).with_hint(hint));
+        };
+        registry.forget_mirror_source(&dataset, source)?;
+        let left = registry.snapshot()?.mirror_sources(&dataset)?;
+        let next = left.iter().find(|left| left.is_default);
+        let changes = last.as_ref().map_or(0, |last| last.number);
+        session.confirm(&Forgotten { dataset: &dataset, source, changes }, |out| {
+            let changes = count(changes, "change");
+            writeln!(out, "{dataset}: forgot {source}, of which {changes} had been read")?;
+            match (is_default, next) {
+                (false, _) => Ok(()),
+                (true, Some(next)) => writeln!(out, "it is pulled from {} now", next.source),
+                (true, None) => writeln!(out, "the next pull of {dataset} must name its primary"),
+            }
+        })
     }
 }
