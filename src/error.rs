@@ -150,6 +150,11 @@ impl Error {
         self.0.kind
     }
 
+    /// The message, without where it occurred and without its cause.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
     /// Where the value was read that is refused. `None` means that no such value was read.
     pub fn location(&self) -> Option<&SourceLocation> {
         self.0.location.as_ref()

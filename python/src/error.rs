@@ -55,12 +55,6 @@ impl From<accession::Error> for Failure {
     }
 }
 
-impl From<accession::input::Error> for Failure {
-    fn from(error: accession::input::Error) -> Self {
-        Failure::Library(error.into())
-    }
-}
-
 impl From<PyErr> for Failure {
     fn from(error: PyErr) -> Self {
         Failure::Python(error)

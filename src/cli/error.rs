@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use accession::error::Unknown;
 use accession::model::is_interpreted;
-use accession::{ErrorKind, SourceLocation, input};
+use accession::{ErrorKind, SourceLocation};
 use serde::Serialize;
 
 use super::output::{Failure, Label, json, one_line, write_message};
@@ -144,12 +144,6 @@ impl From<accession::Error> for Error {
             unknown: error.unknown().cloned(),
         };
         report.into()
-    }
-}
-
-impl From<input::Error> for Error {
-    fn from(error: input::Error) -> Self {
-        accession::Error::from(error).into()
     }
 }
 

@@ -423,5 +423,5 @@ impl EdgeSpaces {
 /// The file cannot be read, or a line is not a payment id.
 pub fn old_payment_ids(file: &InputFile) -> Result<Vec<PaymentId>> {
     let (reader, name) = open(file)?;
-    Ok(OldPaymentIds::open(reader, &name)?.collect::<Result<_, input::Error>>()?)
+    Ok(OldPaymentIds::open(reader, &name)?.collect::<Result<_, accession::Error>>()?)
 }

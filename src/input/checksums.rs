@@ -12,8 +12,8 @@ use std::path::Path;
 
 use super::Record;
 use super::content::{self, FileReading, Stated};
-use super::error::InputErrorKind;
 use super::format::Options;
+use crate::error::Error;
 use crate::model::{Algorithm, GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.
@@ -42,24 +42,24 @@ impl Checksums {
         line: &[u8],
         files: &mut FileReading,
         location: SourceLocation,
-    ) -> Result<Record, InputErrorKind> {
+    ) -> Result<Record, Error> {
         let (is_escaped, line) = match line.strip_prefix(b"\\") {
             Some(rest) => (true, rest),
             None => (false, line),
         };
         let bsd = bsd(line);
         let split = bsd.or_else(|| self.gnu(line));
-        let Line { algorithm, checksum, size, path } = split.ok_or(InputErrorKind::NotAChecksum)?;
+        let Line { algorithm, checksum, size, path } = split.ok_or_else(|| {
+            Error::input("a line of a list of checksums is a checksum, two blanks, and a path")
+        })?;
         let path = match (is_escaped, self.is_of_bag) {
             (true, _) => unescaped(path),
             (false, true) => percent_decoded(path),
             (false, false) => path.to_vec(),
         };
         let granule_id = |text: &[u8]| {
-            GranuleId::from_bytes(text).map_err(|cause| InputErrorKind::GranuleId {
-                text: String::from_utf8_lossy(text).into_owned(),
-                cause,
-            })
+            GranuleId::from_bytes(text)
+                .map_err(|cause| Error::not_an_id(&String::from_utf8_lossy(text), cause))
         };
         let mut text = path.as_slice();
         while let Some(rest) = text.strip_prefix(b"./") {

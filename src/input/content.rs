@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::error::InputErrorKind;
+use super::error::shown;
 use super::format::Options;
 use super::warning::{InputWarning, InputWarningKind, Tally};
+use crate::error::{Error, ErrorKind};
 use crate::model::{Algorithm, Checksum, FileContent, FilePath, SourceLocation, quoted};
 
 /// What a file states of a file of a granule.
@@ -17,7 +18,7 @@ pub struct StatedFile {
 }
 
 /// A file of a granule as it was read. `None` means that nothing is stated of its bytes.
-pub(super) type Stated = Result<Option<StatedFile>, InputErrorKind>;
+pub(super) type Stated = Result<Option<StatedFile>, Error>;
 
 /// How that which is stated of files is read, and what of it was skipped.
 #[derive(Default)]
@@ -45,8 +46,8 @@ impl FileReading {
     /// It cannot be read, and is not to be skipped.
     pub(super) fn of_file(&mut self, stated: Stated, location: &SourceLocation) -> Stated {
         match stated {
-            Err(kind) if self.skips => {
-                self.skipped.add(&kind.to_string(), location);
+            Err(error) if self.skips => {
+                self.skipped.add(&error.to_string(), location);
                 Ok(None)
             }
             stated => stated,
@@ -62,7 +63,7 @@ impl FileReading {
         &mut self,
         stated: Vec<Stated>,
         location: &SourceLocation,
-    ) -> Result<Vec<StatedFile>, InputErrorKind> {
+    ) -> Result<Vec<StatedFile>, Error> {
         let mut files = Vec::new();
         for file in stated {
             files.extend(self.of_file(file, location)?);
@@ -111,35 +112,36 @@ const MULTIHASHES: [(u64, &str); 14] = [
 ];
 
 /// Reads a path, without a leading `./`.
-fn path(text: &str) -> Result<FilePath, InputErrorKind> {
+fn path(text: &str) -> Result<FilePath, Error> {
     let text = text.trim_start_matches("./");
-    FilePath::new(text).map_err(|cause| InputErrorKind::FilePath { text: text.to_owned(), cause })
+    FilePath::new(text).map_err(|cause| Error::refused(ErrorKind::StatedFile, text, cause))
 }
 
 /// Reads a size in bytes.
-pub(super) fn size(text: &str) -> Result<u64, InputErrorKind> {
+pub(super) fn size(text: &str) -> Result<u64, Error> {
     let size = text.trim().parse().ok().filter(|size| *size <= MAX_SIZE);
-    size.ok_or_else(|| InputErrorKind::Size { text: text.to_owned() })
+    size.ok_or_else(|| {
+        Error::new(ErrorKind::StatedFile, format!("{} is not a size in bytes", shown(text)))
+    })
 }
 
 /// Reads a checksum. Where no algorithm is named, the number of digits says which it is.
-pub(super) fn checksum(
-    algorithm: Option<&Algorithm>,
-    text: &str,
-) -> Result<Checksum, InputErrorKind> {
+pub(super) fn checksum(algorithm: Option<&Algorithm>, text: &str) -> Result<Checksum, Error> {
     let text = text.trim();
     let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let of_length = || Algorithm::of_digits(text.len()).filter(|_| is_hex);
     let algorithm = algorithm.cloned().or_else(of_length);
-    let algorithm =
-        algorithm.ok_or_else(|| InputErrorKind::NoAlgorithm { text: text.to_owned() })?;
+    let algorithm = algorithm.ok_or_else(|| {
+        let message = format!("the algorithm of the checksum {} is not known", shown(text));
+        Error::new(ErrorKind::NoAlgorithm, message)
+    })?;
     Checksum::parse(algorithm, text)
-        .map_err(|cause| InputErrorKind::Checksum { text: text.to_owned(), cause })
+        .map_err(|cause| Error::refused(ErrorKind::StatedFile, text, cause))
 }
 
 /// The algorithm of this name.
-pub(super) fn algorithm(name: &str) -> Result<Algorithm, InputErrorKind> {
-    name.parse().map_err(|cause| InputErrorKind::Checksum { text: name.to_owned(), cause })
+pub(super) fn algorithm(name: &str) -> Result<Algorithm, Error> {
+    name.parse().map_err(|cause| Error::refused(ErrorKind::StatedFile, name, cause))
 }
 
 /// The files of a granule of UMM-G. What has no name, or only a size in another unit, is left out.
@@ -207,8 +209,9 @@ pub(super) fn of_stac(item: &Value) -> Vec<Stated> {
 
 /// Reads a multihash in hexadecimal digits: a code and a length, each in bytes of seven bits, least
 /// significant first, and the digest.
-fn multihash(text: &str) -> Result<Checksum, InputErrorKind> {
-    let invalid = || InputErrorKind::Multihash { text: text.to_owned() };
+fn multihash(text: &str) -> Result<Checksum, Error> {
+    let invalid =
+        || Error::new(ErrorKind::StatedFile, format!("{} is not a multihash", shown(text)));
     let bytes = hex::decode(text).map_err(|_| invalid())?;
     let (code, rest) = varint(&bytes).ok_or_else(invalid)?;
     let (length, digest) = varint(rest).ok_or_else(invalid)?;

@@ -1,9 +1,8 @@
 //! Detects the format of a file from its beginning.
 
-use super::checksums;
-use super::error::InputErrorKind;
 use super::format::{InputFormat, parse_time};
-use super::table;
+use super::{checksums, table};
+use crate::error::{Error, ErrorKind};
 
 impl InputFormat {
     /// Returns the format of a file with this beginning. The first of these rules that applies
@@ -24,7 +23,7 @@ impl InputFormat {
     ///
     /// A JSON array, HTML or XML: these are not among the formats, and each of their lines would be
     /// read as an id.
-    pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, InputErrorKind> {
+    pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Error> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let text = beginning.trim_ascii_start();
         if text.starts_with(b"{") {
@@ -33,10 +32,13 @@ impl InputFormat {
         if let Some(rest) = text.strip_prefix(b"[")
             && matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
         {
-            return Err(InputErrorKind::UnknownFormat);
+            return Err(Error::new(
+                ErrorKind::UnknownFormat,
+                "a JSON array is not one of the formats",
+            ));
         }
         if is_markup(text) {
-            return Err(InputErrorKind::Markup);
+            return Err(Error::markup());
         }
         Ok(if has_file_group(beginning) {
             InputFormat::Pdr

@@ -7,8 +7,8 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::Reader;
 use super::detect::is_markup;
-use super::error::{Error, InputErrorKind};
 use super::format::{InputFormat, Options};
+use crate::error::{Error, ErrorKind};
 use crate::model::SourceLocation;
 
 /// The number of bytes from which the format is detected; more if the first line is longer.
@@ -35,14 +35,17 @@ impl OpenedFile {
     /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
     pub fn open(file: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
         let name: Arc<str> = name.into();
-        let fail = |kind| Error::new(&name, 1, kind);
+        let fail = |error: Error| error.at_line(&name, 1);
         let file = OpenedFile::read_beginning(file, name.clone())
-            .map_err(|cause| fail(InputErrorKind::of_io(cause)))?;
+            .map_err(|cause| fail(Error::unreadable(&cause)))?;
         if is_utf16(&file.beginning) {
-            return Err(fail(InputErrorKind::Utf16));
+            return Err(fail(Error::input("the file is UTF-16, not UTF-8")));
         }
         if name.ends_with(".gz") && !file.is_gzip {
-            return Err(fail(InputErrorKind::NotGzip));
+            return Err(fail(Error::new(
+                ErrorKind::NotGzip,
+                "the name ends in .gz, but the file is not gzip",
+            )));
         }
         Ok(file)
     }
@@ -85,14 +88,14 @@ impl OpenedFile {
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
             Some(format) => self.refuse_markup().map(|()| format),
             None => InputFormat::detect(&self.beginning, options.column.as_deref())
-                .map_err(|kind| Error::new(&self.name, 1, kind)),
+                .map_err(|error: Error| error.at_line(&self.name, 1)),
         }
     }
 
     /// Refuses an HTML or XML page, such as one that a server sends in place of the file.
     pub(super) fn refuse_markup(&self) -> Result<(), Error> {
         if is_markup(self.beginning.trim_ascii_start()) {
-            return Err(Error::new(&self.name, 1, InputErrorKind::Markup));
+            return Err(Error::markup().at_line(&self.name, 1));
         }
         Ok(())
     }
@@ -144,7 +147,7 @@ impl NumberedLines {
         let read = (&mut self.file).take(self.max_bytes).read_until(b'\n', &mut self.bytes);
         match read {
             Ok(bytes) => Ok(bytes > 0),
-            Err(cause) => Err(self.fail(InputErrorKind::of_io(cause))),
+            Err(cause) => Err(self.fail(Error::unreadable(&cause))),
         }
     }
 
@@ -155,7 +158,7 @@ impl NumberedLines {
 
     /// The error that the line is too long.
     pub fn too_long(&self) -> Error {
-        self.fail(InputErrorKind::LineTooLong { max_bytes: self.max_bytes })
+        self.fail(Error::input(format!("the line has more than {} bytes", self.max_bytes)))
     }
 
     /// The line with its end, as far as it was read.
@@ -180,7 +183,7 @@ impl NumberedLines {
     }
 
     /// The error that something is wrong with the line.
-    pub fn fail(&self, kind: InputErrorKind) -> Error {
-        Error::new(&self.name, self.number, kind)
+    pub fn fail(&self, error: Error) -> Error {
+        error.at_line(&self.name, self.number)
     }
 }

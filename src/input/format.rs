@@ -4,8 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::error::InputErrorKind;
-use crate::model::{Algorithm, Day, Moment, Timestamp};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Algorithm, Day, Moment, Timestamp, TimestampError};
 
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,19 +105,22 @@ pub struct Options {
 
 impl Options {
     /// Refuses the options of files in a format that they cannot apply to.
-    pub(super) fn check_files(&self, format: InputFormat) -> Result<(), InputErrorKind> {
+    pub(super) fn check_files(&self, format: InputFormat) -> Result<(), Error> {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
         let names_columns = columns.iter().any(|column| column.is_some());
         match format {
             InputFormat::Csv => Ok(()),
-            _ if names_columns => Err(InputErrorKind::NotATable),
+            _ if names_columns => Err(Error::not_a_table()),
             InputFormat::Lines
             | InputFormat::CmrJson
             | InputFormat::Changes
             | InputFormat::Manifest
                 if self.algorithm.is_some() =>
             {
-                Err(InputErrorKind::NoChecksums)
+                Err({
+                    let message = "the file has no checksums, so it needs no algorithm";
+                    Error::new(ErrorKind::NotOfFormat, message)
+                })
             }
             _ => Ok(()),
         }
@@ -136,8 +139,14 @@ pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];
 pub(super) const DELETED_COLUMN: &str = "deleted";
 
 /// Reads a day, or a time of RFC 3339 or of another spelling with an offset.
-pub(super) fn parse_time(text: &str) -> Result<Moment, InputErrorKind> {
+pub(super) fn parse_time(text: &str) -> Result<Moment, Error> {
     text.parse::<Moment>()
         .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
-        .map_err(|cause| InputErrorKind::Time { text: text.to_owned(), cause })
+        .map_err(|cause| {
+            let kind = match cause {
+                TimestampError::NoOffset => ErrorKind::NoOffset,
+                _ => ErrorKind::Input,
+            };
+            Error::refused(kind, text, cause)
+        })
 }

@@ -15,23 +15,23 @@ use serde::de::{
 use serde_json::{Map, Value};
 
 use super::MAX_ROW_BYTES;
-use super::error::{Error, InputErrorKind};
+use crate::error::Error;
 
 /// Parses one JSON value.
 ///
 /// # Errors
 ///
-/// - `{"a":1,"a":2}`: [`InputErrorKind::DuplicateKey`]
-/// - `{"a":`, `{} {}`: [`InputErrorKind::NotJson`]
-pub(super) fn parse_strictly(bytes: &[u8]) -> Result<Value, InputErrorKind> {
+/// - `{"a":1,"a":2}`: a key that occurs twice
+/// - `{"a":`, `{} {}`: not JSON
+pub(super) fn parse_strictly(bytes: &[u8]) -> Result<Value, Error> {
     let duplicate = RefCell::new(None);
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let parsed = Unique(&duplicate)
         .deserialize(&mut deserializer)
         .and_then(|value| deserializer.end().map(|()| value));
     parsed.map_err(|_| match duplicate.take() {
-        Some(key) => InputErrorKind::DuplicateKey { key },
-        None => InputErrorKind::NotJson,
+        Some(key) => Error::duplicate_key(&key),
+        None => Error::not_json(),
     })
 }
 
@@ -181,11 +181,11 @@ impl<R: BufRead> JsonItems<R> {
                 }
                 Position::End => {
                     if !self.has_array {
-                        return self.fail(InputErrorKind::NoList { field: self.path.join(".") });
+                        return self.fail(Error::no_list(&self.path));
                     }
                     return match self.peek_or_end()? {
                         None => Ok(None),
-                        Some(_) => self.fail(InputErrorKind::NotJson),
+                        Some(_) => self.fail(Error::not_json()),
                     };
                 }
             }
@@ -209,7 +209,7 @@ impl<R: BufRead> JsonItems<R> {
         let line = self.line;
         let key = self.value()?;
         let Value::String(key) = self.parse(&key, line)? else {
-            return self.fail(InputErrorKind::NotJson);
+            return self.fail(Error::not_json());
         };
         self.expect(b':')?;
         let opener = self.peek()?;
@@ -218,7 +218,7 @@ impl<R: BufRead> JsonItems<R> {
             let is_last = self.depth == self.path.len();
             match opener {
                 _ if self.has_array => {
-                    return self.fail(InputErrorKind::DuplicateKey { key });
+                    return self.fail(Error::duplicate_key(&key));
                 }
                 b'[' if is_last => {
                     self.skip_byte();
@@ -232,7 +232,7 @@ impl<R: BufRead> JsonItems<R> {
                     self.position = Position::InObject { is_first: true };
                     return Ok(());
                 }
-                _ => return self.fail(InputErrorKind::NoList { field: self.path.join(".") }),
+                _ => return self.fail(Error::no_list(&self.path)),
             }
         }
         let text = self.value()?;
@@ -245,7 +245,7 @@ impl<R: BufRead> JsonItems<R> {
             }
             _ => {
                 serde_json::from_slice::<IgnoredAny>(&text)
-                    .map_err(|_| Error::new(&self.name, line, InputErrorKind::NotJson))?;
+                    .map_err(|_| Error::not_json().at_line(&self.name, line))?;
             }
         }
         self.position = Position::InObject { is_first: false };
@@ -253,7 +253,7 @@ impl<R: BufRead> JsonItems<R> {
     }
 
     fn parse(&self, text: &[u8], line: u64) -> Result<Value, Error> {
-        parse_strictly(text).map_err(|kind| Error::new(&self.name, line, kind))
+        parse_strictly(text).map_err(|error: Error| error.at_line(&self.name, line))
     }
 
     /// The bytes of the value that begins here, up to its closing bracket or quote, or the end of a
@@ -264,7 +264,7 @@ impl<R: BufRead> JsonItems<R> {
         loop {
             let buffer = self.buffer()?;
             if buffer.is_empty() {
-                return self.fail(InputErrorKind::Truncated);
+                return self.fail(Error::truncated());
             }
             let (mut used, mut ended) = (0, false);
             for &byte in buffer {
@@ -299,7 +299,7 @@ impl<R: BufRead> JsonItems<R> {
                 return Ok(text);
             }
             if text.len() as u64 > MAX_ROW_BYTES {
-                return self.fail(InputErrorKind::RowTooLong);
+                return self.fail(Error::row_too_long());
             }
         }
     }
@@ -309,7 +309,7 @@ impl<R: BufRead> JsonItems<R> {
             self.skip_byte();
             Ok(())
         } else {
-            self.fail(InputErrorKind::NotJson)
+            self.fail(Error::not_json())
         }
     }
 
@@ -317,7 +317,7 @@ impl<R: BufRead> JsonItems<R> {
     fn peek(&mut self) -> Result<u8, Error> {
         match self.peek_or_end()? {
             Some(byte) => Ok(byte),
-            None => self.fail(InputErrorKind::Truncated),
+            None => self.fail(Error::truncated()),
         }
     }
 
@@ -340,11 +340,11 @@ impl<R: BufRead> JsonItems<R> {
 
     fn buffer(&mut self) -> Result<&[u8], Error> {
         let (name, line) = (&self.name, self.line);
-        self.file.fill_buf().map_err(|cause| Error::new(name, line, InputErrorKind::of_io(cause)))
+        self.file.fill_buf().map_err(|cause| Error::unreadable(&cause).at_line(name, line))
     }
 
-    fn fail<T>(&self, kind: InputErrorKind) -> Result<T, Error> {
-        Err(Error::new(&self.name, self.line, kind))
+    fn fail<T>(&self, error: Error) -> Result<T, Error> {
+        Err(error.at_line(&self.name, self.line))
     }
 }
 
@@ -387,16 +387,12 @@ mod tests {
             r#"{"id":"A","x":1,"id":"A"}"#,
             r#"[{"a":{"id":1,"b":2,"\u0069d":3}}]"#,
         ] {
-            let Err(InputErrorKind::DuplicateKey { key }) = parse_strictly(text.as_bytes()) else {
-                panic!("{text}")
-            };
-            assert_eq!(key, "id");
+            let error = parse_strictly(text.as_bytes()).unwrap_err().to_string();
+            assert_eq!(error, "the key \"id\" occurs twice in one object", "{text}");
         }
         for text in ["", "{", "{} {}", r#"{"a":1,}"#, "nul"] {
-            assert!(
-                matches!(parse_strictly(text.as_bytes()), Err(InputErrorKind::NotJson)),
-                "{text}"
-            );
+            let error = parse_strictly(text.as_bytes()).unwrap_err().to_string();
+            assert_eq!(error, "this is not valid JSON", "{text}");
         }
     }
 

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::checksums::{self, Checksums};
 use super::content::{self, FileReading};
-use super::error::{Error, InputErrorKind};
 use super::file::NumberedLines;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Record};
+use crate::error::Error;
 use crate::model::{GranuleId, GranuleIdError, Moment, SourceLocation};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more
@@ -71,18 +71,18 @@ impl Lines {
                 Content::Checksum(how) => how.record(lines.text(), files, location),
                 Content::Change => change(lines.text(), location),
             };
-            return record.map(Some).map_err(|kind| lines.fail(kind));
+            return record.map(Some).map_err(|error| lines.fail(error));
         }
         Ok(None)
     }
 }
 
-fn id(text: &[u8], location: SourceLocation) -> Result<Record, InputErrorKind> {
+fn id(text: &[u8], location: SourceLocation) -> Result<Record, Error> {
     let granule_id = GranuleId::from_bytes(text).map_err(|cause| {
         // Only the beginning of a line that is too long was read.
         let is_cut = text.len() as u64 == MAX_ID_LINE_BYTES;
         let cause = if is_cut { GranuleIdError::TooLong { bytes: None } } else { cause };
-        InputErrorKind::GranuleId { text: String::from_utf8_lossy(text).into_owned(), cause }
+        Error::not_an_id(&String::from_utf8_lossy(text), cause)
     })?;
     Ok(Record::new(granule_id, location))
 }
@@ -92,15 +92,13 @@ fn object(
     options: &Options,
     files: &mut FileReading,
     location: SourceLocation,
-) -> Result<Record, InputErrorKind> {
+) -> Result<Record, Error> {
     let object = parse_strictly(line)?;
     let Options { column, ingested_column, deleted_column, .. } = options;
     let text = value_at(&object, column.as_deref(), &USUAL_COLUMNS);
     let field = || column.clone().unwrap_or_else(|| USUAL_COLUMNS.join(", "));
-    let text =
-        text.and_then(Value::as_str).ok_or_else(|| InputErrorKind::NoField { field: field() })?;
-    let granule_id = GranuleId::new(text)
-        .map_err(|cause| InputErrorKind::GranuleId { text: text.to_owned(), cause })?;
+    let text = text.and_then(Value::as_str).ok_or_else(|| Error::no_field(&field()))?;
+    let granule_id = GranuleId::new(text).map_err(|cause| Error::not_an_id(text, cause))?;
     let mut record = Record::new(granule_id, location);
     if !files.is_off {
         let stated = content::of_cumulus(&object, files.algorithm.as_ref());
@@ -108,7 +106,7 @@ fn object(
     }
     if options.with_dates {
         let ingested = value_at(&object, ingested_column.as_deref(), &INGESTED_COLUMNS);
-        record.ingested = Some(date(ingested)?.ok_or(InputErrorKind::NoIngestDate)?);
+        record.ingested = Some(date(ingested)?.ok_or_else(Error::no_ingest_date)?);
         let deleted = value_at(&object, deleted_column.as_deref(), &[DELETED_COLUMN]);
         record.deleted = date(deleted)?;
     }
@@ -129,7 +127,7 @@ fn value_at<'object>(
 }
 
 /// The time in a field. `None` if the field is missing, null or empty.
-fn date(value: Option<&Value>) -> Result<Option<Moment>, InputErrorKind> {
+fn date(value: Option<&Value>) -> Result<Option<Moment>, Error> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -138,17 +136,18 @@ fn date(value: Option<&Value>) -> Result<Option<Moment>, InputErrorKind> {
     }
 }
 
-fn change(line: &[u8], location: SourceLocation) -> Result<Record, InputErrorKind> {
+fn change(line: &[u8], location: SourceLocation) -> Result<Record, Error> {
     let mut cells = line.splitn(3, |&byte| byte == b'\t');
     let (Some(at), Some(sign @ (b"+" | b"-")), Some(granule_id)) =
         (cells.next(), cells.next(), cells.next())
     else {
-        return Err(InputErrorKind::NotAChange);
+        let message = "a line of an event file is a time, a TAB, + or -, a TAB, and an id";
+        return Err(Error::input(message));
     };
     let at = Some(parse_time(&String::from_utf8_lossy(at))?);
     let granule_id = GranuleId::from_bytes(granule_id).map_err(|cause| {
         let text = String::from_utf8_lossy(granule_id).into_owned();
-        InputErrorKind::GranuleId { text, cause }
+        Error::not_an_id(&text, cause)
     })?;
     let (ingested, deleted) = if sign == b"+" { (at, None) } else { (None, at) };
     Ok(Record { ingested, deleted, ..Record::new(granule_id, location) })

@@ -53,7 +53,6 @@ mod tests;
 mod warning;
 
 pub use content::StatedFile;
-pub use error::{Error, InputErrorKind};
 pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::OldPaymentIds;

@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
-use super::error::{Error, InputErrorKind};
+use super::error::shown;
 use super::file::{NumberedLines, OpenedFile};
+use crate::error::Error;
 use crate::minting::payment::PaymentId;
 
 /// The greatest length of a line in bytes. An id has nine; the rest is for the message about a line
@@ -36,13 +37,13 @@ impl OldPaymentIds {
     ///
     /// let ids = OldPaymentIds::open(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
     /// let ids: Vec<String> =
-    ///     ids.map(|id| Ok(id?.to_string())).collect::<Result<_, accession::input::Error>>()?;
+    ///     ids.map(|id| Ok(id?.to_string())).collect::<Result<_, accession::Error>>()?;
     /// assert_eq!(ids, ["2KNQ8300Z", "2KNQ83010"]);
     ///
     /// let mut ids = OldPaymentIds::open(&b"2KNQ8300Z,paid\n"[..], "old.txt")?;
     /// let error = ids.next().and_then(Result::err).map(|error| error.to_string());
     /// assert_eq!(error.as_deref(), Some("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id"));
-    /// # Ok::<(), accession::input::Error>(())
+    /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn open(file: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
         let file = OpenedFile::open(file, name)?;
@@ -61,7 +62,9 @@ impl OldPaymentIds {
             // A longer line is not an id, so the part that was not read does not matter.
             return match text.to_ascii_uppercase().parse() {
                 Ok(id) => Ok(Some(id)),
-                Err(_) => Err(self.lines.fail(InputErrorKind::PaymentId { text })),
+                Err(_) => Err(self
+                    .lines
+                    .fail(Error::input(format!("{} is not a payment id", shown(&text))))),
             };
         }
         Ok(None)

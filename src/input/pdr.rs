@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use super::content::{self, FileReading, Stated, StatedFile};
-use super::error::{Error, InputErrorKind};
 use super::file::NumberedLines;
 use super::format::Options;
 use super::{Reader, Record};
+use crate::error::Error;
 use crate::model::{Algorithm, GranuleId, SourceLocation};
 
 /// The greatest length of a line in bytes.
@@ -54,8 +54,7 @@ impl Pdr {
             Some("FILE_ID") => true,
             Some(column) => {
                 let columns = vec!["FILE_ID".to_owned()];
-                let kind = InputErrorKind::NoColumn { column: column.to_owned(), columns };
-                return Err(Error::new(&name, 1, kind));
+                return Err(Error::no_column(column, &columns).at_line(&name, 1));
             }
         };
         Ok(Pdr {
@@ -76,7 +75,7 @@ impl Pdr {
         loop {
             if !self.lines.advance()? {
                 return match self.open.last() {
-                    Some(_) => self.fail(InputErrorKind::Truncated),
+                    Some(_) => self.fail(Error::truncated()),
                     None => Ok(None),
                 };
             }
@@ -84,7 +83,7 @@ impl Pdr {
                 return Err(self.lines.too_long());
             }
             let Ok(line) = std::str::from_utf8(self.lines.bytes()) else {
-                return self.fail(InputErrorKind::NotAPdr);
+                return self.fail(Error::not_a_pdr());
             };
             let line = line.trim().to_owned();
             if line.is_empty() {
@@ -92,7 +91,7 @@ impl Pdr {
             }
             let statement = line.strip_suffix(';').unwrap_or(&line);
             let Some((name, value)) = statement.split_once('=') else {
-                return self.fail(InputErrorKind::NotAPdr);
+                return self.fail(Error::not_a_pdr());
             };
             let record = self.take(name.trim(), unquoted(value.trim()))?;
             if record.is_some() {
@@ -100,8 +99,8 @@ impl Pdr {
             }
         }
     }
-    fn fail<T>(&self, kind: InputErrorKind) -> Result<T, Error> {
-        Err(self.lines.fail(kind))
+    fn fail<T>(&self, error: Error) -> Result<T, Error> {
+        Err(self.lines.fail(error))
     }
 
     /// Takes a line `NAME = VALUE`. Returns the granule that ends there, if one does.
@@ -110,7 +109,7 @@ impl Pdr {
         match (name, within) {
             ("OBJECT", _) => {
                 if self.open.len() == 8 {
-                    return self.fail(InputErrorKind::NotAPdr);
+                    return self.fail(Error::not_a_pdr());
                 }
                 self.open.push(value.to_owned());
             }
@@ -122,7 +121,7 @@ impl Pdr {
                     _ => {}
                 }
             }
-            ("END_OBJECT", _) => return self.fail(InputErrorKind::NotAPdr),
+            ("END_OBJECT", _) => return self.fail(Error::not_a_pdr()),
             ("FILE_ID", Some("FILE_SPEC")) => {
                 self.spec.file_id = Some((value.to_owned(), self.lines.number()));
             }
@@ -140,7 +139,7 @@ impl Pdr {
         if !self.files.is_off {
             let stated = stated(&spec, self.files.algorithm.as_ref());
             let stated = self.files.of_file(stated, &self.lines.location());
-            self.stated.extend(stated.map_err(|kind| self.lines.fail(kind))?);
+            self.stated.extend(stated.map_err(|error| self.lines.fail(error))?);
         }
         if self.every_file {
             self.has_granule = true;
@@ -158,7 +157,7 @@ impl Pdr {
         let has_granule = std::mem::take(&mut self.has_granule);
         let stated = std::mem::take(&mut self.stated).into_iter().map(|file| Ok(Some(file)));
         let stated = self.files.of_granule(stated.collect(), &self.lines.location());
-        let stated = stated.map_err(|kind| self.lines.fail(kind))?;
+        let stated = stated.map_err(|error| self.lines.fail(error))?;
         match self.data.take() {
             Some(spec) => self.record_of(&spec, stated).map(Some),
             None if has_granule => Ok(None),
@@ -168,9 +167,8 @@ impl Pdr {
 
     fn record_of(&self, spec: &Spec, files: Vec<StatedFile>) -> Result<Record, Error> {
         let Some((text, line)) = &spec.file_id else { return self.fail(no_file_id()) };
-        let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
-            Error::new(&self.name, *line, InputErrorKind::GranuleId { text: text.clone(), cause })
-        })?;
+        let granule_id = GranuleId::new(text.as_str())
+            .map_err(|cause| Error::not_an_id(text, cause).at_line(&self.name, *line))?;
         let location = SourceLocation::Line { source: self.name.clone(), line: *line };
         Ok(Record { files, ..Record::new(granule_id, location) })
     }
@@ -189,8 +187,8 @@ fn stated(spec: &Spec, default: Option<&Algorithm>) -> Stated {
     content::file_of(path, size, checksum)
 }
 
-fn no_file_id() -> InputErrorKind {
-    InputErrorKind::NoField { field: "FILE_ID".to_owned() }
+fn no_file_id() -> Error {
+    Error::no_field("FILE_ID")
 }
 
 /// The value without the quotes around it, if there are any: `'006'` keeps its zeros.

@@ -4,7 +4,6 @@ use std::io::Read;
 
 use super::checksums::Checksums;
 use super::content::StatedFile;
-use super::error::{Error, InputErrorKind};
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
 use super::lines::{Content, Lines};
@@ -13,6 +12,7 @@ use super::responses::{Dialect, Response};
 use super::table::Table;
 use super::warning::{InputWarning, WarningCollector};
 use super::{Hits, Record};
+use crate::error::{Error, ErrorKind};
 use crate::model::{Day, Event, EventKind, Moment};
 
 /// The granules of a file, in its order; nothing follows an error.
@@ -46,9 +46,9 @@ enum FormatReader {
 ///
 /// let records = input::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &Options::default())?;
 /// let granule_ids: Vec<String> =
-///     records.map(|record| Ok(record?.granule_id.to_string())).collect::<Result<_, input::Error>>()?;
+///     records.map(|record| Ok(record?.granule_id.to_string())).collect::<Result<_, accession::Error>>()?;
 /// assert_eq!(granule_ids, ["A", "B"]);
-/// # Ok::<(), input::Error>(())
+/// # Ok::<(), accession::Error>(())
 /// ```
 pub fn open(
     file: impl Read + Send + 'static,
@@ -67,15 +67,16 @@ impl OpenedFile {
     pub fn records(self, options: &Options) -> Result<Records, Error> {
         let format = self.format(options)?;
         let name = self.name().clone();
-        options.check_files(format).map_err(|kind| Error::new(&name, 1, kind))?;
+        options.check_files(format).map_err(|error: Error| error.at_line(&name, 1))?;
         let with_dates = options.with_dates;
         match format {
             InputFormat::Lines | InputFormat::Pdr | InputFormat::Checksums if with_dates => {
-                return Err(Error::new(&name, 1, InputErrorKind::NoDates));
+                return Err(Error::no_dates().at_line(&name, 1));
             }
             InputFormat::Changes if with_dates => {}
             InputFormat::Changes | InputFormat::Manifest => {
-                return Err(Error::new(&name, 1, InputErrorKind::IsAHistory));
+                let message = "this is a history, not a list of granules";
+                return Err(Error::new(ErrorKind::IsAHistory, message).at_line(&name, 1));
             }
             _ => {}
         }
@@ -120,7 +121,7 @@ impl OpenedFile {
         let has_columns = matches!(format, InputFormat::Csv | InputFormat::Ndjson);
         let names_columns = options.ingested_column.is_some() || options.deleted_column.is_some();
         if names_columns && !has_columns {
-            return Err(Error::new(self.name(), 1, InputErrorKind::NotATable));
+            return Err(Error::not_a_table().at_line(self.name(), 1));
         }
         let format = Some(format);
         let records = self.records(&Options { format, with_dates: true, ..options.clone() })?;
@@ -142,8 +143,10 @@ impl Records {
         match (ingested, deleted) {
             (Some(ingested), Some(deleted)) if deleted.of_change() < ingested.of_change() => {
                 let (ingested, deleted) = (ingested.of_change(), deleted.of_change());
-                let kind = InputErrorKind::DeletedBeforeIngested { ingested, deleted };
-                return Err(Error { location: record.location, kind });
+                let message = format!(
+                    "the granule was deleted at {deleted}, before it was ingested at {ingested}"
+                );
+                return Err(Error::input(message).at(record.location));
             }
             // The id was observed when it was ingested.
             (None, Some(_)) => {}
@@ -184,7 +187,7 @@ impl Records {
     ///     records.warnings()[0].to_string(),
     ///     "ids.txt:1: \"# March\" begins with #, which does not start a comment"
     /// );
-    /// # Ok::<(), input::Error>(())
+    /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<InputWarning> {
         let files = match &self.reader {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::content::{self, FileReading};
-use super::error::{Error, InputErrorKind};
 use super::format::{Options, parse_time};
 use super::json::JsonItems;
 use super::{Hits, Reader, Record};
+use crate::error::Error;
 use crate::model::{GranuleId, Moment, SourceLocation};
 
 /// The format of a catalogue's response.
@@ -60,9 +60,8 @@ impl Response {
             Some("producer") if columns.contains(&"producer") => Name::Producer,
             Some(column) if columns[0] == column => Name::Catalogue,
             Some(column) => {
-                let columns = columns.iter().map(|&column| column.to_owned()).collect();
-                let kind = InputErrorKind::NoColumn { column: column.to_owned(), columns };
-                return Err(Error::new(&name, 1, kind));
+                let columns: Vec<String> = columns.iter().map(|&it| it.to_owned()).collect();
+                return Err(Error::no_column(column, &columns).at_line(&name, 1));
             }
         };
         let items = JsonItems::new(file, name.clone(), path);
@@ -88,8 +87,8 @@ impl Response {
     }
     fn record_of(&mut self, item: &Value, line: u64) -> Result<Record, Error> {
         let name = self.name.clone();
-        let fail = |kind| Error::new(&name, line, kind);
-        let no_field = |field: &str| fail(InputErrorKind::NoField { field: field.to_owned() });
+        let fail = |error: Error| error.at_line(&name, line);
+        let no_field = |field: &str| fail(Error::no_field(field));
         let (field, text) = match (self.dialect, self.which) {
             (Dialect::UmmJson, Name::Catalogue) => {
                 ("umm.GranuleUR", item.pointer("/umm/GranuleUR"))
@@ -106,8 +105,8 @@ impl Response {
             (Dialect::Stac, _) => ("id", item.get("id")),
         };
         let text = text.and_then(Value::as_str).ok_or_else(|| no_field(field))?;
-        let granule_id = GranuleId::new(text)
-            .map_err(|cause| fail(InputErrorKind::GranuleId { text: text.to_owned(), cause }))?;
+        let granule_id =
+            GranuleId::new(text).map_err(|cause| fail(Error::not_an_id(text, cause)))?;
         let location = SourceLocation::Line { source: self.name.clone(), line };
         let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
         let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
@@ -124,8 +123,7 @@ impl Response {
                 let text = text.as_str().unwrap_or_default();
                 parse_time(text).map_err(fail)
             };
-            let ingested =
-                self.ingest_date(item).ok_or_else(|| fail(InputErrorKind::NoIngestDate))?;
+            let ingested = self.ingest_date(item).ok_or_else(|| fail(Error::no_ingest_date()))?;
             record.ingested = Some(read(ingested)?);
             if is_deleted {
                 let field = "meta.revision-date";

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use csv::ByteRecord;
 
 use super::content::{self, Stated};
-use super::error::{Error, InputErrorKind, MAX_LISTED_COLUMNS};
+use super::error::MAX_LISTED_COLUMNS;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::{MAX_ROW_BYTES, Reader, Record};
-use crate::model::{Algorithm, GranuleId, Moment, SourceLocation};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Algorithm, GranuleId, Moment, SourceLocation, quoted};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct Table {
@@ -87,7 +88,7 @@ fn delimiter(header: &[u8]) -> u8 {
 impl Table {
     pub(super) fn open(mut file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
         let beginning =
-            file.fill_buf().map_err(|cause| Error::new(&name, 1, InputErrorKind::of_io(cause)))?;
+            file.fill_buf().map_err(|cause| Error::unreadable(&cause).at_line(&name, 1))?;
         let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let delimiter = delimiter(header);
         let ration = Arc::new(AtomicU64::new(MAX_ROW_BYTES));
@@ -114,7 +115,7 @@ impl Table {
         };
         table.next_row()?;
         let header = &table.row;
-        let fail = |kind| Error::new(&table.name, 1, kind);
+        let fail = |error: Error| error.at_line(&table.name, 1);
         table.columns = header.len();
         table.column = find_column(header, options.column.as_deref()).map_err(fail)?;
         if !options.without_files {
@@ -130,7 +131,7 @@ impl Table {
                 None => Ok(INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name))),
             };
             let ingested = ingested.map_err(fail)?;
-            let ingested = ingested.ok_or_else(|| fail(InputErrorKind::NoDates))?;
+            let ingested = ingested.ok_or_else(|| fail(Error::no_dates()))?;
             table.ingested = Some(DateColumn { index: ingested, last: None });
             let deleted = match options.deleted_column.as_deref() {
                 Some(column) => Some(find_column(header, Some(column)).map_err(fail)?),
@@ -148,27 +149,32 @@ impl Table {
         }
         let line = self.row.position().map_or(0, csv::Position::line);
         if self.row.len() != self.columns {
-            let kind = InputErrorKind::Cells { cells: self.row.len(), columns: self.columns };
-            return Err(Error::new(&self.name, line, kind));
+            let message = format!(
+                "the row has {} and the header has {}: the file is truncated, or not a table",
+                counted(self.row.len()),
+                counted(self.columns)
+            );
+            return Err(Error::new(ErrorKind::Cells, message).at_line(&self.name, line));
         }
         let cell = self.row.get(self.column).unwrap_or_default();
         let granule_id = GranuleId::from_bytes(cell).map_err(|cause| {
             let text = String::from_utf8_lossy(cell).into_owned();
-            Error::new(&self.name, line, InputErrorKind::GranuleId { text, cause })
+            Error::not_an_id(&text, cause).at_line(&self.name, line)
         })?;
         let location = SourceLocation::Line { source: self.name.clone(), line };
         let time = |column: &mut Option<DateColumn>| match column {
             Some(column) => {
-                column.time(&self.row).map_err(|kind| Error::new(&self.name, line, kind))
+                column.time(&self.row).map_err(|error: Error| error.at_line(&self.name, line))
             }
             None => Ok(None),
         };
         let ingested = time(&mut self.ingested)?;
         if self.ingested.is_some() && ingested.is_none() {
-            return Err(Error::new(&self.name, line, InputErrorKind::NoIngestDate));
+            return Err(Error::no_ingest_date().at_line(&self.name, line));
         }
         let deleted = time(&mut self.deleted)?;
-        let file = self.file(&granule_id).map_err(|kind| Error::new(&self.name, line, kind))?;
+        let file =
+            self.file(&granule_id).map_err(|error: Error| error.at_line(&self.name, line))?;
         let files = Vec::from_iter(file);
         Ok(Some(Record { ingested, deleted, files, ..Record::new(granule_id, location) }))
     }
@@ -210,7 +216,7 @@ impl Table {
 
 impl DateColumn {
     /// The time in a cell of a row. `None` if the cell is empty.
-    fn time(&mut self, row: &ByteRecord) -> Result<Option<Moment>, InputErrorKind> {
+    fn time(&mut self, row: &ByteRecord) -> Result<Option<Moment>, Error> {
         let cell = row.get(self.index).unwrap_or_default();
         match &mut self.last {
             _ if cell.is_empty() => Ok(None),
@@ -242,7 +248,7 @@ fn index_of(header: &ByteRecord, name: &str) -> Option<usize> {
 
 /// The index of the requested column, or of the first of the usual ones. Its name must match
 /// exactly or, if none does, in any case.
-fn find_column(header: &ByteRecord, column: Option<&str>) -> Result<usize, InputErrorKind> {
+fn find_column(header: &ByteRecord, column: Option<&str>) -> Result<usize, Error> {
     type Comparison = fn(&[u8], &[u8]) -> bool;
     let exactly: Comparison = |cell, name| cell == name;
     let in_any_case: Comparison = <[u8]>::eq_ignore_ascii_case;
@@ -252,38 +258,40 @@ fn find_column(header: &ByteRecord, column: Option<&str>) -> Result<usize, Input
         let name = USUAL_COLUMNS.into_iter().find(|name| has(name, is_same));
         name.map(|name| (name, is_same))
     };
-    let columns = || {
+    let columns = || -> Vec<String> {
         let first = header.iter().take(MAX_LISTED_COLUMNS + 1);
         first.map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
     };
     let (name, is_same) = match column {
         Some(name) if has(name, exactly) => (name, exactly),
-        Some(name) => {
-            return Err(InputErrorKind::NoColumn { column: name.to_owned(), columns: columns() });
-        }
+        Some(name) => return Err(Error::no_column(name, &columns())),
         None => usual(exactly)
             .or_else(|| usual(in_any_case))
-            .ok_or_else(|| InputErrorKind::NoUsualColumn { columns: columns() })?,
+            .ok_or_else(|| Error::no_usual_column(&columns()))?,
     };
     let mut same = header.iter().enumerate().filter(|(_, cell)| is_same(cell, name.as_bytes()));
     match (same.next(), same.next()) {
         (Some((index, _)), None) => Ok(index),
-        _ => Err(InputErrorKind::TwoColumns { column: name.to_owned() }),
+        _ => Err(Error::input(format!("there are two columns named {}", quoted(name)))),
     }
 }
 
+fn counted(cells: usize) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}
+
 fn from_csv(name: &Arc<str>, line: u64, error: csv::Error) -> Error {
-    let kind = match error.into_kind() {
+    let error = match error.into_kind() {
         csv::ErrorKind::Io(error)
             if error.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) =>
         {
-            InputErrorKind::RowTooLong
+            Error::row_too_long()
         }
-        csv::ErrorKind::Io(cause) => InputErrorKind::of_io(cause),
+        csv::ErrorKind::Io(cause) => Error::unreadable(&cause),
         // A reader of bytes that takes rows of any length returns no other kind.
-        other => InputErrorKind::Unreadable { cause: io::Error::other(format!("{other:?}")) },
+        other => Error::input(format!("the file cannot be read: {other:?}")),
     };
-    Error::new(name, line, kind)
+    error.at_line(name, line)
 }
 
 /// Reads no more than the present row may have, so that a quote that is never closed does not fill

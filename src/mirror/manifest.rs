@@ -17,7 +17,6 @@ use super::log::{
 };
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
-use crate::input::{Error as InputError, InputErrorKind};
 use crate::model::{
     Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, LogChange, Moment,
     SourceLocation, Timestamp, quoted,
@@ -214,11 +213,7 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     ///
     /// The file is not a manifest, or has a newer version.
-    pub fn open(
-        file: R,
-        name: &str,
-        not_after: Timestamp,
-    ) -> std::result::Result<Self, InputError> {
+    pub fn open(file: R, name: &str, not_after: Timestamp) -> Result<Self> {
         let source: Arc<str> = name.into();
         let log = LogReader::at(Position::default(), Arc::clone(&source), 0, not_after);
         let buffer = Vec::new();
@@ -279,7 +274,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// What the next line, or the next ones, contain. `None` means that the file has ended, after its head.
-    pub(super) fn item(&mut self) -> std::result::Result<Option<Item>, InputError> {
+    pub(super) fn item(&mut self) -> Result<Option<Item>> {
         loop {
             if !self.next_line()? {
                 return match self.head {
@@ -336,7 +331,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn read_head(&mut self) -> std::result::Result<Item, InputError> {
+    fn read_head(&mut self) -> Result<Item> {
         let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
         let head = match HeadFile::parse(text) {
             Ok(HeadFile::Head(head)) => head,
@@ -371,14 +366,12 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Reads a line into the buffer, with its line end. Returns whether there was one.
-    fn next_line(&mut self) -> std::result::Result<bool, InputError> {
+    fn next_line(&mut self) -> Result<bool> {
         self.line += 1;
         self.buffer.clear();
         let read = (&mut self.file).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.buffer);
         match read {
-            Err(cause) => {
-                Err(InputError::new(&self.source, self.line, InputErrorKind::of_io(cause)))
-            }
+            Err(cause) => Err(Error::unreadable(&cause).at_line(&self.source, self.line)),
             Ok(read) => Ok(read > 0),
         }
     }
@@ -388,9 +381,8 @@ impl<R: BufRead> Reader<R> {
         self.log.lines().location()
     }
 
-    fn fail<T>(&self, what: &str) -> std::result::Result<T, InputError> {
-        let kind = InputErrorKind::Manifest { what: what.to_owned() };
-        Err(InputError::new(&self.source, self.line, kind))
+    fn fail<T>(&self, what: &str) -> Result<T> {
+        Err(Error::not_a_manifest(what).at_line(&self.source, self.line))
     }
 }
 

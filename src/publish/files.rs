@@ -92,7 +92,7 @@ fn last_record(files: &Directory, head: &FilesHead) -> Result<LoggedRecord> {
         end.filter(|_| last == Some(head.check)).ok_or_else(|| damaged(number, what))?;
     let source = path.to_string_lossy().into();
     let mut reader = FileLogReader::at(position, source, number - 1, Timestamp::MAX);
-    let read = reader.read(line).map_err(|error| damaged(number, &error.kind.to_string()))?;
+    let read = reader.read(line).map_err(|error| damaged(number, error.message()))?;
     read.map(|(record, _)| record).ok_or_else(|| damaged(number, what))
 }
 

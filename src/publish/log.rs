@@ -271,11 +271,11 @@ fn each_published(
         let mut line = Vec::new();
         while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)? > 0 {
             let read = reader.read(&line).map_err(|error| {
-                let line = match error.location {
-                    SourceLocation::Line { line, .. } => Some(line),
+                let line = match error.location() {
+                    Some(SourceLocation::Line { line, .. }) => Some(*line),
                     _ => None,
                 };
-                Error::published_damaged(&path, line, error.kind.to_string())
+                Error::published_damaged(&path, line, error.message())
             })?;
             if let Some((_, Some(change))) = read
                 && !show(change)?

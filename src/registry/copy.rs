@@ -73,7 +73,7 @@ impl Registry {
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
         let unseen = |source| Error::cannot("look at", target, source).of_store();
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
-        file.put_closed_in_place().map_err(in_target)?;
+        file.put_in_place().map_err(in_target)?;
         Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
     }
 

@@ -11,7 +11,6 @@ use super::client::{Client, Coding, Content, Failure};
 use super::remote::{FetchedHead, Remote};
 use crate::chain::Chain;
 use crate::error::{Error, ErrorKind, Result};
-use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::blocks::{Block, MAX_BLOCK_LINE_BYTES};
 use crate::mirror::differences::Held;
 use crate::model::{Event, EventKind, Granule, GranuleId, Identifier, SourceLocation, Timestamp};
@@ -316,7 +315,7 @@ impl Lines<'_> {
     /// The error for the last line.
     fn wrong(&self, what: &str) -> Error {
         let source: Arc<str> = self.url.as_str().into();
-        let kind = InputErrorKind::List { what: what.to_owned() };
-        InputError::new(&source, self.number, kind).into()
+        let message = format!("not the list that was asked for: {what}");
+        Error::new(ErrorKind::NotPublished, message).at_line(&source, self.number)
     }
 }

@@ -10,7 +10,6 @@ use url::Url;
 use super::address::Address;
 use super::client::{Client, Coding, Failure, HttpOptions};
 use crate::error::{Error, ErrorKind, Result};
-use crate::input::{Error as InputError, InputErrorKind};
 use crate::mirror::log::{
     AnnotationReader, Head, HeadFile, LinesDigest, MAX_HEAD_BYTES, MAX_LINE_BYTES, SubsetReader,
     latest_change,
@@ -109,7 +108,7 @@ impl Remote {
     /// The error for a log that is not the one that its head announces.
     pub(super) fn contradiction(of: &FetchedHead, what: &str) -> Error {
         let source: Arc<str> = of.address.file("head.json").as_str().into();
-        InputError::new(&source, 1, InputErrorKind::Manifest { what: what.to_owned() }).into()
+        Error::not_a_manifest(what).at_line(&source, 1).into()
     }
 
     /// Fetches the head, unless it has this entity tag.
@@ -169,9 +168,8 @@ impl Remote {
         match HeadFile::parse(text) {
             Ok(head) => Ok(Some((head, tag))),
             Err(what) => {
-                let kind = InputErrorKind::Manifest { what };
-                let error = InputError::new(&Arc::from(url.as_str()), 1, kind);
-                Err(Failure::Lasting(error.into()))
+                let error = Error::not_a_manifest(&what).at_line(&Arc::from(url.as_str()), 1);
+                Err(Failure::Lasting(error))
             }
         }
     }
@@ -367,8 +365,8 @@ impl Remote {
                 Ok(()) => {}
                 Err(Wrong::Kept(error)) => return Err(Failure::Lasting(error)),
                 Err(Wrong::Line(what)) => {
-                    let kind = InputErrorKind::Manifest { what };
-                    wrong = wrong.or(Some(InputError::new(&source, number, kind).into()));
+                    let error = Error::not_a_manifest(&what).at_line(&source, number);
+                    wrong = wrong.or(Some(error));
                 }
             }
         }

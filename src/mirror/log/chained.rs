@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::line::{Checks, MAX_LINE_BYTES, VERSION, sealed, unsealed};
 use super::segments::Segments;
 use crate::chain::Chain;
-use crate::input::{Error, InputErrorKind};
+use crate::error::Error;
 use crate::model::{Identifier, SourceLocation, Timestamp};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -136,13 +136,13 @@ impl ChainedReader {
     }
 
     /// The error because of the last line that was read.
-    pub fn error(&self, kind: InputErrorKind) -> Error {
-        Error::new(&self.source, self.line, kind)
+    pub fn error(&self, error: Error) -> Error {
+        error.at_line(&self.source, self.line)
     }
 
     /// Fails because of the last line that was read.
     pub fn fail<T>(&self, what: &str) -> Result<T> {
-        Err(self.error(InputErrorKind::Manifest { what: what.to_owned() }))
+        Err(self.error(Error::not_a_manifest(what)))
     }
 }
 

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chained::{ChainedReader, ChainedWriter, ReadLines};
 use super::segments::Segments;
-use crate::input::{Error, InputErrorKind};
+use crate::error::Error;
 use crate::model::{
     Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Identifier, LogChange,
     Timestamp,
@@ -173,12 +173,11 @@ impl FileLogReader {
     fn parse(&self, text: &str) -> Result<LoggedRecord, Error> {
         let wrong = |what: &dyn ToString| {
             let what = format!("this line is not a file record: {}", what.to_string());
-            self.lines.error(InputErrorKind::Manifest { what })
+            self.lines.error(Error::not_a_manifest(&what))
         };
         let line: Line<'_> = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-        let granule_id = GranuleId::new(&*line.granule).map_err(|cause| {
-            self.lines.error(InputErrorKind::GranuleId { text: line.granule.clone().into(), cause })
-        })?;
+        let granule_id = GranuleId::new(&*line.granule)
+            .map_err(|cause| self.lines.error(Error::not_an_id(&line.granule, cause)))?;
         let path = FilePath::new(&*line.path).map_err(|error| wrong(&error))?;
         let algorithm = line.algorithm.map(|name| name.parse::<Algorithm>()).transpose();
         let checksum = match (algorithm.map_err(|error| wrong(&error))?, line.checksum) {

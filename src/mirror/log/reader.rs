@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::chained::{ChainedReader, ReadLines};
 use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd, LogLineRead};
-use crate::input::{Error, InputErrorKind};
+use crate::error::Error;
 use crate::model::{GranuleId, Identifier, LogChange, Timestamp};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -169,7 +169,7 @@ impl LogReader {
     fn granule_id(&self, text: &str) -> Result<GranuleId> {
         GranuleId::new(text).map_err(|cause| {
             let text = text.to_owned();
-            self.lines.error(InputErrorKind::GranuleId { text, cause })
+            self.lines.error(Error::not_an_id(&text, cause))
         })
     }
 

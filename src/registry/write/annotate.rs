@@ -1,8 +1,6 @@
 //! Notes about instances that exist, which leave the history as it is: those that are written here, and
 //! those that another registry wrote.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 
 use super::results::check_entered_note;
@@ -228,8 +226,8 @@ impl LoggedAnnotation {
 #[derive(Debug, Default)]
 pub(crate) struct LoggedAnnotations(Spool);
 
-/// An annotation, as it is kept: the times in microseconds, and the name and the line of the file.
-type Spooled = (i64, String, bool, i64, String, u64);
+/// An annotation, as it is kept, with the name and the line of the file.
+type Spooled = (Timestamp, String, bool, Timestamp, String, u64);
 
 impl LoggedAnnotations {
     /// Adds an annotation.
@@ -243,8 +241,7 @@ impl LoggedAnnotations {
             SourceLocation::Line { source, line } => (source.to_string(), line),
             SourceLocation::Argument { number } => (String::new(), number),
         };
-        let kept: Spooled =
-            (timestamp.as_micros(), note, questionable, recorded.as_micros(), source, line);
+        let kept: Spooled = (timestamp, note, questionable, recorded, source, line);
         let record = serde_json::to_vec(&kept).map_err(|error| unusable(error.into()))?;
         self.0.add(&record).map(drop)
     }
@@ -255,18 +252,8 @@ impl LoggedAnnotations {
             let kept: Spooled =
                 serde_json::from_slice(&record?).map_err(|error| unusable(error.into()))?;
             let (timestamp, note, questionable, recorded, source, line) = kept;
-            let instant = |micros| {
-                Timestamp::from_micros(micros)
-                    .ok_or_else(|| unusable(std::io::ErrorKind::InvalidData.into()))
-            };
-            let source: Arc<str> = source.into();
-            Ok(LoggedAnnotation {
-                timestamp: instant(timestamp)?,
-                note,
-                questionable,
-                recorded: instant(recorded)?,
-                location: SourceLocation::Line { source, line },
-            })
+            let location = SourceLocation::Line { source: source.into(), line };
+            Ok(LoggedAnnotation { timestamp, note, questionable, recorded, location })
         })
     }
 }

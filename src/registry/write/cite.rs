@@ -1,8 +1,6 @@
 //! Citing a subset, which is then stored so that its identifier always resolves, and keeping subsets
 //! that another registry cited.
 
-use std::sync::Arc;
-
 use super::stamp::Stamp;
 use crate::disk::{Records, Spool, scratch};
 use crate::error::{Error, ErrorKind, Result};
@@ -71,14 +69,7 @@ impl Registry {
                 Some((_, known)) => (known, End::RollBack),
                 None => {
                     stamp.record(transaction, None, Timestamp::MIN)?;
-                    let stored = transaction.insert_subset(key, &subset)?;
-                    if let Members::Listed(listing) = members {
-                        for batch in batches(listing)? {
-                            let ids: Vec<GranuleId> =
-                                batch?.into_iter().map(|event| event.granule_id).collect();
-                            transaction.insert_named(key, stored, &ids)?;
-                        }
-                    }
+                    members.store(transaction, key, &subset)?;
                     (subset.clone(), End::Commit)
                 }
             };
@@ -130,19 +121,13 @@ impl Registry {
         let selection = Selection::Dataset { name: dataset.clone(), at };
         let selected = select(&read, &selection)?;
         let (key, _) = dataset_of(&read, dataset)?;
-        let at = selected.instance().timestamp;
         let progress = self.begin("selecting", "granules", None);
-        let (identifier, granules) = match members {
-            Members::Patterns(patterns) => {
-                identify_selected(&read, key, selected.instance(), patterns)?
-            }
-            Members::Listed(listing) => identify_named(&read, key, dataset, at, listing)?,
-        };
+        let (identifier, granules) = members.identify(&read, key, dataset, selected.instance())?;
         drop(progress);
         if granules > 0 && identifier == selected.set.identifier() {
             return Ok(Found::Known(Box::new(cited(&read, selected)?)));
         }
-        let known = match criteria_of(members) {
+        let known = match members.criteria() {
             Some(criteria) => read.subset(key, identifier, &criteria)?,
             None => None,
         };
@@ -181,7 +166,7 @@ impl New {
     fn into_subset(self, members: &Members, now: Timestamp) -> Result<(Selected, Subset)> {
         let New { selected, identifier, granules } = self;
         let Instance { timestamp, dataset, .. } = selected.instance().clone();
-        let criteria = criteria_of(members).filter(|_| granules > 0);
+        let criteria = members.criteria().filter(|_| granules > 0);
         let nothing = || {
             let message = format!("no granule that {dataset} held at {timestamp} is selected");
             Error::new(ErrorKind::SelectsNothing, message)
@@ -198,16 +183,47 @@ impl New {
     }
 }
 
-/// The criteria in their normal form. `None` means that they can select nothing.
-pub(super) fn criteria_of(members: &Members) -> Option<Criteria> {
-    match members {
-        Members::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
-        Members::Listed(listing) => (!listing.is_empty()).then_some(Criteria::Named),
+impl Members {
+    /// The criteria in their normal form. `None` means that they can select nothing.
+    fn criteria(&self) -> Option<Criteria> {
+        match self {
+            Members::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
+            Members::Listed(listing) => (!listing.is_empty()).then_some(Criteria::Named),
+        }
+    }
+
+    /// Computes their identifier within an instance, and counts them.
+    fn identify(
+        &self,
+        read: &store::Snapshot,
+        key: DatasetKey,
+        dataset: &DatasetName,
+        instance: &Instance,
+    ) -> Result<(Identifier, u64)> {
+        match self {
+            Members::Patterns(patterns) => identify_selected(read, key, instance, patterns),
+            Members::Listed(listing) => {
+                identify_named(read, key, dataset, instance.timestamp, listing)
+            }
+        }
+    }
+
+    /// Stores a subset that consists of them.
+    fn store(&self, transaction: &Transaction, key: DatasetKey, subset: &Subset) -> Result<()> {
+        let stored = transaction.insert_subset(key, subset)?;
+        if let Members::Listed(listing) = self {
+            for batch in batches(listing)? {
+                let ids: Vec<GranuleId> =
+                    batch?.into_iter().map(|event| event.granule_id).collect();
+                transaction.insert_named(key, stored, &ids)?;
+            }
+        }
+        Ok(())
     }
 }
 
 /// Computes the identifier of the granules that are named, all of which must have been held.
-pub(super) fn identify_named(
+fn identify_named(
     read: &store::Snapshot,
     key: DatasetKey,
     dataset: &DatasetName,
@@ -237,7 +253,7 @@ pub(super) fn identify_named(
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.
-pub(super) fn batches(listing: &Listing) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
+fn batches(listing: &Listing) -> Result<impl Iterator<Item = Result<Vec<Event>>>> {
     let mut sorted = listing.sorted()?;
     let mut last: Option<Event> = None;
     Ok(std::iter::from_fn(move || {
@@ -291,7 +307,7 @@ impl CitedSubset {
             );
             Error::new(ErrorKind::NotAsExpected, message).at(self.location.clone())
         };
-        let Some(criteria) = criteria_of(&self.members) else {
+        let Some(criteria) = self.members.criteria() else {
             return Err(refused(Identifier::EMPTY));
         };
         if transaction.subset(key, self.identifier, &criteria)?.is_some() {
@@ -302,14 +318,7 @@ impl CitedSubset {
         else {
             return Err(refused(Identifier::EMPTY));
         };
-        let (identifier, granules) = match &self.members {
-            Members::Patterns(patterns) => {
-                identify_selected(transaction, key, &instance, patterns)?
-            }
-            Members::Listed(listing) => {
-                identify_named(transaction, key, dataset, self.timestamp, listing)?
-            }
-        };
+        let (identifier, granules) = self.members.identify(transaction, key, dataset, &instance)?;
         if (identifier, granules) != (self.identifier, self.granules) {
             return Err(refused(identifier));
         }
@@ -321,14 +330,7 @@ impl CitedSubset {
             granules,
             cited: self.cited,
         };
-        let stored = transaction.insert_subset(key, &subset)?;
-        if let Members::Listed(listing) = &self.members {
-            for batch in batches(listing)? {
-                let ids: Vec<GranuleId> =
-                    batch?.into_iter().map(|event| event.granule_id).collect();
-                transaction.insert_named(key, stored, &ids)?;
-            }
-        }
+        self.members.store(transaction, key, &subset)?;
         Ok(true)
     }
 }
@@ -341,11 +343,9 @@ pub(crate) struct CitedSubsets {
     count: u64,
 }
 
-/// The first byte of a record: what it has.
-const PATTERNS: u8 = 0;
-const NAMED: u8 = 1;
-const IDS: u8 = 2;
-const END: u8 = 3;
+/// The header of a subset: whether its granules are named, its identifier, the times of its change and of
+/// its citation, how many granules it has, and where it was read.
+type Header = (bool, Identifier, Timestamp, Timestamp, u64, String, u64);
 
 impl CitedSubsets {
     /// Adds a subset.
@@ -360,19 +360,14 @@ impl CitedSubsets {
             SourceLocation::Line { source, line } => (&**source, *line),
             SourceLocation::Argument { number } => ("", *number),
         };
-        let mut header = vec![match members {
-            Members::Patterns(_) => PATTERNS,
-            Members::Listed(_) => NAMED,
-        }];
-        header.extend(identifier.as_bytes());
-        header.extend(timestamp.as_micros().to_le_bytes());
-        header.extend(cited.as_micros().to_le_bytes());
-        header.extend(granules.to_le_bytes());
-        header.extend(line.to_le_bytes());
-        header.extend(source.as_bytes());
+        let is_named = matches!(members, Members::Listed(_));
+        let header: Header =
+            (is_named, *identifier, *timestamp, *cited, *granules, source.to_owned(), line);
+        let header = serde_json::to_vec(&header).map_err(|_| unreadable())?;
         self.count += 1;
         self.records.add(&header)?;
         match members {
+            Members::Patterns(patterns) if patterns.is_empty() => {}
             Members::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
             Members::Listed(listing) => {
                 for batch in batches(listing)? {
@@ -380,13 +375,13 @@ impl CitedSubsets {
                 }
             }
         }
-        self.records.add(&[END])?;
-        Ok(())
+        // An empty part is the end.
+        self.add_part(std::iter::empty())
     }
 
     /// Adds patterns or ids, which have no line ends.
     fn add_part<'a>(&mut self, items: impl Iterator<Item = &'a str>) -> Result<()> {
-        let mut part = vec![IDS];
+        let mut part = Vec::new();
         for item in items {
             part.extend(item.as_bytes());
             part.push(b'\n');
@@ -407,16 +402,22 @@ impl CitedSubsets {
 
 /// Reads the next subset.
 fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
-    let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
     let mut record = || records.next().unwrap_or_else(|| Err(unreadable()));
     let header = record()?;
-    let mut subset = subset_of(&header).ok_or_else(unreadable)?;
+    let header: Header = serde_json::from_slice(&header).map_err(|_| unreadable())?;
+    let (is_named, identifier, timestamp, cited, granules, source, line) = header;
+    let members = match is_named {
+        true => Members::Listed(Listing::new()),
+        false => Members::Patterns(Vec::new()),
+    };
+    let location = SourceLocation::Line { source: source.into(), line };
+    let mut subset = CitedSubset { identifier, timestamp, members, granules, cited, location };
     loop {
         let part = record()?;
-        let items = match part.split_first() {
-            Some((&IDS, items)) => std::str::from_utf8(items).map_err(|_| unreadable())?,
-            _ => return Ok(subset),
-        };
+        if part.is_empty() {
+            return Ok(subset);
+        }
+        let items = std::str::from_utf8(&part).map_err(|_| unreadable())?;
         for item in items.lines() {
             match &mut subset.members {
                 Members::Patterns(patterns) => {
@@ -430,26 +431,8 @@ fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
     }
 }
 
-/// A subset without its patterns or ids.
-fn subset_of(header: &[u8]) -> Option<CitedSubset> {
-    let (kind, rest) = header.split_first()?;
-    let (identifier, rest) = rest.split_first_chunk()?;
-    let (timestamp, rest) = rest.split_first_chunk()?;
-    let (cited, rest) = rest.split_first_chunk()?;
-    let (granules, rest) = rest.split_first_chunk()?;
-    let (line, source) = rest.split_first_chunk()?;
-    let source: Arc<str> = std::str::from_utf8(source).ok()?.into();
-    Some(CitedSubset {
-        identifier: Identifier::from_bytes(*identifier),
-        timestamp: Timestamp::from_micros(i64::from_le_bytes(*timestamp))?,
-        members: match *kind {
-            PATTERNS => Members::Patterns(Vec::new()),
-            _ => Members::Listed(Listing::new()),
-        },
-        granules: u64::from_le_bytes(*granules),
-        cited: Timestamp::from_micros(i64::from_le_bytes(*cited))?,
-        location: SourceLocation::Line { source, line: u64::from_le_bytes(*line) },
-    })
+fn unreadable() -> Error {
+    scratch::unusable("read", std::io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

@@ -13,14 +13,14 @@ use super::{Result, connection, files, schema};
 use crate::disk::{self, AtomicFile, reserved};
 use crate::store::Error;
 
-/// A registry in a temporary file beside its target, which is renamed to the target when complete.
+/// A new registry in a temporary file beside its target, which is renamed to the target when complete.
 ///
 /// If it is dropped before that, it is removed. Connections to it must be closed first.
-pub struct TemporaryRegistry {
+pub(crate) struct NewFile {
     file: AtomicFile,
 }
 
-impl TemporaryRegistry {
+impl NewFile {
     /// Creates an empty registry beside `target`, where no file exists yet.
     ///
     /// # Errors
@@ -31,7 +31,7 @@ impl TemporaryRegistry {
     /// [`ErrorKind::PathTooLong`],
     /// [`ErrorKind::Io`]: no registry can be created there.
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Connection, Self)> {
-        let temporary = TemporaryRegistry::without_bytes(target)?;
+        let temporary = NewFile::without_bytes(target)?;
         let mut connection = connection::open(temporary.path())?;
         connection::configure(&connection, busy_wait)?;
         // Until the file is put in place, nobody else can see it, and after a crash it is removed:
@@ -51,7 +51,7 @@ impl TemporaryRegistry {
     pub(super) fn without_bytes(target: &Path) -> Result<Self> {
         reserved::check(target).map_err(Error::of_disk)?;
         files::check_is_free(target)?;
-        TemporaryRegistry::beside(target)
+        NewFile::beside(target)
     }
 
     /// Creates an empty file beside `target`, whether or not a file exists there.
@@ -60,7 +60,7 @@ impl TemporaryRegistry {
             files::check_length(&directory.join(target.file_name().unwrap_or_default()))?;
         }
         let file = AtomicFile::beside(target).map_err(Error::of_disk)?;
-        Ok(TemporaryRegistry { file })
+        Ok(NewFile { file })
     }
 
     /// The path of the temporary file.
@@ -73,8 +73,20 @@ impl TemporaryRegistry {
         self.file.target()
     }
 
+    /// Gives the registry the permissions of the file at a path, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`].
+    pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
+        match files::metadata(path)? {
+            Some(metadata) => self.take_permissions(&metadata),
+            None => Ok(()),
+        }
+    }
+
     /// Gives the registry the permissions of another file, before anything is copied into it.
-    pub fn take_permissions(&self, of: &Metadata) -> Result<()> {
+    pub(super) fn take_permissions(&self, of: &Metadata) -> Result<()> {
         self.file.take_permissions(of).map_err(Error::of_disk)
     }
 
@@ -84,7 +96,8 @@ impl TemporaryRegistry {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`], and the errors of writing.
-    pub fn close(&self, connection: Connection) -> Result<()> {
+    pub fn close(&self, connection: Option<Connection>) -> Result<()> {
+        let Some(connection) = connection else { return Ok(()) };
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection::close(connection)
     }
@@ -126,23 +139,21 @@ pub fn copy_beside(
     target: &Path,
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<TemporaryRegistry> {
+) -> Result<NewFile> {
     // Checked first: otherwise a file that SQLite created there would be reported as existing.
     reserved::check(target).map_err(Error::of_disk)?;
     if target.symlink_metadata().is_ok() {
         return Err(Error::exists());
     }
-    let temporary = TemporaryRegistry::without_bytes(target)?;
-    if let Some(metadata) = of.map(files::metadata).transpose()?.flatten() {
-        temporary.take_permissions(&metadata)?;
-    }
+    let temporary = NewFile::without_bytes(target)?;
+    of.map_or(Ok(()), |of| temporary.take_permissions_of(of))?;
     fill(&temporary, source, busy_wait, progress)?;
     Ok(temporary)
 }
 
 /// Copies the state that a connection sees into a temporary file.
 pub(super) fn fill(
-    temporary: &TemporaryRegistry,
+    temporary: &NewFile,
     source: &Connection,
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
@@ -186,9 +197,9 @@ mod tests {
     use super::*;
     use crate::store::{BUSY_WAIT, ErrorKind};
 
-    fn create(target: &Path) -> Result<TemporaryRegistry> {
-        let (connection, temporary) = TemporaryRegistry::create(target, BUSY_WAIT)?;
-        temporary.close(connection)?;
+    fn create(target: &Path) -> Result<NewFile> {
+        let (connection, temporary) = NewFile::create(target, BUSY_WAIT)?;
+        temporary.close(Some(connection))?;
         Ok(temporary)
     }
 
@@ -228,14 +239,14 @@ mod tests {
     fn a_new_registry_is_written_without_a_log_and_has_one_once_it_is_in_place() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
-        let (connection, temporary) = TemporaryRegistry::create(&path, BUSY_WAIT).unwrap();
+        let (connection, temporary) = NewFile::create(&path, BUSY_WAIT).unwrap();
         let mode = |connection: &Connection| -> String {
             connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap()
         };
         assert_eq!(mode(&connection), "delete");
         connection.execute_batch("BEGIN; INSERT INTO dataset (name) VALUES ('A')").unwrap();
         connection.execute_batch("ROLLBACK; INSERT INTO dataset (name) VALUES ('B')").unwrap();
-        temporary.close(connection).unwrap();
+        temporary.close(Some(connection)).unwrap();
         temporary.put_in_place().unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
         let connection = Connection::open(&path).unwrap();
@@ -249,7 +260,7 @@ mod tests {
     #[test]
     fn a_new_registry_that_is_dropped_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
-        let new = TemporaryRegistry::create(&directory.path().join("accession.db"), BUSY_WAIT);
+        let new = NewFile::create(&directory.path().join("accession.db"), BUSY_WAIT);
         let (connection, temporary) = new.unwrap();
         drop((connection, temporary));
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);

@@ -52,8 +52,8 @@ mod schema;
 mod session;
 
 pub(crate) use connection::limit_memory;
+pub(crate) use create::NewFile;
 pub(crate) use files::{MAGIC_BYTES, is_database};
-pub(crate) use restore::NewFile;
 pub(in crate::store) use session::{File, Store};
 
 use crate::store::Result;

@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
     use crate::store::BUSY_WAIT;
-    use crate::store::sqlite::create::TemporaryRegistry;
+    use crate::store::sqlite::create::NewFile;
 
     /// A new registry in a directory of its own.
     fn registry() -> (tempfile::TempDir, PathBuf) {
@@ -200,8 +200,8 @@ mod tests {
     }
 
     fn create(path: &Path) {
-        let (connection, temporary) = TemporaryRegistry::create(path, BUSY_WAIT).unwrap();
-        temporary.close(connection).unwrap();
+        let (connection, temporary) = NewFile::create(path, BUSY_WAIT).unwrap();
+        temporary.close(Some(connection)).unwrap();
         temporary.put_in_place().unwrap();
     }
 
@@ -355,7 +355,7 @@ mod tests {
         }
         let is_too_long =
             |error: Error| error.to_string().contains(" is 505 bytes long, but only 504 ");
-        let new = TemporaryRegistry::create(&of_length(505), BUSY_WAIT).map(|_| ());
+        let new = NewFile::create(&of_length(505), BUSY_WAIT).map(|_| ());
         assert!(is_too_long(new.unwrap_err()));
         std::fs::copy(&longest, of_length(505)).unwrap();
         assert!(is_too_long(open(&of_length(505), Access::Read).map(|_| ()).unwrap_err()));

@@ -7,124 +7,122 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::create::TemporaryRegistry;
+use super::create::NewFile;
 use super::{connection, create, files, open};
 use crate::disk::{self, Directory, reserved};
 use crate::model::quoted;
 use crate::store::{Access, Error, ErrorKind, Result};
-
-/// Copies the registry at `copy` into a temporary file beside `target`, with the permissions of the
-/// file at `target` or, if there is none, of the copy. `progress` is called with the number of pages copied and the total number of
-/// pages.
-///
-/// # Errors
-///
-/// Those of [`open::open`] for the copy; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
-pub fn prepare(
-    copy: &Path,
-    target: &Path,
-    busy_wait: Duration,
-    progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-) -> Result<TemporaryRegistry> {
-    // A link is kept, and still refers to the registry.
-    let target = match target.is_symlink() {
-        true => files::canonical(target)?,
-        false => target.to_owned(),
-    };
-    let source = open::open(copy, Access::Read, busy_wait)?;
-    let temporary = TemporaryRegistry::beside(&target)?;
-    let replaced = match files::metadata(&target)? {
-        None => files::metadata(copy)?,
-        replaced => replaced,
-    };
-    if let Some(replaced) = replaced {
-        temporary.take_permissions(&replaced)?;
-    }
-    create::fill(&temporary, &source.connection, busy_wait, progress)?;
-    source.identity.check()?;
-    Ok(temporary)
-}
 
 /// A lock on the registry that is to be replaced, which ends when it is dropped.
 pub(crate) struct TargetLock {
     connection: Option<Connection>,
 }
 
-/// Locks the registry at `target` for writing, so that no change is in progress while it is replaced.
-/// What SQLite cannot open is not locked, since no other process is writing to it either.
-///
-/// The schema is not checked, since a newer version of this program may be writing.
-///
-/// # Errors
-///
-/// [`ErrorKind::Busy`]: another process is writing to it.
-pub fn lock(target: &Path, busy_wait: Duration) -> Result<TargetLock> {
-    let open = || -> Result<Connection> {
-        let connection = connection::open(target)?;
-        connection::configure(&connection, busy_wait)?;
-        connection.execute_batch("BEGIN IMMEDIATE")?;
-        Ok(connection)
-    };
-    match open() {
-        Err(error) if error.kind() == ErrorKind::Busy => Err(error),
-        connection => Ok(TargetLock { connection: connection.ok() }),
+impl NewFile {
+    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace it, with the permissions of the
+    /// file at `target` or, if there is none, of the copy. `progress` is called with the number of pages copied and the total number of
+    /// pages.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open::open`] for the copy; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
+    pub fn copy_of(
+        copy: &Path,
+        target: &Path,
+        busy_wait: Duration,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Self> {
+        // A link is kept, and still refers to the registry.
+        let target = match target.is_symlink() {
+            true => files::canonical(target)?,
+            false => target.to_owned(),
+        };
+        let source = open::open(copy, Access::Read, busy_wait)?;
+        let temporary = NewFile::beside(&target)?;
+        let replaced = match files::metadata(&target)? {
+            None => files::metadata(copy)?,
+            replaced => replaced,
+        };
+        if let Some(replaced) = replaced {
+            temporary.take_permissions(&replaced)?;
+        }
+        create::fill(&temporary, &source.connection, busy_wait, progress)?;
+        source.identity.check()?;
+        Ok(temporary)
     }
-}
 
-/// Renames the file at the target of a temporary file, with its `-wal` and `-shm` files, and then
-/// renames the temporary file to the target. All connections to the temporary file must be closed.
-///
-/// Returns the new path of the old file, `TARGET.replaced-SUFFIX`. `None` means that there was no
-/// file. `suffix` is the time, in a form that is allowed in a file name.
-///
-/// Processes that have the old registry open find by [`Identity::check`](super::Identity::check) that
-/// it was replaced. Between the two renames there is no file at the target; if the process is
-/// killed at that moment, both the old registry and the copy exist under other names.
-///
-/// Whatever can fail without renaming anything is done first: the copy is synced, and so is the
-/// directory. If something fails afterwards, what was renamed is renamed back.
-///
-/// # Errors
-///
-/// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process has since
-/// created a registry at the target; [`ErrorKind::MovedAway`]: the old file cannot be renamed back.
-pub fn replace(
-    temporary: TemporaryRegistry,
-    lock: TargetLock,
-    suffix: &str,
-) -> Result<Option<PathBuf>> {
-    let file = temporary.into_file();
-    let target = file.target().to_owned();
-    let mut name = OsString::from(&target);
-    name.push(format!(".replaced-{suffix}"));
-    let kept = PathBuf::from(name);
-    if kept.symlink_metadata().is_ok() {
-        return Err(Error::exists());
+    /// Locks the registry at the target for writing, so that no change is in progress while it is replaced.
+    /// What SQLite cannot open is not locked, since no other process is writing to it either.
+    ///
+    /// The schema is not checked, since a newer version of this program may be writing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`]: another process is writing to it.
+    pub fn lock_target(&self, busy_wait: Duration) -> Result<TargetLock> {
+        let open = || -> Result<Connection> {
+            let connection = connection::open(self.target())?;
+            connection::configure(&connection, busy_wait)?;
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            Ok(connection)
+        };
+        match open() {
+            Err(error) if error.kind() == ErrorKind::Busy => Err(error),
+            connection => Ok(TargetLock { connection: connection.ok() }),
+        }
     }
-    file.sync().map_err(Error::of_disk)?;
-    let directory = Directory::open(disk::directory_of(&target)).map_err(Error::of_disk)?;
-    directory.sync().map_err(Error::of_disk)?;
-    let mut moves = Moves::default();
-    let exchange = || -> Result<()> {
-        moves.move_registry(&target, &kept)?;
-        file.rename().map_err(Error::of_disk)?;
-        moves.placed = Some(target.clone());
-        directory.sync().map_err(Error::of_disk)
-    };
-    if let Err(source) = exchange() {
-        return Err(match moves.undo() {
-            Ok(()) => {
-                // The names are as they were; that they may not be durable is part of the error.
-                let _ = directory.sync();
-                source
-            }
-            Err(_) => moved_away(&target, &kept).because(source),
-        });
+
+    /// Renames the file at the target, which is locked, with its `-wal` and `-shm` files, and then
+    /// renames the temporary file to the target. All connections to the temporary file must be closed.
+    ///
+    /// Returns the new path of the old file, `TARGET.replaced-SUFFIX`. `None` means that there was no
+    /// file. `suffix` is the time, in a form that is allowed in a file name.
+    ///
+    /// Processes that have the old registry open find by [`Identity::check`](super::Identity::check) that
+    /// it was replaced. Between the two renames there is no file at the target; if the process is
+    /// killed at that moment, both the old registry and the copy exist under other names.
+    ///
+    /// Whatever can fail without renaming anything is done first: the copy is synced, and so is the
+    /// directory. If something fails afterwards, what was renamed is renamed back.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process has since
+    /// created a registry at the target; [`ErrorKind::MovedAway`]: the old file cannot be renamed back.
+    pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
+        let file = self.into_file();
+        let target = file.target().to_owned();
+        let mut name = OsString::from(&target);
+        name.push(format!(".replaced-{suffix}"));
+        let kept = PathBuf::from(name);
+        if kept.symlink_metadata().is_ok() {
+            return Err(Error::exists());
+        }
+        file.sync().map_err(Error::of_disk)?;
+        let directory = Directory::open(disk::directory_of(&target)).map_err(Error::of_disk)?;
+        directory.sync().map_err(Error::of_disk)?;
+        let mut moves = Moves::default();
+        let exchange = || -> Result<()> {
+            moves.move_registry(&target, &kept)?;
+            file.rename().map_err(Error::of_disk)?;
+            moves.placed = Some(target.clone());
+            directory.sync().map_err(Error::of_disk)
+        };
+        if let Err(source) = exchange() {
+            return Err(match moves.undo() {
+                Ok(()) => {
+                    // The names are as they were; that they may not be durable is part of the error.
+                    let _ = directory.sync();
+                    source
+                }
+                Err(_) => moved_away(&target, &kept).because(source),
+            });
+        }
+        // Processes that wait for the lock may continue only now. Because the file was renamed, closing
+        // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
+        drop(lock.connection);
+        Ok((!moves.done.is_empty()).then_some(kept))
     }
-    // Processes that wait for the lock may continue only now. Because the file was renamed, closing
-    // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
-    drop(lock.connection);
-    Ok((!moves.done.is_empty()).then_some(kept))
 }
 
 /// The renames that were made to replace a registry.
@@ -174,90 +172,6 @@ fn moved_away(from: &Path, to: &Path) -> Error {
     Error::stored(ErrorKind::MovedAway, message)
 }
 
-/// A new registry in a temporary file, which is not visible until it is put in place.
-pub(crate) struct NewFile {
-    file: TemporaryRegistry,
-}
-
-impl NewFile {
-    pub(super) fn of(file: TemporaryRegistry) -> Self {
-        NewFile { file }
-    }
-
-    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace
-    /// it. `progress` is called with the number of pages copied and the total number of pages.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::open`] for the copy; [`ErrorKind::Full`]; [`ErrorKind::Interrupted`]: `progress`
-    /// returned `Break`.
-    pub fn copy_of(
-        copy: &Path,
-        target: &Path,
-        busy_wait: Duration,
-        progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<Self> {
-        let file = prepare(copy, target, busy_wait, progress)?;
-        Ok(NewFile { file })
-    }
-
-    /// The path of the temporary file.
-    pub fn path(&self) -> &Path {
-        self.file.path()
-    }
-
-    /// Gives the registry the permissions of the file at a path, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`].
-    pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
-        match files::metadata(path)? {
-            Some(metadata) => self.file.take_permissions(&metadata),
-            None => Ok(()),
-        }
-    }
-
-    /// Locks the registry at the target, if there is one, so that nobody else changes it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`]: another process is writing to it.
-    pub fn lock_target(&self, busy_wait: Duration) -> Result<TargetLock> {
-        lock(self.file.target(), busy_wait)
-    }
-
-    /// Renames the file at the target, which is locked, to `TARGET.replaced-SUFFIX`, and then the
-    /// registry, to which no connection is open, to the target. Returns the new path of the old file. `None` means that there was no
-    /// file. If it fails, the file at the target is the one that was there before.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`; [`ErrorKind::MovedAway`]: it
-    /// was renamed, and cannot be renamed back.
-    pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
-        replace(self.file, lock, suffix)
-    }
-
-    /// Closes the connection that filled the registry.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`], and the errors of writing.
-    pub fn close(&self, connection: Option<Connection>) -> Result<()> {
-        connection.map_or(Ok(()), |connection| self.file.close(connection))
-    }
-
-    /// Renames the registry, to which no connection is open, to its target.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`]: another process has created a file there.
-    pub fn put_closed_in_place(self) -> Result<()> {
-        self.file.put_in_place()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,9 +183,9 @@ mod tests {
     }
 
     fn create(path: &Path, dataset: &str) {
-        let (connection, temporary) = TemporaryRegistry::create(path, BUSY_WAIT).unwrap();
+        let (connection, temporary) = NewFile::create(path, BUSY_WAIT).unwrap();
         connection.execute("INSERT INTO dataset (name) VALUES (?1)", [dataset]).unwrap();
-        temporary.close(connection).unwrap();
+        temporary.close(Some(connection)).unwrap();
         temporary.put_in_place().unwrap();
     }
 
@@ -286,9 +200,9 @@ mod tests {
 
     fn restore(copy: &Path, target: &Path) -> Result<Option<PathBuf>> {
         let wait = Duration::from_millis(50);
-        let temporary = prepare(copy, target, wait, |_, _| ControlFlow::Continue(()))?;
-        let lock = lock(temporary.target(), wait)?;
-        replace(temporary, lock, "T")
+        let temporary = NewFile::copy_of(copy, target, wait, |_, _| ControlFlow::Continue(()))?;
+        let lock = temporary.lock_target(wait)?;
+        temporary.replace(lock, "T")
     }
 
     #[test]

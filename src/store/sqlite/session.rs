@@ -9,11 +9,9 @@ use std::time::Duration;
 use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput};
 use rusqlite::{Connection, Row, Statement};
 
-use super::create;
-use super::create::TemporaryRegistry;
+use super::create::{self, NewFile};
 use super::files::Identity;
 use super::open::{self, Opened};
-use super::restore::NewFile;
 use super::schema::{self, Age};
 use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
@@ -77,10 +75,10 @@ impl Store {
     ///
     /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`].
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
-        let (connection, file) = TemporaryRegistry::create(target, busy_wait)?;
+        let (connection, file) = NewFile::create(target, busy_wait)?;
         let identity = Identity::of_connection(Access::Write, busy_wait);
         let store = Store::of(Opened { connection, identity }, busy_wait);
-        Ok((Store { path: Some(target.to_owned()), ..store }, NewFile::of(file)))
+        Ok((Store { path: Some(target.to_owned()), ..store }, file))
     }
 
     fn of(opened: Opened, busy_wait: Duration) -> Self {
@@ -145,7 +143,7 @@ impl Kind for File {
 impl NewStorage for NewFile {
     fn put_in_place(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()> {
         self.close(store.into_connection()?)?;
-        self.put_closed_in_place()
+        NewFile::put_in_place(*self)
     }
 }
 
@@ -161,7 +159,7 @@ impl CopyStorage for NewFile {
 
     fn finish(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()> {
         drop(store);
-        self.put_closed_in_place()
+        NewFile::put_in_place(*self)
     }
 }
 
@@ -329,8 +327,7 @@ impl Session for FileSession {
     ) -> Result<NewFile> {
         let Store { busy_wait, path, .. } = &*self.lease.store;
         let (of, source) = (path.as_deref(), self.connection());
-        let file = create::copy_beside(source, of, target, *busy_wait, progress)?;
-        Ok(NewFile::of(file))
+        create::copy_beside(source, of, target, *busy_wait, progress)
     }
 
     /// Each statement was run when it was called.
