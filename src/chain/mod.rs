@@ -32,8 +32,6 @@ mod md5;
 mod step;
 mod sweep;
 #[cfg(target_arch = "x86_64")]
-mod vectors;
-
 #[doc(hidden)]
 pub use hashing::{Hashing, Reached};
 #[doc(hidden)]

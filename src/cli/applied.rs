@@ -14,12 +14,12 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::dataset_warnings::{
-    warn_of_back_dated, warn_of_former_name, warn_of_future_change, warn_of_shared_doi,
+    warn_of_back_dated, warn_of_former_name, warn_of_future_change, warn_of_near_name,
+    warn_of_shared_doi,
 };
 use super::error::{Commit, Exit, Result};
 use super::output::{Output, count};
 use super::session::{ChangeTime, Create, Session, Written};
-use super::suggestion::warn_of_near_name;
 use super::warning::WarningKind;
 
 /// One change of a dataset, as it was asked for.

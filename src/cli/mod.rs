@@ -24,14 +24,12 @@ mod args;
 mod command;
 mod dataset_warnings;
 mod error;
-mod interrupt;
 mod output;
 mod paths;
 mod program;
 mod reading;
 mod references;
 mod session;
-mod suggestion;
 mod warning;
 
 use std::ffi::OsString;
@@ -39,10 +37,10 @@ use std::io::Write;
 
 use clap::FromArgMatches;
 
+use dataset_warnings::with_suggestion;
 use error::{Error, Exit, Result};
 use program::{Arguments, standard_input_uses};
 use session::{RunOptions, Session};
-use suggestion::with_suggestion;
 
 /// Runs the command that the arguments name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tempfile::SpooledTempFile;
 
 use super::atomic_file::{self, Lock};
@@ -152,6 +154,21 @@ impl Spool {
         Ok(at)
     }
 
+    /// Adds a value, for [`Spool::values`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::add`].
+    pub(crate) fn add_value(&mut self, value: &impl Serialize) -> Result<()> {
+        let record = serde_json::to_vec(value).map_err(|error| unusable("write", error.into()))?;
+        self.add(&record).map(drop)
+    }
+
+    /// Reads the values, from the first one.
+    pub(crate) fn values<T: DeserializeOwned>(&self) -> impl Iterator<Item = Result<T>> + '_ {
+        self.records().map(|record| value_of(&record?))
+    }
+
     /// Reads the record that is there.
     ///
     /// # Errors
@@ -182,6 +199,15 @@ impl Spool {
         });
         Records { file, memory: &self.memory, left: self.count }
     }
+}
+
+/// The value in a record.
+///
+/// # Errors
+///
+/// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): there is none.
+pub(crate) fn value_of<T: DeserializeOwned>(record: &[u8]) -> Result<T> {
+    serde_json::from_slice(record).map_err(|error| unusable("read", error.into()))
 }
 
 /// The records of a [`Spool`], in the order in which they were added.

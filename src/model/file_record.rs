@@ -1,8 +1,8 @@
-//! What is known of one file of a granule.
+//! What is recorded of a file: its path, its size and its checksum.
 
 use std::fmt;
+use std::str::FromStr;
 
-use super::checksum::Checksum;
 use super::granule_id::GranuleId;
 
 /// The path of a file, relative to the root directory of a dataset's files.
@@ -154,6 +154,272 @@ impl FileRecord {
     }
 }
 
+/// An algorithm that computes a checksum from the bytes of a file.
+///
+/// # Syntax
+///
+/// Written in lower case as below. Read in any case, with or without `-`, `_`, `/` and blanks: the
+/// spellings of UMM-G (`SHA-256`), PDR and Cumulus (`CKSUM`, `md5`), STAC, BagIt (`sha256`) and
+/// coreutils (`SHA256`). Any other name of at most [`OtherAlgorithm::MAX_CHARACTERS`] characters is
+/// kept, in lower case.
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::Algorithm;
+///
+/// assert_eq!("SHA256".parse(), Ok(Algorithm::Sha256));
+/// assert_eq!("POSIX".parse::<Algorithm>()?.to_string(), "cksum");
+/// assert_eq!("BLAKE2b".parse::<Algorithm>()?.to_string(), "blake2b");
+/// # Ok::<(), accession::model::ChecksumError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Algorithm {
+    /// MD5 (RFC 1321).
+    Md5,
+    /// SHA-1 (FIPS 180-4).
+    Sha1,
+    /// SHA-256 (FIPS 180-4).
+    Sha256,
+    /// SHA-384 (FIPS 180-4).
+    Sha384,
+    /// SHA-512 (FIPS 180-4).
+    Sha512,
+    /// CRC-32 of IEEE 802.3, as gzip and zip use it.
+    Crc32,
+    /// The CRC of POSIX `cksum`, which includes the length of the file.
+    Cksum,
+    /// Adler-32 (RFC 1950).
+    Adler32,
+    /// An algorithm that this program does not compute.
+    Other(OtherAlgorithm),
+}
+
+/// The name of an algorithm that this program does not compute, in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OtherAlgorithm(Box<str>);
+
+impl OtherAlgorithm {
+    /// The greatest length of a name.
+    pub const MAX_CHARACTERS: usize = 64;
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Algorithm {
+    /// The algorithms that this program computes.
+    pub const KNOWN: [Algorithm; 8] = [
+        Algorithm::Md5,
+        Algorithm::Sha1,
+        Algorithm::Sha256,
+        Algorithm::Sha384,
+        Algorithm::Sha512,
+        Algorithm::Crc32,
+        Algorithm::Cksum,
+        Algorithm::Adler32,
+    ];
+
+    /// Returns its name.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Algorithm::Md5 => "md5",
+            Algorithm::Sha1 => "sha-1",
+            Algorithm::Sha256 => "sha-256",
+            Algorithm::Sha384 => "sha-384",
+            Algorithm::Sha512 => "sha-512",
+            Algorithm::Crc32 => "crc32",
+            Algorithm::Cksum => "cksum",
+            Algorithm::Adler32 => "adler32",
+            Algorithm::Other(other) => other.as_str(),
+        }
+    }
+
+    /// The number of bytes of its checksums. `None` means that it is not known.
+    pub fn checksum_bytes(&self) -> Option<usize> {
+        match self {
+            Algorithm::Md5 => Some(16),
+            Algorithm::Sha1 => Some(20),
+            Algorithm::Sha256 => Some(32),
+            Algorithm::Sha384 => Some(48),
+            Algorithm::Sha512 => Some(64),
+            Algorithm::Crc32 | Algorithm::Cksum | Algorithm::Adler32 => Some(4),
+            Algorithm::Other(_) => None,
+        }
+    }
+
+    /// The algorithm whose checksums have so many hexadecimal digits. `None` means that none or several
+    /// do: eight digits can be a `crc32` or an `adler32`.
+    pub fn of_digits(digits: usize) -> Option<Algorithm> {
+        let is_it = |algorithm: &Algorithm| algorithm.checksum_bytes() == Some(digits / 2);
+        (digits > 8 && digits.is_multiple_of(2))
+            .then(|| Algorithm::KNOWN.into_iter().find(is_it))?
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = ChecksumError;
+
+    /// # Errors
+    ///
+    /// - `""`: empty
+    /// - `"a\tb"`: a control character
+    fn from_str(text: &str) -> Result<Self, ChecksumError> {
+        let name = text.trim().to_lowercase();
+        let bare: String = name.chars().filter(|it| !['-', '_', '/', ' '].contains(it)).collect();
+        Ok(match bare.as_str() {
+            "md5" => Algorithm::Md5,
+            "sha1" => Algorithm::Sha1,
+            "sha256" | "sha2256" => Algorithm::Sha256,
+            "sha384" | "sha2384" => Algorithm::Sha384,
+            "sha512" | "sha2512" => Algorithm::Sha512,
+            "crc32" => Algorithm::Crc32,
+            "cksum" | "posix" | "posixcksum" => Algorithm::Cksum,
+            "adler32" => Algorithm::Adler32,
+            "" => return Err(ChecksumError::Algorithm),
+            _ if name.chars().count() > OtherAlgorithm::MAX_CHARACTERS => {
+                return Err(ChecksumError::Algorithm);
+            }
+            _ if name.chars().any(char::is_control) => return Err(ChecksumError::Algorithm),
+            _ => Algorithm::Other(OtherAlgorithm(name.into())),
+        })
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The checksum of a file, with the algorithm that computes it.
+///
+/// # Syntax
+///
+/// Lower-case hexadecimal digits; of `cksum` a decimal number; of an algorithm that this program does
+/// not compute, the value as it was given.
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::{Algorithm, Checksum};
+///
+/// let checksum = Checksum::parse(Algorithm::Crc32, "3BB935C6")?;
+/// assert_eq!(checksum.to_string(), "3bb935c6");
+/// assert_eq!(checksum, Checksum::from_bytes(Algorithm::Crc32, &[0x3b, 0xb9, 0x35, 0xc6])?);
+/// # Ok::<(), accession::model::ChecksumError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Checksum {
+    algorithm: Algorithm,
+    /// The value, most significant byte first; of an unknown algorithm, its text.
+    bytes: Box<[u8]>,
+}
+
+impl Checksum {
+    /// The greatest length of a checksum of an unknown algorithm, in bytes.
+    pub const MAX_BYTES: usize = 512;
+
+    /// Reads a checksum. Hexadecimal digits may be in any case. Of `crc32` and `adler32`, leading zeros
+    /// may be missing.
+    ///
+    /// # Errors
+    ///
+    /// - `"3bb9"`, of `md5`: not 32 digits
+    /// - `"4294967296"`, of `cksum`: not a number of 32 bits
+    /// - `"a b"`, of an unknown algorithm: a blank
+    pub fn parse(algorithm: Algorithm, text: &str) -> Result<Self, ChecksumError> {
+        let invalid = || ChecksumError::Value { algorithm: algorithm.clone() };
+        let bytes = match &algorithm {
+            Algorithm::Other(_) => text.as_bytes().to_vec(),
+            Algorithm::Cksum => {
+                let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+                let number = text.parse::<u32>().ok().filter(|_| is_number).ok_or_else(invalid)?;
+                number.to_be_bytes().to_vec()
+            }
+            Algorithm::Crc32 | Algorithm::Adler32 if (1..8).contains(&text.len()) => {
+                hex::decode(format!("{text:0>8}")).map_err(|_| invalid())?
+            }
+            _ => hex::decode(text).map_err(|_| invalid())?,
+        };
+        Checksum::from_bytes(algorithm, &bytes)
+    }
+
+    /// The checksum with these bytes, the most significant first; of an unknown algorithm, with this
+    /// text.
+    ///
+    /// # Errors
+    ///
+    /// - 3 bytes, of `crc32`: not 4
+    /// - `b"\xff"`, of an unknown algorithm: not UTF-8
+    pub fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, ChecksumError> {
+        let is_valid = match algorithm.checksum_bytes() {
+            Some(length) => bytes.len() == length,
+            None => {
+                let is_printed =
+                    |text: &str| !text.chars().any(|it| it.is_whitespace() || it.is_control());
+                (1..=Checksum::MAX_BYTES).contains(&bytes.len())
+                    && std::str::from_utf8(bytes).is_ok_and(is_printed)
+            }
+        };
+        match is_valid {
+            true => Ok(Checksum { algorithm, bytes: bytes.into() }),
+            false => Err(ChecksumError::Value { algorithm }),
+        }
+    }
+
+    /// Returns the algorithm.
+    pub fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
+    }
+
+    /// Returns the bytes of the value, the most significant first; of an unknown algorithm, those of its
+    /// text.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl fmt::Display for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.algorithm {
+            Algorithm::Other(_) => f.pad(&String::from_utf8_lossy(&self.bytes)),
+            Algorithm::Cksum => {
+                let number = self.bytes.iter().fold(0_u32, |sum, byte| sum << 8 | u32::from(*byte));
+                f.pad(&number.to_string())
+            }
+            _ => f.pad(&hex::encode(&self.bytes)),
+        }
+    }
+}
+
+impl fmt::Debug for Checksum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{self}", self.algorithm)
+    }
+}
+
+/// A string that is not a checksum, or not the name of an algorithm.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChecksumError {
+    /// Not the name of an algorithm.
+    #[error("the name of an algorithm has 1 to 64 characters, and no control characters")]
+    Algorithm,
+    /// Not a checksum of its algorithm.
+    #[error("{}", match (algorithm, algorithm.checksum_bytes()) {
+        (Algorithm::Cksum, _) => "a checksum of cksum is a decimal number below 4,294,967,296".to_owned(),
+        (_, Some(bytes)) => format!("a checksum of {algorithm} has {} hexadecimal digits", 2 * bytes),
+        (_, None) => format!("a checksum of {algorithm} has 1 to 512 bytes, and no blanks"),
+    })]
+    Value {
+        /// The algorithm.
+        algorithm: Algorithm,
+    },
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,5 +450,84 @@ mod tests {
         };
         assert_eq!((record("A.nc").path, record("A.nc").path()), (None, "A.nc"));
         assert_eq!(record("d/A.nc").path(), "d/A.nc");
+    }
+
+    #[test]
+    fn an_algorithm_is_read_in_the_spellings_of_other_programs() {
+        for (spellings, name) in [
+            ("MD5 md5 md-5", "md5"),
+            ("SHA-1 SHA1 sha1", "sha-1"),
+            ("SHA-256 SHA256 sha256 SHA2-256 sha-256", "sha-256"),
+            ("SHA-384 sha384", "sha-384"),
+            ("SHA-512 sha512 SHA_512", "sha-512"),
+            ("CRC32 CRC-32 crc32", "crc32"),
+            ("CKSUM POSIX cksum", "cksum"),
+            ("Adler-32 ADLER32", "adler32"),
+            ("SM3", "sm3"),
+            ("Fletcher-32", "fletcher-32"),
+        ] {
+            for spelling in spellings.split(' ') {
+                assert_eq!(spelling.parse::<Algorithm>().unwrap().as_str(), name, "{spelling}");
+            }
+        }
+        for known in Algorithm::KNOWN {
+            assert_eq!(known.as_str().parse(), Ok(known));
+        }
+        for refused in ["", " ", "-", "a\u{1b}b", &"a".repeat(65)] {
+            assert_eq!(refused.parse::<Algorithm>(), Err(ChecksumError::Algorithm), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_checksum_is_written_in_one_way() {
+        let other: Algorithm = "SM3".parse().unwrap();
+        for (algorithm, read, written) in [
+            (
+                Algorithm::Md5,
+                "D41D8CD98F00B204E9800998ECF8427E",
+                "d41d8cd98f00b204e9800998ecf8427e",
+            ),
+            (Algorithm::Crc32, "b935c6", "00b935c6"),
+            (Algorithm::Adler32, "00000001", "00000001"),
+            (Algorithm::Cksum, "4294967295", "4294967295"),
+            (Algorithm::Cksum, "0000000007", "7"),
+            (other, "Zm9v=", "Zm9v="),
+        ] {
+            let checksum = Checksum::parse(algorithm.clone(), read).unwrap();
+            assert_eq!(checksum.to_string(), written);
+            assert_eq!(Checksum::from_bytes(algorithm, checksum.as_bytes()), Ok(checksum));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_checksum_of_its_algorithm_is_refused() {
+        let other: Algorithm = "sm3".parse().unwrap();
+        for (algorithm, text) in [
+            (Algorithm::Md5, ""),
+            (Algorithm::Md5, "d41d8cd98f00b204e9800998ecf8427"),
+            (Algorithm::Sha256, "d41d8cd98f00b204e9800998ecf8427e"),
+            (Algorithm::Md5, "g41d8cd98f00b204e9800998ecf8427e"),
+            (Algorithm::Crc32, ""),
+            (Algorithm::Crc32, "0x12"),
+            (Algorithm::Crc32, "123456789"),
+            (Algorithm::Cksum, "+7"),
+            (Algorithm::Cksum, "4294967296"),
+            (other.clone(), ""),
+            (other.clone(), "a b"),
+            (other, &"a".repeat(513)),
+        ] {
+            let error = Checksum::parse(algorithm.clone(), text);
+            assert_eq!(error, Err(ChecksumError::Value { algorithm }), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_length_of_a_checksum_names_its_algorithm_unless_it_has_eight_digits() {
+        for algorithm in &Algorithm::KNOWN[..5] {
+            let digits = 2 * algorithm.checksum_bytes().unwrap();
+            assert_eq!(Algorithm::of_digits(digits).as_ref(), Some(algorithm));
+            assert_eq!(Algorithm::of_digits(digits + 1), None);
+        }
+        assert_eq!((Algorithm::of_digits(8), Algorithm::of_digits(0)), (None, None));
     }
 }

@@ -125,7 +125,7 @@ impl From<GranuleId> for Entry {
 /// A change as the log of a dataset states it, and where the log ends after it.
 ///
 /// The log is described in docs/reference/manifest.md.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogChange {
     /// Its number in the log, from 1.
     pub number: u64,

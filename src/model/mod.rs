@@ -3,7 +3,6 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
-mod checksum;
 mod coverage;
 mod creator;
 mod dataset_name;
@@ -11,7 +10,6 @@ mod file_record;
 mod granule_id;
 mod granule_url;
 mod history;
-mod id_page;
 mod identifier;
 mod licence;
 mod limit;
@@ -24,18 +22,19 @@ mod set;
 mod text;
 mod time;
 
-pub use checksum::{Algorithm, Checksum, ChecksumError, OtherAlgorithm};
 pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
 pub use dataset_name::{DatasetName, DatasetNameError};
-pub use file_record::{FileContent, FilePath, FilePathError, FileRecord};
-pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix};
+pub use file_record::{
+    Algorithm, Checksum, ChecksumError, FileContent, FilePath, FilePathError, FileRecord,
+    OtherAlgorithm,
+};
+pub(crate) use granule_id::IdPageBuilder;
+pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use granule_url::{GranuleUrl, GranuleUrlError};
 pub use history::{
     Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, Granule, Instance, LogChange,
 };
-pub use id_page::IdPage;
-pub(crate) use id_page::IdPageBuilder;
 pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
 pub use licence::{Licence, LicenceError};

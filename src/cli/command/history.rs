@@ -9,11 +9,10 @@ use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Sna
 use serde::Serialize;
 
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
-use crate::cli::dataset_warnings::{warn_of_dataset, warn_of_others};
+use crate::cli::dataset_warnings::{suggestion, warn_of_dataset, warn_of_others};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Row, annotated, in_force, one_line, or_held, selected_by};
 use crate::cli::session::Session;
-use crate::cli::suggestion::suggestion;
 use crate::cli::warning::WarningKind;
 
 /// Show the identifier of a dataset that was in force at a time

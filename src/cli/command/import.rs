@@ -1,8 +1,14 @@
-use std::io::{self, Write};
+//! Commands that take a whole history in and give it out: `import`, `export`.
 
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::PathBuf;
+
+use accession::disk::scratch;
 use accession::input::Options;
-use accession::mirror::{Replica, read_replica};
-use accession::{Access, ChangeOptions, DatasetName, Import, Imported, Instance, Timestamp};
+use accession::mirror::{Replica, export, read_replica, write_up_to};
+use accession::{
+    Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
+};
 
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
@@ -30,7 +36,7 @@ use crate::cli::warning::WarningKind;
 ///   accession import US.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/ --create
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct ImportArgs {
     /// The dataset
     dataset: DatasetName,
 
@@ -93,7 +99,7 @@ enum Period {
 /// times distinct times.
 const MANY_TIMES: u64 = 3_000;
 
-impl Args {
+impl ImportArgs {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
         import.options = ChangeOptions {
@@ -285,4 +291,54 @@ fn total(imported: &Imported) -> Option<Instance> {
     let ingested = instances.iter().map(|instance| instance.ingested).sum();
     let deleted = instances.iter().map(|instance| instance.deleted).sum();
     instances.last().map(|last| Instance { ingested, deleted, ..last.clone() })
+}
+
+/// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
+///
+/// A manifest is JSON Lines: the log of the dataset, its cited subsets and its metadata. The same
+/// history gives the same bytes. The file that --output names
+/// appears only when it is complete. It may replace a manifest of the same dataset, but no other file.
+///
+/// With --until, the history ends there, as if the later changes had not been made; a dataset that
+/// is imported from it takes the place of one whose later changes are wrong. The metadata is the
+/// present one, without withdrawal and former names.
+///
+/// Examples:
+///   accession export US.FOOL2.002 --output FOOL2.manifest.jsonl
+///   accession export US.FOOL2.002 --until 2026-01-31 --output FOOL2.january.jsonl
+///   accession export US.FOOL2.002 | gzip > FOOL2.manifest.jsonl.gz
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct ExportArgs {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// The file to write; - means stdout [default: -]
+    #[arg(long, value_name = "F")]
+    output: Option<PathBuf>,
+
+    /// The time of the last change: RFC 3339, or a date, which means the end of that day [default:
+    /// all changes]
+    #[arg(long, value_name = "T")]
+    until: Option<Moment>,
+}
+
+impl ExportArgs {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let registry = session.open(Access::Read)?;
+        let ExportArgs { dataset, output, until } = self;
+        match output.filter(|path| path.as_os_str() != "-") {
+            Some(path) => export(&registry, &dataset, until, &path)?,
+            // It is written to a temporary file first: while the registry is read, the command must not
+            // wait for a terminal or a pipe.
+            None => {
+                let mut spool = BufWriter::new(scratch::file()?);
+                write_up_to(&registry, &dataset, until, &mut spool)?;
+                let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
+                spool.rewind()?;
+                io::copy(&mut spool, session.out())?;
+            }
+        }
+        Ok(Exit::Done)
+    }
 }

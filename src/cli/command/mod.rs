@@ -7,7 +7,6 @@ pub mod cite;
 pub mod compare;
 pub mod complete;
 pub mod dataset;
-pub mod export;
 pub mod fixity;
 pub mod granule_id;
 pub mod granules;

@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::chained::{ChainedReader, ChainedWriter, ReadLines};
-use super::segments::Segments;
+use super::chained::{ChainedReader, ChainedWriter, ReadLines, Segments};
 use crate::error::Error;
 use crate::model::{
     Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Identifier, LogChange,

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::LinesDigest;
+use super::chained::Segments;
 use super::files::FilesHead;
-use super::segments::Segments;
 use super::writer::LogWriter;
 use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
 use crate::registry::Listed;

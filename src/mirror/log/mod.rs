@@ -17,7 +17,6 @@ mod files;
 mod head;
 mod line;
 mod reader;
-mod segments;
 mod writer;
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +26,7 @@ pub(crate) use annotations::{
     ANNOTATION_BEGINNING, AnnotationReader, AnnotationWriter, SUBSET_BEGINNING, SubsetReader,
     SubsetWriter,
 };
-pub(crate) use chained::ReadLines;
+pub(crate) use chained::{ReadLines, Segment, Segments};
 pub(crate) use files::{
     BEGINNING as FILES_BEGINNING, FileLogReader, FileLogWriter, FilesHead, FilesPosition,
 };
@@ -37,7 +36,6 @@ pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
 pub(crate) use line::{Checks, LINE_GRANULES, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
-pub(crate) use segments::{Segment, Segments};
 pub(crate) use writer::LogWriter;
 
 /// The lines of a file beside a log, as the head announces them.

@@ -1,9 +1,8 @@
 //! Writes the lines of a log.
 
-use super::chained::ChainedWriter;
+use super::chained::{ChainedWriter, Segments};
 use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd};
 use super::reader::Position;
-use super::segments::Segments;
 use crate::model::{Event, EventKind, Identifier, Instance, Timestamp};
 use crate::registry::Exported;
 

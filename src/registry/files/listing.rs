@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::encoding::{decode, encode};
+use super::logged::{decode, encode};
 use crate::disk::{Sorter, Spool, scratch};
 use crate::error::Result;
 use crate::model::{FileRecord, SourceLocation};

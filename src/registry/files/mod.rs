@@ -5,7 +5,6 @@
 //! other one adds to it ([`state`]).
 
 mod coverage;
-mod encoding;
 mod listing;
 mod logged;
 mod memory;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::results::check_entered_note;
 use super::stamp::Stamp;
-use crate::disk::{Spool, scratch};
+use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Annotation, DatasetName, Identifier, Instance, Set, SourceLocation, Timestamp};
 use crate::registry::handle::{End, Registry};
@@ -242,22 +242,15 @@ impl LoggedAnnotations {
             SourceLocation::Argument { number } => (String::new(), number),
         };
         let kept: Spooled = (timestamp, note, questionable, recorded, source, line);
-        let record = serde_json::to_vec(&kept).map_err(|error| unusable(error.into()))?;
-        self.0.add(&record).map(drop)
+        self.0.add_value(&kept)
     }
 
     /// The annotations, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Result<LoggedAnnotation>> + '_ {
-        self.0.records().map(|record| {
-            let kept: Spooled =
-                serde_json::from_slice(&record?).map_err(|error| unusable(error.into()))?;
-            let (timestamp, note, questionable, recorded, source, line) = kept;
+        self.0.values().map(|kept: Result<Spooled>| {
+            let (timestamp, note, questionable, recorded, source, line) = kept?;
             let location = SourceLocation::Line { source: source.into(), line };
             Ok(LoggedAnnotation { timestamp, note, questionable, recorded, location })
         })
     }
-}
-
-fn unusable(source: std::io::Error) -> Error {
-    scratch::unusable("read", source)
 }

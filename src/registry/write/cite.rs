@@ -363,9 +363,8 @@ impl CitedSubsets {
         let is_named = matches!(members, Members::Listed(_));
         let header: Header =
             (is_named, *identifier, *timestamp, *cited, *granules, source.to_owned(), line);
-        let header = serde_json::to_vec(&header).map_err(|_| unreadable())?;
         self.count += 1;
-        self.records.add(&header)?;
+        self.records.add_value(&header)?;
         match members {
             Members::Patterns(patterns) if patterns.is_empty() => {}
             Members::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
@@ -404,8 +403,8 @@ impl CitedSubsets {
 fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
     let mut record = || records.next().unwrap_or_else(|| Err(unreadable()));
     let header = record()?;
-    let header: Header = serde_json::from_slice(&header).map_err(|_| unreadable())?;
-    let (is_named, identifier, timestamp, cited, granules, source, line) = header;
+    let (is_named, identifier, timestamp, cited, granules, source, line): Header =
+        scratch::value_of(&header)?;
     let members = match is_named {
         true => Members::Listed(Listing::new()),
         false => Members::Patterns(Vec::new()),

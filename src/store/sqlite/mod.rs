@@ -40,7 +40,6 @@
 //! is read without locks, provided that it has no `-wal` file; the result is refused if the file
 //! changed during the read.
 
-mod bulk;
 mod connection;
 mod create;
 mod error;

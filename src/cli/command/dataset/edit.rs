@@ -14,11 +14,10 @@ use serde::Serialize;
 use super::show::write_listed;
 use crate::cli::applied::{ClockArgs, Created};
 use crate::cli::args::{Deletions, ValueOrRemoval, edit_of, value_or_removal};
-use crate::cli::dataset_warnings::warn_of_former_name;
+use crate::cli::dataset_warnings::{warn_of_former_name, warn_of_near_name};
 use crate::cli::error::{Commit, Context, Error, Result};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
-use crate::cli::suggestion::warn_of_near_name;
 
 /// Add a dataset
 ///

@@ -9,7 +9,7 @@ use accession::{Access, DatasetName, Registry, Selection};
 use super::files::{Found, Summary, TreeArgs, of_set};
 use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Error, Exit, Result};
-use crate::cli::interrupt::Interrupt;
+use crate::cli::program::Interrupt;
 use crate::cli::session::Session;
 
 /// Compute and record the checksums of files that have none
