@@ -181,7 +181,7 @@ impl<R: BufRead> JsonItems<R> {
                 }
                 Position::End => {
                     if !self.has_array {
-                        return self.fail(Error::no_list(&self.path));
+                        return self.fail(Error::no_list(self.path));
                     }
                     return match self.peek_or_end()? {
                         None => Ok(None),
@@ -232,7 +232,7 @@ impl<R: BufRead> JsonItems<R> {
                     self.position = Position::InObject { is_first: true };
                     return Ok(());
                 }
-                _ => return self.fail(Error::no_list(&self.path)),
+                _ => return self.fail(Error::no_list(self.path)),
             }
         }
         let text = self.value()?;

@@ -179,7 +179,7 @@ impl Manifest {
         let mut file = self.file.try_clone().map_err(failed)?;
         file.rewind().map_err(failed)?;
         let unzipped = OpenedFile::open(file, &self.name)?.unzipped()?;
-        Ok(Reader::open(unzipped, &self.name, self.not_after)?)
+        Reader::open(unzipped, &self.name, self.not_after)
     }
 }
 

@@ -17,10 +17,9 @@ mod error;
 mod files;
 mod handle;
 mod listing;
-mod log_changes;
+mod log;
 mod monitor;
 mod proof;
-mod replay;
 mod restore;
 mod snapshot;
 mod staging;
@@ -32,10 +31,9 @@ pub use files::{FileCounts, FileListing};
 pub(crate) use files::{FilesRead, LoggedRecord, LoggedRecords, RecordMerge};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
-pub(crate) use log_changes::LogChanges;
+pub(crate) use log::{LogChanges, Outcome, Outcomes, Replay};
 pub use monitor::Monitor;
 pub(crate) use proof::Claim;
-pub(crate) use replay::{Outcome, Outcomes, Replay};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,

@@ -234,14 +234,12 @@ impl Remote {
                 let error = Error::of_url(ErrorKind::NoResponse, url, "it ends early");
                 return Err(passing(error));
             }
-            let found = reader.read(&line).map_err(Error::from)?;
+            let found = reader.read(&line)?;
             take(found, line.len() as u64, reader.lines().location())?;
         }
         if reader.lines().check() != Some(segment.check) {
-            let found = reader
-                .lines()
-                .fail("the segment does not end with the checksum that the head announces");
-            return Ok(found.map_err(Error::from)?);
+            let what = "the segment does not end with the checksum that the head announces";
+            return Ok(reader.lines().fail(what)?);
         }
         Ok(())
     }

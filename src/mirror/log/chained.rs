@@ -7,10 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::line::{Checks, MAX_LINE_BYTES, VERSION, sealed, unsealed};
 use crate::chain::Chain;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::model::{Identifier, SourceLocation, Timestamp};
-
-type Result<T> = std::result::Result<T, Error>;
 
 /// Writes chained lines.
 pub(super) struct ChainedWriter {

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use super::chained::{ChainedReader, ReadLines};
 use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd, LogLineRead};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::model::{GranuleId, Identifier, LogChange, Timestamp};
-
-type Result<T> = std::result::Result<T, Error>;
 
 /// A place in a log at which a change ends, or its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

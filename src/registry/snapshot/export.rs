@@ -209,10 +209,10 @@ const BATCHES_AHEAD: usize = 2;
 /// registry remains in use.
 pub(crate) struct Ahead<Item> {
     batch: vec::IntoIter<Item>,
-    rest: Unread<Item>,
+    rest: Remaining<Item>,
 }
 
-enum Unread<Item> {
+enum Remaining<Item> {
     /// Nothing has been read, and this many items are a batch.
     Unread(Box<dyn Iterator<Item = Item> + Send>, usize),
     /// The first batch has been read.
@@ -226,26 +226,26 @@ enum Unread<Item> {
 impl<Item: Send + 'static> Ahead<Item> {
     /// The items of a list. The thread hands them over in batches of this many.
     pub fn of(list: impl Iterator<Item = Item> + Send + 'static, batch: usize) -> Self {
-        Ahead { batch: Vec::new().into_iter(), rest: Unread::Unread(Box::new(list), batch) }
+        Ahead { batch: Vec::new().into_iter(), rest: Remaining::Unread(Box::new(list), batch) }
     }
 
     /// The next batch, which is empty only at the end.
     fn next_batch(&mut self) -> Vec<Item> {
-        match std::mem::replace(&mut self.rest, Unread::Over) {
-            Unread::Unread(mut list, size) => {
+        match std::mem::replace(&mut self.rest, Remaining::Over) {
+            Remaining::Unread(mut list, size) => {
                 let first: Vec<Item> = list.by_ref().take(size).collect();
                 if first.len() == size {
-                    self.rest = Unread::Begun(list, size);
+                    self.rest = Remaining::Begun(list, size);
                 }
                 first
             }
-            Unread::Begun(list, size) => {
+            Remaining::Begun(list, size) => {
                 self.rest = spawn(list, size);
                 self.next_batch()
             }
-            Unread::Thread(batches, thread) => match batches.recv() {
+            Remaining::Thread(batches, thread) => match batches.recv() {
                 Ok(batch) => {
-                    self.rest = Unread::Thread(batches, thread);
+                    self.rest = Remaining::Thread(batches, thread);
                     batch
                 }
                 Err(_) => {
@@ -253,7 +253,7 @@ impl<Item: Send + 'static> Ahead<Item> {
                     Vec::new()
                 }
             },
-            Unread::Over => Vec::new(),
+            Remaining::Over => Vec::new(),
         }
     }
 }
@@ -261,7 +261,7 @@ impl<Item: Send + 'static> Ahead<Item> {
 fn spawn<Item: Send + 'static>(
     mut list: Box<dyn Iterator<Item = Item> + Send>,
     size: usize,
-) -> Unread<Item> {
+) -> Remaining<Item> {
     let (read, batches) = sync_channel(BATCHES_AHEAD);
     let thread = std::thread::spawn(move || {
         loop {
@@ -272,7 +272,7 @@ fn spawn<Item: Send + 'static>(
             }
         }
     });
-    Unread::Thread(batches, thread)
+    Remaining::Thread(batches, thread)
 }
 
 impl<Item: Send + 'static> Iterator for Ahead<Item> {
@@ -288,7 +288,9 @@ impl<Item: Send + 'static> Iterator for Ahead<Item> {
 
 impl<Item> Drop for Ahead<Item> {
     fn drop(&mut self) {
-        if let Unread::Thread(batches, thread) = std::mem::replace(&mut self.rest, Unread::Over) {
+        if let Remaining::Thread(batches, thread) =
+            std::mem::replace(&mut self.rest, Remaining::Over)
+        {
             drop(batches);
             // A panic after the consumer dropped the list is ignored.
             drop(thread.join());

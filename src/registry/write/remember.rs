@@ -7,7 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, SourceOptions, Timestamp};
 use crate::registry::files::{FileCounts, FilesRead, LoggedRecords, RecordMerge};
 use crate::registry::handle::{End, Registry};
-use crate::registry::log_changes::LogChanges;
+use crate::registry::log::LogChanges;
 use crate::store::{DatasetKey, StoredSource, Transaction};
 
 /// What was read of a primary, to be remembered.

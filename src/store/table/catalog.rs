@@ -2,7 +2,7 @@
 //! and withdrawals.
 
 use super::annotation::annotations;
-use super::limits::limits;
+use super::dataset::limits;
 use crate::model::{
     Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, GranuleUrl, GranuleUrlError,
     TemporalError, Timestamp, WebAddress, Withdrawal, YearError,

@@ -6,12 +6,11 @@
 
 mod annotation;
 mod catalog;
-mod dataset_name;
+mod dataset;
 mod file_record;
 mod fixity;
 mod granule;
 mod history;
-mod limits;
 mod mirror;
 mod payment;
 mod subset;
