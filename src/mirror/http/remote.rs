@@ -108,7 +108,7 @@ impl Remote {
     /// The error for a log that is not the one that its head announces.
     pub(super) fn contradiction(of: &FetchedHead, what: &str) -> Error {
         let source: Arc<str> = of.address.file("head.json").as_str().into();
-        Error::not_a_manifest(what).at_line(&source, 1).into()
+        Error::not_a_manifest(what).at_line(&source, 1)
     }
 
     /// Fetches the head, unless it has this entity tag.
