@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
 
 use super::args::named_path;
 use super::command::{self, change, compare, history, publish, shell, store};
-use super::error::{Context, Error, Exit, Result};
+use super::error::{Context, Exit, Result};
 use super::reading::{CitationText, InputFile};
 use super::session::{RunOptions, Session};
 

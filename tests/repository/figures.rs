@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use crate::rust_files;
 
 /// A file with fewer lines is rarely a subject of its own. A `mod.rs` may be shorter.
-const FEWEST_LINES: usize = 45;
+const FEWEST_LINES: usize = 60;
 /// A file with more lines has more than one subject.
 const MOST_LINES: usize = 600;
 /// What `src` may have. Whoever adds a feature finds what it can replace.
-const MOST_LINES_OF_SRC: usize = 79_499;
-const MOST_FILES_OF_SRC: usize = 369;
+const MOST_LINES_OF_SRC: usize = 78_788;
+const MOST_FILES_OF_SRC: usize = 330;
 /// Outside `src/store/postgres/`.
 const MOST_CONDITIONS_ON_POSTGRES: usize = 8;
 
