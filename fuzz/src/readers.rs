@@ -66,7 +66,7 @@ pub fn old_payment_ids(bytes: &[u8]) {
     }
     assert!(ids.next().is_none(), "after an error there are no more");
     match error {
-        Some(error) => assert_is_a_line(Some(&error.location), lines),
+        Some(error) => assert_is_a_line(error.location(), lines),
         // No line is dropped.
         None => assert!(lines == u64::MAX || filled_lines(bytes) == count),
     }
@@ -112,7 +112,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
         for record in records.by_ref() {
             match record {
                 Ok(record) => assert_is_a_line(Some(&record.location), lines),
-                Err(error) => assert_is_a_line(Some(&error.location), lines + 1),
+                Err(error) => assert_is_a_line(error.location(), lines + 1),
             }
         }
         assert!(records.next().is_none(), "after an error there are no more");
