@@ -30,7 +30,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// assert_eq!(error.to_string(), "the registry has no dataset US.FOOL2.002");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Error(Box<Repr>);
 
 /// What was named that a registry does not have.
@@ -119,12 +119,6 @@ impl Error {
     pub(crate) fn continued(mut self, end: &str) -> Self {
         self.0.message.push_str(end);
         self
-    }
-
-    /// Creates the error of an operation on a file or directory, which `verb` names.
-    pub(crate) fn cannot(verb: &str, path: &Path, source: io::Error) -> Self {
-        let message = format!("cannot {verb} {}", quoted(&path.to_string_lossy()));
-        Error::new(ErrorKind::Io, message).in_path(path).because(source)
     }
 
     /// The same error as one of a stored registry, whose message begins with the path of the registry
@@ -216,8 +210,7 @@ fn followed_by(mut text: String, mut cause: Option<&(dyn StdError + 'static)>) -
     text
 }
 
-/// The message of one error. That of the system, also where another repeats it, is without its
-/// number, which helps nobody.
+/// The message of one error, without the number that an error of the system has, which helps nobody.
 fn own_message(error: &(dyn StdError + 'static)) -> String {
     let text = error.to_string();
     match text.strip_suffix(')').and_then(|text| text.rsplit_once(" (os error ")) {
@@ -239,12 +232,6 @@ impl fmt::Display for Error {
             write!(f, "{location}: ")?;
         }
         f.write_str(message)
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
     }
 }
 

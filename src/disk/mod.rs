@@ -12,3 +12,16 @@ pub(crate) use atomic_file::directory_of;
 pub(crate) use directory::Directory;
 pub(crate) use scratch::{Entry, Section, Sorted, Sorter};
 pub use scratch::{Records, Spool};
+
+use std::path::Path;
+
+use crate::error::{Error, ErrorKind};
+use crate::model::quoted;
+
+impl Error {
+    /// Creates the error of an operation on a file or directory, which `verb` names.
+    pub(crate) fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
+        let message = format!("cannot {verb} {}", quoted(&path.to_string_lossy()));
+        Error::new(ErrorKind::Io, message).in_path(path).because(source)
+    }
+}
