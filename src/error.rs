@@ -5,7 +5,6 @@
 
 use std::error::Error as StdError;
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -537,6 +536,8 @@ impl fmt::Display for ErrorKind {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     fn full() -> Error {
