@@ -36,11 +36,8 @@ impl Args {
     /// `program` is the program with all its commands.
     pub fn run(self, session: &mut Session, program: clap::Command) -> Result<Exit> {
         let Some((word, before)) = self.words.split_last() else { return Ok(Exit::Done) };
-        let Some(Sought { registry }) = sought(program, before, word) else {
-            return Ok(Exit::Done);
-        };
+        let Some(path) = sought(program, before, word, session) else { return Ok(Exit::Done) };
         let (sender, receiver) = mpsc::channel();
-        let path = registry.unwrap_or_else(|| session.registry_path());
         let beginning = word.clone();
         thread::spawn(move || sender.send(names(&path, &beginning).unwrap_or_default()));
         // Whatever fails, there is nothing to complete.
@@ -66,17 +63,15 @@ fn names(registry: &Path, beginning: &str) -> accession::error::Result<Vec<Strin
     Ok(names)
 }
 
-/// That the last word of a command names a dataset.
-#[derive(Debug, PartialEq, Eq)]
-struct Sought {
-    /// The registry that the command names.
-    registry: Option<PathBuf>,
-}
-
-/// What the last word of a command is. `None` means that it does not name a dataset.
-fn sought(mut program: clap::Command, before: &[String], word: &str) -> Option<Sought> {
+/// The registry of which the last word of a command names a dataset. `None` means that it is something else.
+fn sought(
+    mut program: clap::Command,
+    before: &[String],
+    word: &str,
+    session: &Session,
+) -> Option<PathBuf> {
     program.build();
-    let (mut command, mut registry) = (&program, None);
+    let (mut command, mut registry) = (&program, session.registry_path());
     let (mut position, mut is_after_options) = (1, false);
     let mut words = before.iter();
     while let Some(typed) = words.next() {
@@ -86,10 +81,10 @@ fn sought(mut program: clap::Command, before: &[String], word: &str) -> Option<S
             Some((argument, value)) if argument.get_action().takes_values() => {
                 let is_registry = argument.get_id() == "registry";
                 match value.map(str::to_owned).or_else(|| words.next().cloned()) {
-                    Some(value) if is_registry => registry = Some(expanded(&value)),
+                    Some(value) if is_registry => registry = expanded(&value),
                     Some(_) => {}
                     // The word is the value of the option.
-                    None => return names_dataset(command, argument).then_some(Sought { registry }),
+                    None => return names_dataset(command, argument).then_some(registry),
                 }
             }
             Some(_) => {}
@@ -110,7 +105,7 @@ fn sought(mut program: clap::Command, before: &[String], word: &str) -> Option<S
     let mut places = command.get_positionals();
     let argument = places.find(|argument| argument.get_index() == Some(position));
     let argument = argument.or_else(|| command.get_positionals().last().filter(is_many))?;
-    names_dataset(command, argument).then_some(Sought { registry })
+    names_dataset(command, argument).then_some(registry)
 }
 
 /// The option that a word is, and the value in the same word.
