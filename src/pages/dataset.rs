@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::figures::{
-    ago, annotations, copy_button, counted, date, day_text, grouped, identifier, time,
+    ago, annotations, command, copy_button, counted, date, day_text, grouped, identifier, time,
 };
 use super::fixity::Fixity;
 use super::history::{self, Picks};
@@ -304,7 +304,7 @@ impl DatasetPage {
                      the identifier. It reads the "
                     a href=(site.href(&format!("/datasets/{name}/head.json"))) { "published log" } "."
                 }
-                (super::identifier::command("pull", &html! {
+                (command("pull", &html! {
                     "accession mirror pull " (name) " " span {
                         @match address { Some(address) => (address), None => "ADDRESS-OF-THIS-PAGE" }
                     } " " span { "--create" }

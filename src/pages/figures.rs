@@ -137,6 +137,13 @@ pub fn copy_button(of: &str, what: &str) -> Markup {
     html! { button type="button" data-copy=(of) hidden aria-label={ "Copy " (what) } { "Copy" } }
 }
 
+/// A command line that can be copied.
+pub fn command(id: &str, words: &Markup) -> Markup {
+    html! {
+        div.cmd { pre tabindex="0" { code id=(id) { (words) } } (copy_button(id, "the command")) }
+    }
+}
+
 /// What was noted about a set after the change, questionable sets marked.
 pub(super) fn annotations(annotations: &[Annotation]) -> Markup {
     html! {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use serde_json::{Map, Value, json};
 
-use super::figures::{counted, date, grouped};
-use super::identifier::command;
+use super::figures::{command, counted, date, grouped};
 use super::site::Site;
 use crate::error::Result;
 use crate::model::{Algorithm, DatasetName, Identifier, Set, Timestamp};

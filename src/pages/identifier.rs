@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::copy_button;
+use super::figures::command;
 use super::layout::{Head, page};
 use super::site::Site;
 use crate::model::Identifier;
@@ -47,13 +47,6 @@ pub(super) fn verifying(identifier: Identifier) -> Markup {
                 pre tabindex="0" { code { "ls | accession compare DI:" (identifier) " --from -" } }
             }
         }
-    }
-}
-
-/// A command line that can be copied.
-pub(super) fn command(id: &str, words: &Markup) -> Markup {
-    html! {
-        div.cmd { pre tabindex="0" { code id=(id) { (words) } } (copy_button(id, "the command")) }
     }
 }
 

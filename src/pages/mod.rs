@@ -42,7 +42,7 @@ pub use layout::{ProblemPage, moved};
 pub use link::{Describes, Extent, Link, links, within_header};
 pub use part::PartPage;
 pub use plot::{Series, Spark};
-pub use robots::{SITEMAP_ADDRESSES, robots, sitemap, sitemap_index, sitemaps};
+pub use robots::{Entry, SITEMAP_ADDRESSES, entry, robots, sitemap, sitemap_index, sitemaps};
 pub use set::{Place, SetPage, Since};
 pub use site::{Serves, Site};
 

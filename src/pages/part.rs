@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::figures::{counted, grouped, visible};
-use super::identifier::{command, means, verifying};
+use super::figures::{command, counted, grouped, visible};
+use super::identifier::{means, verifying};
 use super::layout::{Head, page};
 use super::site::Site;
 use crate::model::{Dataset, GranuleId, Identifier, Pattern};

@@ -1,7 +1,8 @@
 //! What search engines read: which addresses there are, and which they should leave out.
 
 use super::site::Site;
-use crate::model::DatasetName;
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::Listed;
 
 /// The greatest number of addresses in a sitemap (sitemaps.org).
 pub const SITEMAP_ADDRESSES: u64 = 50_000;
@@ -11,15 +12,28 @@ pub const SITEMAP_ADDRESSES: u64 = 50_000;
 const COSTLY: [&str; 7] =
     ["/compare", "/check", "/find", "/DI:*/", "/metrics", "/*/history", "/*?"];
 
+/// A dataset, and when the latest of what its page shows was recorded. `None` means that nothing was.
+pub type Entry = (DatasetName, Option<Timestamp>);
+
+/// The entry of a dataset: its latest change, annotation or confirmation counts.
+pub fn entry(listed: &Listed) -> Entry {
+    let noted = listed.latest.iter().flat_map(|latest| &latest.annotations);
+    let recorded = listed.latest.iter().map(|latest| latest.recorded);
+    let confirmed = listed.confirmed.iter().map(|confirmed| confirmed.recorded);
+    let last = recorded.chain(confirmed).chain(noted.map(|note| note.recorded)).max();
+    (listed.dataset.name.clone(), last)
+}
+
 /// The addresses of the pages of datasets, as XML.
-pub fn sitemap(site: &Site, names: &[DatasetName]) -> String {
+pub fn sitemap(site: &Site, entries: &[Entry]) -> String {
     let mut xml = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
     // Names have no characters that XML reserves; the public address was checked at the start.
-    for name in names {
+    for (name, modified) in entries {
         let address = site.address_or_href(&Site::dataset(name));
-        xml.push_str(&format!("<url><loc>{address}</loc></url>\n"));
+        let modified = modified.map(|at| format!("<lastmod>{at}</lastmod>")).unwrap_or_default();
+        xml.push_str(&format!("<url><loc>{address}</loc>{modified}</url>\n"));
     }
     xml.push_str("</urlset>\n");
     xml
@@ -40,15 +54,15 @@ pub fn sitemap_index(site: &Site, sitemaps: u64) -> String {
 
 /// The sitemaps of a site that is files, by their paths below its root: one or, if it would have too many
 /// addresses, several and then the one that lists them.
-pub fn sitemaps(site: &Site, names: &[DatasetName]) -> Vec<(String, String)> {
+pub fn sitemaps(site: &Site, entries: &[Entry]) -> Vec<(String, String)> {
     const ONE: &str = "sitemap.xml";
-    let several = names.chunks(SITEMAP_ADDRESSES as usize);
+    let several = entries.chunks(SITEMAP_ADDRESSES as usize);
     if several.len() <= 1 {
-        return vec![(ONE.to_owned(), sitemap(site, names))];
+        return vec![(ONE.to_owned(), sitemap(site, entries))];
     }
     let mut files: Vec<(String, String)> = (1..)
         .zip(several)
-        .map(|(number, names)| (format!("sitemap/{number}.xml"), sitemap(site, names)))
+        .map(|(number, entries)| (format!("sitemap/{number}.xml"), sitemap(site, entries)))
         .collect();
     files.push((ONE.to_owned(), sitemap_index(site, files.len() as u64)));
     files
@@ -84,15 +98,16 @@ mod tests {
             public_url: Some("https://archive.example/data".to_owned()),
             serves: Serves::Files { depth: 0 },
         };
-        let names: Vec<DatasetName> =
-            (0..100_001).map(|number| format!("D{number}").parse().unwrap()).collect();
+        let names: Vec<Entry> =
+            (0..100_001).map(|number| (format!("D{number}").parse().unwrap(), None)).collect();
         let addresses = |files: &[(String, String)]| -> Vec<String> {
             let texts = files.iter().map(|(_, text)| text.as_str());
             let found = texts.flat_map(|text| text.split("<loc>").skip(1));
             found.map(|rest| rest.split("</loc>").next().unwrap().to_owned()).collect()
         };
-        let expected = |names: &[DatasetName]| -> Vec<String> {
-            let address = |name| format!("https://archive.example/data/datasets/{name}/");
+        let expected = |names: &[Entry]| -> Vec<String> {
+            let address =
+                |(name, _): &Entry| format!("https://archive.example/data/datasets/{name}/");
             names.iter().map(address).collect()
         };
         let one = sitemaps(&site, &names[..50_000]);

@@ -54,6 +54,8 @@ pub struct Place {
     pub instance: Instance,
     /// The granules that its dataset held over time.
     pub spark: Spark,
+    /// The set that replaced it. `None` means that none did.
+    pub next: Option<Identifier>,
 }
 
 /// What changed in a dataset since a set was current.
@@ -167,15 +169,15 @@ impl SetPage {
     /// Whether each dataset still holds exactly this set, or when it was replaced.
     fn state(&self, site: &Site) -> Markup {
         let mut seen = BTreeSet::new();
-        let mut latest: Vec<&Instance> = self.places.iter().rev().map(|it| &it.instance).collect();
-        latest.retain(|instance| seen.insert(&instance.dataset));
+        let mut latest: Vec<&Place> = self.places.iter().rev().collect();
+        latest.retain(|place| seen.insert(&place.instance.dataset));
         latest.reverse();
         html! {
             @if latest.is_empty() {
                 span.state.plus { "A cited subset: " }
                 "granules of a dataset that were cited on their own. It always means these granules."
             }
-            @for instance in latest {
+            @for Place { instance, next, .. } in latest {
                 @match instance.until {
                     None => {
                         span.state.plus { "Still current at " (instance.dataset) ". " }
@@ -183,7 +185,9 @@ impl SetPage {
                     Some(until) => {
                         span.state.warn { "No longer current at " (instance.dataset) ", " }
                         "replaced on "
-                        a href=(site.href(&Site::instance(&instance.dataset, until))) { (date(until)) } ". "
+                        a href=(site.href(&Site::instance(&instance.dataset, until))) { (date(until)) }
+                        @if let Some(next) = next { " by " a.di href=(site.href(&Site::set(*next))) { "DI:" (next) } }
+                        ". "
                     },
                 }
             }

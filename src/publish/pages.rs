@@ -12,8 +12,8 @@ use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Set, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, Extent, FILES, Feed, Fixity, IndexPage, IndexRow, Series, Serves, Site,
-    Spark, identifier_page, links, moved, robots, sitemaps,
+    DatasetPage, Describes, Entry, Extent, FILES, Feed, Fixity, IndexPage, IndexRow, Series,
+    Serves, Site, Spark, entry, identifier_page, links, moved, robots, sitemaps,
 };
 use crate::registry::{Edit, Listed, Registry, Snapshot};
 
@@ -140,8 +140,7 @@ pub(super) fn site_files(
     now: Timestamp,
 ) -> Result<Vec<(String, String)>> {
     published.retain(|listed| listed.withdrawn.is_none());
-    let names: Vec<DatasetName> =
-        published.iter().map(|listed| listed.dataset.name.clone()).collect();
+    let entries: Vec<Entry> = published.iter().map(entry).collect();
     let snapshot = registry.snapshot()?;
     let feed = Feed::of_all(&snapshot, site, published.clone())?.atom(site);
     let held = published.iter().filter_map(|listed| listed.latest.as_ref());
@@ -164,7 +163,7 @@ pub(super) fn site_files(
     files.push((FEED.to_owned(), feed));
     files.push((INDEX.to_owned(), index.html(site)));
     if site.public_url.is_some() {
-        files.extend(sitemaps(site, &names));
+        files.extend(sitemaps(site, &entries));
         files.push(("robots.txt".to_owned(), robots(site)));
     }
     Ok(files)

@@ -1,6 +1,6 @@
 // A registry and the server over it, for the tests in a browser.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -73,6 +73,16 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("dataset", "add", "EMPTY", "--title", "A dataset that has not begun");
   run("annotate", "US.FOOL2.002@2001-02-03T00:00:00Z", "--note", "the time of orbit 13 is off by a second", "--questionable");
   run("cite", "US.FOOL2.002@2001-01-05", "--select", "FOOL2.v2.0[1-5]*");
+
+  // Files whose bytes are known, and checked; one of them was lost since.
+  const root = join(directory, "files");
+  mkdirSync(root);
+  const names = String(run("granules", "US.FOOL2.002")).trim().split("\n");
+  for (const name of names) writeFileSync(join(root, name), `the bytes of ${name}`);
+  run("fixity", "compute", "US.FOOL2.002", "--root", root);
+  rmSync(join(root, names[3]));
+  try { run("fixity", "check", "US.FOOL2.002", "--root", root); } catch (error) { if (error.status !== 1) throw error; }
+  run("dataset", "edit", "US.FOOL2.002", "--granule-url", "https://data.example.org/fool2/{granule}");
 
   return serve(filled);
 }

@@ -1,6 +1,10 @@
 // Every page in a browser: at every width, light and dark, by keyboard alone; what axe-core, html-validate and the
 // console say of it. Exits with 1 if something is found.
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { HtmlValidate } from "html-validate";
 import { WIDTHS, launch } from "./browser.mjs";
 import { checkPicture } from "./picture.mjs";
@@ -24,9 +28,12 @@ const validate = new HtmlValidate({ extends: ["html-validate:standard"], rules: 
   // maud writes attributes without quotes where HTML allows it, and elements of SVG with end tags.
   "no-inline-style": "error", "long-title": "off", "svg-focusable": "off" } });
 
+// The Nu HTML checker reads all pages at once.
+const sources = mkdtempSync(join(tmpdir(), "accession-html-"));
 const all = await pages(site);
 for (const [name, path] of Object.entries(all)) {
   const html = await (await fetch(site.url + path, { headers: { accept: "text/html" } })).text();
+  writeFileSync(join(sources, `${name}.html`), html);
   const report = await validate.validateString(html);
   for (const result of report.results) {
     for (const message of result.messages) found(`${name}: html-validate: ${message.ruleId}: ${message.message} (${message.line}:${message.column})`);
@@ -63,6 +70,12 @@ for (const [name, path] of Object.entries(all)) {
     }
   }
 }
+
+const nu = createRequire(import.meta.url).resolve("vnu-jar/build/dist/vnu.jar");
+const read = spawnSync("java", ["-jar", nu, "--errors-only", "--skip-non-html", sources], { encoding: "utf8" });
+if (read.error) console.log("NOT CHECKED: the pages with the Nu HTML checker, because java is not installed");
+else read.stderr.split("\n").filter((line) => line !== "").forEach((line) => found(`Nu HTML checker: ${line}`));
+rmSync(sources, { recursive: true });
 
 /** Presses Tab until the focused element is the one that is meant; fails if it is not reached. */
 async function tabTo(label) {

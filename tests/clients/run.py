@@ -1,11 +1,13 @@
 """Clients that others wrote, against `accession serve`.
 
-    pip install rispy pybtex cffconvert datacite citeproc-py rdflib signposting memento-client extruct schemathesis
+    pip install rispy pybtex cffconvert datacite citeproc-py rdflib signposting memento-client extruct schemathesis \\
+        feedparser lxml
     pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it includes
     cargo build --release
     python3 tests/clients/run.py [CHECK]...
 
-$ACCESSION is the program, $CASES the number of cases of each operation of the API.
+$ACCESSION is the program, $CASES the number of cases of each operation of the API. The check `lint` needs
+programs that pip does not install.
 """
 
 import importlib
@@ -14,7 +16,7 @@ import time
 
 from served import Site
 
-CHECKS = ["citations", "links", "mementos", "structured_data", "reference_managers", "api"]
+CHECKS = ["citations", "links", "mementos", "feeds", "structured_data", "reference_managers", "api"]
 
 
 def main():

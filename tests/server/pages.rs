@@ -27,6 +27,11 @@ fn a_reader_learns_where_a_set_was_held_and_what_changed_since() {
     let latest = served.json("/datasets/US.FOOL2.002/")["latest"]["identifier"].clone();
     let latest = latest.as_str().unwrap();
     assert!(page.contains(&format!("/compare/DI:{SECOND}...DI:{latest}")));
+    let replacing = served.json("/datasets/US.FOOL2.002@2001-02-03")["identifier"].clone();
+    let replacing = format!("DI:{}", replacing.as_str().unwrap());
+    let by =
+        format!("3 Feb 2001</time></a> by <a class=\"di\" href=\"/{replacing}\">{replacing}</a>");
+    assert!(page.contains(&by), "{page}");
     let page = served.page(&format!("/DI:{latest}"));
     assert!(page.contains("Still current at US.FOOL2.002") && !page.contains("What changed since"));
 }
@@ -229,6 +234,8 @@ fn a_page_is_small_and_right_however_many_changes_there_are() {
         let columns = page.split("<rect x=").count() - 1;
         assert!(columns <= 60, "{dataset}: {columns}");
     }
+    let style = served.get("/style.css").body.len();
+    assert!(style <= 16_000, "{style} bytes");
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use accession::DatasetEdit;
-use accession::registry::Edit;
+use accession::registry::{Edit, NewAnnotation};
+use accession::{DatasetEdit, Selection, Stamp, Timestamp};
 use axum::http::Method;
 use serde_json::Value;
 
@@ -181,12 +181,47 @@ fn search_engines_are_led_to_what_was_cited() {
         ("/datasets/US.FOOL2.002/", true),
         (&path, true),
         (&format!("/DI:{SECOND}"), false),
+        (&format!("/DI:{SECOND}?select=FOOL2.v2.1*"), false),
         ("/datasets/US.FOOL2.002@2001-01-05", false),
     ] {
         let answer = served.get_as(path, browser);
         assert_eq!(answer.header("x-robots-tag") == "noindex", !is_listed, "{path}");
         assert_eq!(answer.text().contains("content=\"noindex\""), !is_listed, "{path}");
     }
+}
+
+#[test]
+fn a_sitemap_says_when_what_a_page_shows_was_recorded_last() {
+    let served = Served::seed();
+    let listed = served.registry.snapshot().unwrap().dataset(&name("US.FOOL2.002")).unwrap();
+    let recorded = listed.latest.unwrap().recorded;
+    let shown = |at: Timestamp| {
+        let entry = format!("/datasets/US.FOOL2.002/</loc><lastmod>{at}</lastmod></url>");
+        served.get("/sitemap.xml").text().contains(&entry)
+    };
+    assert!(shown(recorded), "{}", served.get("/sitemap.xml").text());
+    let set = Selection::Dataset { name: name("US.FOOL2.002"), at: None };
+    let note = NewAnnotation::new("incomplete").unwrap();
+    let later = "2026-01-02T00:00:00Z".parse().unwrap();
+    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(later) };
+    served.registry.annotate(&set, &note, &stamp).unwrap();
+    assert!(shown(later), "{}", served.get("/sitemap.xml").text());
+}
+
+#[test]
+fn a_name_in_other_letter_case_leads_to_the_dataset_unless_several_are_meant() {
+    let served = Served::seed();
+    for (path, target) in [
+        ("/datasets/us.fool2.002/?format=json", "/datasets/US.FOOL2.002/?format=json"),
+        ("/datasets/us.fool2.002@2001-01-05", "/datasets/US.FOOL2.002@2001-01-05"),
+        ("/datasets/US.Fool2.002/history", "/datasets/US.FOOL2.002/history"),
+    ] {
+        let answer = served.get(path);
+        assert_eq!((answer.status, answer.header("location")), (301, target), "{path}");
+    }
+    served.change("US.fool2.002", "2001-01-02T00:00:00Z", &["A"], &[]);
+    assert_eq!(served.get("/datasets/us.fool2.002/").status, 404);
+    assert_eq!(served.get("/datasets/US.fool2.002/").status, 200);
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub struct Spark {
 }
 
 impl Spark {
-    /// What a dataset held between two times. Costs at most 41 look-ups.
+    /// What a dataset held between two times. Costs one statement.
     ///
     /// # Errors
     ///

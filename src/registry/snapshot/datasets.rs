@@ -126,6 +126,18 @@ impl Snapshot {
         self.ask(|read| Ok(self.dataset_of(read, name)?.1.name))
     }
 
+    /// The only dataset whose name differs from one at most by the case of letters. `None` means that
+    /// there is none, or several.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn named_in_any_case(&self, name: &DatasetName) -> Result<Option<DatasetName>> {
+        let mut names = self.ask(|read| read.names_in_any_case(name))?;
+        names.retain(|name| self.shown.shows(name));
+        Ok(names.pop().filter(|_| names.is_empty()))
+    }
+
     /// The names of the datasets that are shown and not withdrawn, by name, from one of them (counted
     /// from 0 among those that are not withdrawn). At most `limit` are read; fewer mean that there are
     /// no more, and `None` that there is not even one.

@@ -140,25 +140,16 @@ impl Snapshot {
         })
     }
 
-    /// How many granules a dataset held at some times, which must not decrease. `None` means that a time is
-    /// before the first change. Costs a look-up for each of the instances that were in force at these times.
+    /// How many granules a dataset held at some times. `None` means that a time is before the first change.
+    /// Costs one statement.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn held_at(&self, dataset: &DatasetName, times: &[Timestamp]) -> Result<Vec<Option<u64>>> {
         self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            let mut held: Vec<Option<u64>> = Vec::with_capacity(times.len());
-            while let Some(&at) = times.iter().rev().nth(held.len()) {
-                let Some(instance) = read.instance_at(key, at)? else { break };
-                let rest = times.iter().rev().skip(held.len());
-                let since = rest.take_while(|at| **at >= instance.timestamp).count();
-                held.extend(std::iter::repeat_n(Some(instance.granules), since));
-            }
-            held.resize(times.len(), None);
-            held.reverse();
-            Ok(held)
+            let held = read.held_at(self.dataset_of(read, dataset)?.0, times)?;
+            Ok(times.iter().map(|at| held.get(at).copied()).collect())
         })
     }
 

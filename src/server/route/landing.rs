@@ -7,7 +7,7 @@ use axum::http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::citation::{Citation, CitationFormat};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
 use crate::pages::{Describes, Extent, Link, Site, links, within_header};
 use crate::registry::Snapshot;
@@ -106,8 +106,8 @@ fn target(link: &Link) -> Value {
     }
 }
 
-/// Reads something of a dataset, but only by its present name. Under a former one, the response leads to
-/// the same page under the present name.
+/// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
+/// the response leads to the same page under the present name.
 pub async fn read_present<T: Send + 'static>(
     state: &Arc<State>,
     asked: &Asked,
@@ -117,7 +117,12 @@ pub async fn read_present<T: Send + 'static>(
     let wanted = name.clone();
     let read = state.source.read(asked.client(), move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let present = snapshot.present_name(&wanted)?;
+        let present = match snapshot.present_name(&wanted) {
+            Err(error) if error.kind() == ErrorKind::DatasetUnknown => {
+                snapshot.named_in_any_case(&wanted)?.ok_or(error)?
+            }
+            present => present?,
+        };
         match present == wanted {
             true => work(reading, &snapshot, &wanted).map(Ok),
             false => Ok(Err(present)),

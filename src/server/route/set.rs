@@ -10,7 +10,7 @@ use serde_json::json;
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
 use crate::citation::Citation;
 use crate::error::Result;
-use crate::model::{Identifier, Instance, Pattern, Set, Timestamp};
+use crate::model::{Identifier, Instance, Moment, Pattern, Set, Timestamp};
 use crate::pages::{
     Describes, Extent, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links,
     within_header,
@@ -112,7 +112,10 @@ async fn part(
         }))
     });
     Ok(match read.await? {
-        Ok(page) => response::whole(Format::Html, page.html(&state.site), Keep::WhileCurrent),
+        Ok(page) => {
+            let page = page.html(&state.site);
+            unlisted(response::whole(Format::Html, page, Keep::WhileCurrent))
+        }
         Err(cited) => redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::set(cited))),
     })
 }
@@ -252,7 +255,14 @@ fn fixity(
 fn place(snapshot: &Snapshot, instance: Instance, now: Timestamp) -> Result<Place> {
     let first = snapshot.first_instance(&instance.dataset)?.map(|first| first.timestamp);
     let (from, until) = (first.unwrap_or(instance.timestamp), now.day().end());
-    Ok(Place { spark: Spark::read(snapshot, &instance.dataset, from, until)?, instance })
+    let spark = Spark::read(snapshot, &instance.dataset, from, until)?;
+    let replacing = |at| -> Result<Identifier> {
+        let at = Some(Moment::Instant(at));
+        let selection = Selection::Dataset { name: instance.dataset.clone(), at };
+        Ok(snapshot.select(&selection)?.set.identifier())
+    };
+    let next = instance.until.map(replacing).transpose()?;
+    Ok(Place { spark, next, instance })
 }
 
 /// What changed since a set was in force.

@@ -10,12 +10,13 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{FILES, Fixity, SITEMAP_ADDRESSES};
-use crate::registry::{Listed, Withdrawn};
+use crate::pages::{Entry, FILES, Fixity, SITEMAP_ADDRESSES, entry};
+use crate::registry::{Listed, Snapshot, Withdrawn};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{Keep, whole, whole_of_type};
+use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// Whether the registry can be read. It waits for nobody.
@@ -97,14 +98,14 @@ pub async fn sitemap(
             reading.check_time()?;
             sitemaps += 1;
         }
-        let names = match sitemaps {
-            1 => snapshot.names_from(0, SITEMAP_ADDRESSES as u32)?.unwrap_or_default(),
+        let found = match sitemaps {
+            1 => entries(reading, &snapshot, 0)?.unwrap_or_default(),
             _ => Vec::new(),
         };
-        Ok((sitemaps, names))
+        Ok((sitemaps, found))
     });
     let xml = match read.await? {
-        (1, names) => pages::sitemap(&state.site, &names),
+        (1, entries) => pages::sitemap(&state.site, &entries),
         (sitemaps, _) => pages::sitemap_index(&state.site, sitemaps),
     };
     Ok(whole_of_type("application/xml", xml, Keep::WhileCurrent))
@@ -120,8 +121,28 @@ pub async fn numbered_sitemap(
     let first = number.and_then(|number| number.checked_sub(1)?.checked_mul(SITEMAP_ADDRESSES));
     let first = first.ok_or_else(Problem::not_found)?;
     let read = state.source.read(asked.client(), move |reading| {
-        reading.registry.snapshot()?.names_from(first, SITEMAP_ADDRESSES as u32)
+        entries(reading, &reading.registry.snapshot()?, first)
     });
-    let names = read.await?.ok_or_else(Problem::not_found)?;
-    Ok(whole_of_type("application/xml", pages::sitemap(&state.site, &names), Keep::WhileCurrent))
+    let entries = read.await?.ok_or_else(Problem::not_found)?;
+    Ok(whole_of_type("application/xml", pages::sitemap(&state.site, &entries), Keep::WhileCurrent))
+}
+
+/// What a sitemap lists from a dataset on, counted from 0. `None` means that there are not so many.
+fn entries(reading: &Reading, snapshot: &Snapshot, first: u64) -> Result<Option<Vec<Entry>>> {
+    const AT_ONCE: u32 = 1_000;
+    let Some(names) = snapshot.names_from(first, SITEMAP_ADDRESSES as u32)? else {
+        return Ok(None);
+    };
+    let Some(name) = names.first() else { return Ok(Some(Vec::new())) };
+    let mut entries = vec![entry(&snapshot.reachable_dataset(name)?)];
+    while let Some((last, _)) = entries.last().filter(|_| entries.len() < names.len()) {
+        reading.check_time()?;
+        let page = snapshot.reachable_datasets(Some(last), Withdrawn::LeftOut, AT_ONCE)?;
+        if page.datasets.is_empty() {
+            break;
+        }
+        entries.extend(page.datasets.iter().map(entry));
+    }
+    entries.truncate(names.len());
+    Ok(Some(entries))
 }

@@ -354,9 +354,12 @@ impl Storage for Store {
                 // An idle connection may have been lost meanwhile.
                 Err(error) if is_idle && error.kind() == ErrorKind::ConnectionLost => {}
                 state => {
-                    let state = state?;
-                    self.pool.put_back(connection);
-                    return Ok(state);
+                    // A statement that was refused leaves the connection as it was.
+                    let is_lost = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
+                    if !state.as_ref().is_err_and(is_lost) {
+                        self.pool.put_back(connection);
+                    }
+                    return state;
                 }
             }
         }

@@ -131,6 +131,19 @@ impl Snapshot {
         self.rows(Scope::Registry, &NAMES, &[limit.into(), first.into()], |row| row.dataset_name(0))
     }
 
+    /// The names of datasets that differ from one at most by the case of letters, at most two of them.
+    /// Costs a pass over all names.
+    pub fn names_in_any_case(&self, name: &DatasetName) -> Result<Vec<DatasetName>> {
+        static NAMES: Sql = Sql::new(
+            "SELECT name
+            FROM {dataset}
+            WHERE lower(name) = lower(?1)
+            ORDER BY name
+            LIMIT 2",
+        );
+        self.rows(Scope::Registry, &NAMES, &[name.into()], |row| row.dataset_name(0))
+    }
+
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
     pub fn datasets_after(
         &self,

@@ -85,7 +85,14 @@ impl Snapshot {
 
     /// The names of the datasets of which files were ever checked, in order. Asks every machine.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
-        static CHECKED: Sql = Sql::new(
+        static CHECKED: Sql = Sql::by_store(
+            "SELECT name
+            FROM dataset
+            WHERE EXISTS (
+                SELECT 1
+                FROM fixity_run
+                WHERE fixity_run.dataset_id = dataset.id)
+            ORDER BY name",
             "SELECT DISTINCT dataset.name
             FROM {fixity_run}
             JOIN {dataset} ON dataset.id = fixity_run.dataset_id

@@ -191,6 +191,36 @@ impl Snapshot {
         self.instance(dataset, &IN_FORCE, &[dataset.into(), at.into()])
     }
 
+    /// How many granules were held at some times, without those before the first change.
+    pub fn held_at(
+        &self,
+        dataset: DatasetKey,
+        times: &[Timestamp],
+    ) -> Result<BTreeMap<Timestamp, u64>> {
+        static HELD: Sql = Sql::by_store(
+            "SELECT wanted.value, (
+                SELECT granules
+                FROM instance
+                WHERE dataset_id = ?1 AND timestamp <= wanted.value
+                ORDER BY timestamp DESC
+                LIMIT 1)
+            FROM rarray(?2) AS wanted",
+            "SELECT wanted.at, (
+                SELECT instance.granules
+                FROM {instance}
+                WHERE instance.dataset_id = ?1 AND instance.timestamp <= wanted.at
+                ORDER BY instance.timestamp DESC
+                LIMIT 1)
+            FROM unnest(CAST(?2 AS bigint ARRAY)) AS wanted (at)",
+        );
+        let times: Vec<i64> = times.iter().map(|at| at.as_micros()).collect();
+        let values = [dataset.into(), Value::Ints(&times)];
+        let held = self.rows(Scope::Dataset(dataset), &HELD, &values, |row| {
+            Ok((row.instant(0)?, row.count_or_null(1)?))
+        })?;
+        Ok(held.into_iter().filter_map(|(at, held)| Some((at, held?))).collect())
+    }
+
     /// The instances whose change took effect after `after` (`None` means from the first) and at or
     /// before `up_to`, in order of time, at most `limit` of them.
     pub fn instances_after(
