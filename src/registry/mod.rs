@@ -28,7 +28,7 @@ mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
 pub use files::{FileCounts, FileListing};
-pub(crate) use files::{FilesRead, LoggedRecord, LoggedRecords, RecordMerge};
+pub(crate) use files::{FilesRead, LoggedRecord, LoggedRecords, RecordMerge, StatedRecord};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Outcome, Outcomes, Replay};

@@ -9,18 +9,14 @@
 //! {"number":1,"granule":"A.nc","path":"A.nc","algorithm":"crc32","size":7,"checksum":"0000002a","recorded":"2026-01-01T00:00:00Z","note":null,"check":"…"}
 //! ```
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::chained::{ChainedReader, ChainedWriter, ReadLines, Segments};
 use crate::error::Error;
-use crate::model::{
-    Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Identifier, LogChange,
-    Timestamp,
-};
-use crate::registry::LoggedRecord;
+use crate::model::{GranuleId, Identifier, LogChange, Timestamp};
+use crate::registry::{LoggedRecord, StatedRecord};
 
 /// How every log of file records begins, whatever its version.
 pub(crate) const BEGINNING: &str = "{\"accession_files\":";
@@ -40,36 +36,10 @@ pub(crate) struct FilesHead {
     pub segments: Segments,
 }
 
-/// A line without its check. The order of the members is part of the format.
-#[derive(Serialize, Deserialize)]
-struct Line<'a> {
-    number: u64,
-    #[serde(borrow)]
-    granule: Cow<'a, str>,
-    #[serde(borrow)]
-    path: Cow<'a, str>,
-    algorithm: Option<Cow<'a, str>>,
-    size: Option<u64>,
-    checksum: Option<Cow<'a, str>>,
-    recorded: Timestamp,
-    note: Option<Cow<'a, str>>,
-}
-
 /// The line of a record, without its closing brace.
 pub(crate) fn body(logged: &LoggedRecord) -> String {
-    let LoggedRecord { number, record, recorded, note } = logged;
-    let checksum = record.content.checksum();
-    let line = Line {
-        number: *number,
-        granule: record.granule_id.as_str().into(),
-        path: record.path().into(),
-        algorithm: checksum.map(|checksum| checksum.algorithm().as_str().into()),
-        size: record.content.size(),
-        checksum: checksum.map(|checksum| checksum.to_string().into()),
-        recorded: *recorded,
-        note: note.as_deref().map(Cow::Borrowed),
-    };
-    let mut text = serde_json::to_string(&line).expect("strings and numbers are always JSON");
+    let mut text = serde_json::to_string(&StatedRecord::from(logged))
+        .expect("strings and numbers are always JSON");
     // The check takes the place of the closing brace.
     text.pop();
     text
@@ -174,32 +144,18 @@ impl FileLogReader {
             let what = format!("this line is not a file record: {}", what.to_string());
             self.lines.error(Error::not_a_manifest(&what))
         };
-        let line: Line<'_> = serde_json::from_str(text).map_err(|error| wrong(&error))?;
-        let granule_id = GranuleId::new(&*line.granule)
-            .map_err(|cause| self.lines.error(Error::not_an_id(&line.granule, cause)))?;
-        let path = FilePath::new(&*line.path).map_err(|error| wrong(&error))?;
-        let algorithm = line.algorithm.map(|name| name.parse::<Algorithm>()).transpose();
-        let checksum = match (algorithm.map_err(|error| wrong(&error))?, line.checksum) {
-            (None, None) => None,
-            (Some(algorithm), Some(checksum)) => {
-                Some(Checksum::parse(algorithm, &checksum).map_err(|error| wrong(&error))?)
-            }
-            _ => return Err(wrong(&"an algorithm and a checksum belong together")),
-        };
-        if line.size.is_some_and(|size| i64::try_from(size).is_err()) {
-            return Err(wrong(&"its size is greater than that of any file"));
-        }
-        let content = FileContent::new(line.size, checksum);
-        let content = content.ok_or_else(|| wrong(&"it has neither a size nor a checksum"))?;
-        let note = line.note.map(Cow::into_owned);
-        if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
+        let stated: StatedRecord = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+        GranuleId::new(stated.granule.as_str())
+            .map_err(|cause| self.lines.error(Error::not_an_id(&stated.granule, cause)))?;
+        let record = LoggedRecord::try_from(stated).map_err(|error| wrong(&error))?;
+        let note = record.note.as_ref();
+        if note.is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
             return Err(wrong(&"its note has more than 64 KiB"));
         }
-        if note.as_ref().is_some_and(|note| note.contains('\0')) {
+        if note.is_some_and(|note| note.contains('\0')) {
             return Err(wrong(&"its note has a NUL character"));
         }
-        let record = FileRecord::new(granule_id, path, content);
-        Ok(LoggedRecord { number: line.number, record, recorded: line.recorded, note })
+        Ok(record)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::disk::{Sorted, Sorter, Spool, scratch};
 use crate::error::{Error, Result};
 use crate::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Timestamp};
@@ -53,6 +55,63 @@ impl LoggedRecord {
             recorded: Timestamp::from_micros(i64::from_le_bytes(*recorded))?,
             note: (*has_note == 1).then(|| note.to_owned()),
         })
+    }
+}
+
+/// A record as text: a line of the log without its check, or what is remembered of one. The order of the
+/// members is part of the format of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StatedRecord {
+    pub number: u64,
+    pub granule: String,
+    path: String,
+    algorithm: Option<String>,
+    size: Option<u64>,
+    checksum: Option<String>,
+    recorded: Timestamp,
+    note: Option<String>,
+}
+
+impl From<&LoggedRecord> for StatedRecord {
+    fn from(LoggedRecord { number, record, recorded, note }: &LoggedRecord) -> Self {
+        let checksum = record.content.checksum();
+        StatedRecord {
+            number: *number,
+            granule: record.granule_id.to_string(),
+            path: record.path().to_owned(),
+            algorithm: checksum.map(|checksum| checksum.algorithm().to_string()),
+            size: record.content.size(),
+            checksum: checksum.map(ToString::to_string),
+            recorded: *recorded,
+            note: note.clone(),
+        }
+    }
+}
+
+impl TryFrom<StatedRecord> for LoggedRecord {
+    /// What is wrong.
+    type Error = String;
+
+    fn try_from(stated: StatedRecord) -> Result<Self, String> {
+        let StatedRecord { number, granule, path, algorithm, size, checksum, recorded, note } =
+            stated;
+        let granule_id = GranuleId::new(granule).map_err(|error| error.to_string())?;
+        let path = FilePath::new(path).map_err(|error| error.to_string())?;
+        let algorithm = algorithm.map(|name| name.parse::<Algorithm>()).transpose();
+        let checksum = match (algorithm.map_err(|error| error.to_string())?, checksum) {
+            (None, None) => None,
+            (Some(algorithm), Some(checksum)) => {
+                Some(Checksum::parse(algorithm, &checksum).map_err(|error| error.to_string())?)
+            }
+            _ => return Err("an algorithm and a checksum belong together".to_owned()),
+        };
+        if size.is_some_and(|size| i64::try_from(size).is_err()) {
+            return Err("its size is greater than that of any file".to_owned());
+        }
+        let content =
+            FileContent::new(size, checksum).ok_or("it has neither a size nor a checksum")?;
+        let record = FileRecord::new(granule_id, path, content);
+        Ok(LoggedRecord { number, record, recorded, note })
     }
 }
 

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::logged::LoggedRecord;
+use super::logged::{LoggedRecord, StatedRecord};
 use super::merge::RecordMerge;
 use crate::error::{Error, Result};
-use crate::model::{
-    Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Identifier, Timestamp,
-};
+use crate::model::{Identifier, Timestamp};
 use crate::store::{self, DatasetKey};
 
 /// The greatest number of records that are kept, and the bytes of their notes.
@@ -32,20 +30,7 @@ pub(crate) struct FilesRead {
     pub agreed: bool,
     /// The records in force at the primary of files that are known otherwise here. `None` means that
     /// they are too many to be kept.
-    pub contradicting: Option<Vec<Kept>>,
-}
-
-/// A record that is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
-    number: u64,
-    granule: String,
-    path: String,
-    algorithm: Option<String>,
-    size: Option<u64>,
-    checksum: Option<String>,
-    recorded: Timestamp,
-    note: Option<String>,
+    pub contradicting: Option<Vec<StatedRecord>>,
 }
 
 impl FilesRead {
@@ -54,22 +39,12 @@ impl FilesRead {
         let (mut kept, mut bytes) = (Vec::new(), 0);
         self.contradicting = None;
         for record in merge.contradicting() {
-            let LoggedRecord { number, record, recorded, note } = record?;
-            bytes += note.as_ref().map_or(0, String::len);
+            let record = record?;
+            bytes += record.note.as_ref().map_or(0, String::len);
             if kept.len() == MAX_KEPT || bytes > MAX_BYTES {
                 return Ok(());
             }
-            let checksum = record.content.checksum();
-            kept.push(Kept {
-                number,
-                granule: record.granule_id.to_string(),
-                path: record.path().to_owned(),
-                algorithm: checksum.map(|checksum| checksum.algorithm().to_string()),
-                size: record.content.size(),
-                checksum: checksum.map(ToString::to_string),
-                recorded,
-                note,
-            });
+            kept.push(StatedRecord::from(&record));
         }
         self.contradicting = Some(kept);
         Ok(())
@@ -87,25 +62,9 @@ impl FilesRead {
 
     /// The records of the primary that are known otherwise here, and those in force with them.
     pub fn contradicting(&self) -> impl Iterator<Item = Result<LoggedRecord>> + '_ {
-        self.contradicting.iter().flatten().map(|kept| {
-            let damaged = || Error::damaged("what is remembered of a primary cannot be read");
-            let checksum = match (&kept.algorithm, &kept.checksum) {
-                (Some(algorithm), Some(checksum)) => {
-                    let algorithm: Algorithm = algorithm.parse().map_err(|_| damaged())?;
-                    Some(Checksum::parse(algorithm, checksum).map_err(|_| damaged())?)
-                }
-                _ => None,
-            };
-            let content = FileContent::new(kept.size, checksum).ok_or_else(damaged)?;
-            let granule_id = GranuleId::new(kept.granule.as_str()).map_err(|_| damaged())?;
-            let path = FilePath::new(kept.path.as_str()).map_err(|_| damaged())?;
-            Ok(LoggedRecord {
-                number: kept.number,
-                record: FileRecord::new(granule_id, path, content),
-                recorded: kept.recorded,
-                note: kept.note.clone(),
-            })
-        })
+        let damaged = |_| Error::damaged("what is remembered of a primary cannot be read");
+        let kept = self.contradicting.iter().flatten().cloned();
+        kept.map(move |kept| LoggedRecord::try_from(kept).map_err(damaged))
     }
 
     /// Whether nothing was recorded here since that could contradict what was read: then only what

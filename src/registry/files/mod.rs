@@ -13,7 +13,7 @@ mod state;
 
 pub(in crate::registry) use coverage::{Coverage, first_gap};
 pub use listing::FileListing;
-pub(crate) use logged::{LoggedInOrder, LoggedRecord, LoggedRecords, logged_records};
+pub(crate) use logged::{LoggedInOrder, LoggedRecord, LoggedRecords, StatedRecord, logged_records};
 pub(crate) use memory::FilesRead;
 pub(crate) use merge::RecordMerge;
 pub(in crate::registry) use merge::Taken;
