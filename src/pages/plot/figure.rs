@@ -6,7 +6,7 @@ use super::calendar::Unit;
 use super::drawing::{Drawing, signed};
 use super::series::Series;
 use crate::model::{Annotation, DatasetName, Timestamp};
-use crate::pages::figures::{annotations, date, day_text, grouped as digits, note, time};
+use crate::pages::figures::{annotations, counted, date, day_text, grouped as digits, note, time};
 use crate::pages::site::Site;
 
 /// The greatest number of annotated changes that are listed below the plot.
@@ -62,7 +62,7 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                 @else if unit == Unit::Century { "Centuries are in UTC. " }
                 @else if unit == Unit::Millennium { "Millennia are in UTC. " }
                 @else { (capital(unit.name())) "s are in UTC. " }
-                "The first change, " (digits(begin)) " granules on " (day_text(first.day()))
+                "The first change, " (counted(begin, "granule")) " on " (day_text(first.day()))
                 ", has no bar. The line is dashed since the last change."
                 @if *end != "today" { " It ends at the last change or confirmation, on " (day_text(until.day())) "." }
             }

@@ -353,12 +353,10 @@ impl Storage for Store {
             match read() {
                 // An idle connection may have been lost meanwhile.
                 Err(error) if is_idle && error.kind() == ErrorKind::ConnectionLost => {}
+                Err(error) if error.kind() == ErrorKind::ConnectionLost => return Err(error),
+                // A statement that was refused leaves the connection as it was.
                 state => {
-                    // A statement that was refused leaves the connection as it was.
-                    let is_lost = |error: &Error| error.kind() == ErrorKind::ConnectionLost;
-                    if !state.as_ref().is_err_and(is_lost) {
-                        self.pool.put_back(connection);
-                    }
+                    self.pool.put_back(connection);
                     return state;
                 }
             }
