@@ -4,7 +4,7 @@
 use accession::error::Unknown;
 use accession::model::{Withdrawal, quoted};
 use accession::registry::Listed;
-use accession::{Access, DatasetName, ErrorKind, Instance, Moment, Selection, Snapshot, Timestamp};
+use accession::{Access, DatasetName, ErrorKind, Instance, Moment, Snapshot, Timestamp};
 
 use super::error::{Error, Result};
 use super::output::in_force;
@@ -106,21 +106,6 @@ pub fn warn_of_future_change(session: &Session, latest: &Instance, now: Timestam
             ),
         );
     }
-}
-
-/// Replaces an instance that takes effect in the future by the one that is in force now.
-pub fn in_force_now(snapshot: &Snapshot, listed: &mut Listed, now: Timestamp) -> Result<()> {
-    if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
-        return Ok(());
-    }
-    let name = listed.dataset.name.clone();
-    let selection = Selection::Dataset { name, at: Some(Moment::Instant(now)) };
-    listed.latest = match snapshot.select(&selection) {
-        Ok(selected) => Some(selected.instance().clone()),
-        Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
-        Err(error) => return Err(error.into()),
-    };
-    Ok(())
 }
 
 /// The error of a list that lacks the datasets of machines that cannot be reached.

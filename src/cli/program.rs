@@ -1,9 +1,11 @@
 //! The program: all its commands, and the options that each of them takes.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use accession::Monitor;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
 
 use super::args::named_path;
@@ -230,9 +232,31 @@ impl Interrupt {
         Ok(Interrupt(flag))
     }
 
-    /// Whether it was asked to end.
-    pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    /// A monitor that reports to another one, and stops the work once the program was asked to end.
+    pub fn stopping(&self, inner: impl Monitor + 'static) -> Arc<dyn Monitor> {
+        Arc::new(Stopping { interrupt: self.clone(), inner })
+    }
+}
+
+struct Stopping<M> {
+    interrupt: Interrupt,
+    inner: M,
+}
+
+impl<M: Monitor> Monitor for Stopping<M> {
+    fn begin(&self, what: &'static str, things: &'static str, total: Option<u64>) {
+        self.inner.begin(what, things, total);
+    }
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        match self.interrupt.0.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => self.inner.advance(more),
+        }
+    }
+
+    fn end(&self) {
+        self.inner.end();
     }
 }
 

@@ -1,7 +1,8 @@
 //! Checks of files against what is recorded of them.
 //!
-//! This layer reads files below a [`Root`]. It knows no registry: what is recorded of the files comes in as
-//! an iterator, and what is wrong with them goes out as values, in the same order.
+//! This layer reads files below a [`Root`]: what is recorded of the files comes in as an iterator, and what is
+//! wrong with them goes out as values, in the same order. [`SetCheck`] does that with the files of a set of a
+//! registry, and records it.
 //!
 //! # Examples
 //!
@@ -34,6 +35,7 @@ mod digest;
 mod found;
 mod list;
 mod listed;
+mod of_set;
 mod problem;
 mod reader;
 mod readings;
@@ -47,6 +49,7 @@ pub use compute::{Compute, Computed};
 pub use found::{Compared, FoundFiles};
 pub use list::ListStyle;
 pub use listed::{Lacking, SetContent, algorithm_of, each_checksum, listed_set, no_checksums};
+pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
 pub use problem::Problem;
 pub use readings::ReadOptions;
 pub use recorded::{Depth, RecordedFile};

@@ -22,6 +22,7 @@ use crate::model::quoted;
 #[derive(Debug)]
 pub struct Root {
     /// Its path as it was given, for messages.
+    mounted: Mounted,
     given: PathBuf,
     /// Its real path.
     path: PathBuf,
@@ -84,7 +85,7 @@ impl Root {
             return Err(refused("is empty"));
         }
         let handle = at::root(&path).map_err(cannot)?;
-        Ok(Root { given: directory.to_owned(), path, handle })
+        Ok(Root { given: directory.to_owned(), mounted, path, handle })
     }
 
     /// Returns the real path of the directory.
@@ -92,7 +93,8 @@ impl Root {
         &self.path
     }
 
-    /// Checks that at least one of these files exists, whatever it is. Stops at the first that does.
+    /// Checks that at least one of these files exists, whatever it is, unless the root is known to be
+    /// [`Mounted::Yes`]. Stops at the first that does.
     ///
     /// # Errors
     ///
@@ -102,6 +104,9 @@ impl Root {
         &self,
         paths: impl IntoIterator<Item = Result<P>>,
     ) -> Result<()> {
+        if self.mounted == Mounted::Yes {
+            return Ok(());
+        }
         let mut missing = 0_u64;
         for path in paths {
             if self.find(path?.as_ref()) != Err(Refusal::Missing) {

@@ -24,7 +24,9 @@ mod pull;
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
 #[cfg(feature = "http")]
-pub use http::{Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica};
+pub use http::{
+    Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica, source_name,
+};
 pub use manifest::{export, write_up_to};
 pub use primary::Primary;
 pub use primary::read_published;

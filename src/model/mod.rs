@@ -48,4 +48,4 @@ pub use record::{
     Dataset, Doi, DoiError, WebAddress, WebAddressError, Withdrawal, Year, YearError,
 };
 pub use set::{Criteria, Set, Subset};
-pub use time::{Day, Timestamp, TimestampError};
+pub use time::{AgeError, Day, Timestamp, TimestampError, age};

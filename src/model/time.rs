@@ -71,6 +71,12 @@ impl Timestamp {
         Timestamp::from_micros(self.0 + 1)
     }
 
+    /// Returns the instant that was so long before, at the earliest [`Timestamp::MIN`].
+    pub fn before(self, age: Duration) -> Self {
+        let micros = self.0.saturating_sub(i64::try_from(age.as_micros()).unwrap_or(i64::MAX));
+        Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN)
+    }
+
     /// Returns the day in UTC that contains the instant.
     pub fn day(self) -> Day {
         Day(self.to_date_time().date_naive())
@@ -360,6 +366,29 @@ fn is_short_offset(text: &str) -> bool {
 fn has_form(text: &str, forms: &[&str]) -> bool {
     let digits_as_0 = |rest: &str| rest.replace(|digit: char| digit.is_ascii_digit(), "0");
     text.strip_prefix(['+', '-']).is_some_and(|rest| forms.contains(&&*digits_as_0(rest)))
+}
+
+/// Why a string is not a duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a duration is a number and a unit: 90m, 36h or 2d")]
+pub struct AgeError;
+
+/// Reads how old something may be, or how long it may take: a number, and `s`, `m`, `h` or `d`.
+///
+/// # Errors
+///
+/// It is something else, or more than a [`Duration`] can be.
+pub fn age(text: &str) -> Result<Duration, AgeError> {
+    let unit = text.chars().last().ok_or(AgeError)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(AgeError),
+    };
+    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| AgeError)?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or(AgeError)
 }
 
 #[cfg(test)]

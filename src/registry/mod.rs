@@ -23,6 +23,7 @@ mod proof;
 mod restore;
 mod snapshot;
 mod staging;
+mod status;
 mod verify;
 mod write;
 
@@ -42,6 +43,7 @@ pub use snapshot::{
     RootState, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
+pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
     Annotated, Applied, CameBack, Change, ChangeOptions, CheckMode, DatasetEdit, EarlierSet, Edit,

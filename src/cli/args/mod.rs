@@ -8,7 +8,7 @@ pub use accession::citation::typed::{
     GivenIdentifier, TypedDataset, TypedIdentifier, TypedSet, dataset_at, refuse_future,
 };
 pub use granules::{FileArgs, FileColumns, FormatArgs, GranuleArgs};
-pub use primary::{HttpArgs, PrimaryArgs, Source, age, duration, oldest, source_name};
+pub use primary::{HttpArgs, PrimaryArgs, Source};
 pub use set::{
     Deletions, KnownAtArgs, PublicUrl, SetArgs, ValueOrRemoval, edit_of, named_path,
     value_or_removal,

@@ -1,15 +1,15 @@
 //! The primary of `mirror compare` and `mirror pull`, and how it is read over HTTP.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use accession::citation::typed::refuse_future;
-use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry};
-use accession::model::{SourceOptions, quoted};
+use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry, source_name};
+use accession::model::{SourceOptions, age, quoted};
 use accession::registry::MirrorSource;
-use accession::{Access, DatasetName, ErrorKind, Moment, Registry, Timestamp};
+use accession::{Access, DatasetName, ErrorKind, Moment};
 
 use crate::cli::error::{Context, Error, Result};
 use crate::cli::output::{json, one_line};
@@ -122,15 +122,6 @@ impl Source {
     }
 }
 
-/// What a mirror calls a primary: its address, or the absolute path of its file.
-pub fn source_name(text: &str) -> String {
-    if Address::is_meant(text) {
-        // Whether http is permitted decides only whether it is read.
-        return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
-    }
-    Registry::full_name(Path::new(text)).to_string_lossy().into_owned()
-}
-
 /// How a primary at an address is read.
 #[derive(clap::Args)]
 pub struct HttpArgs {
@@ -234,31 +225,4 @@ fn report_as_json(retry: &Retry<'_>) {
         "seconds": delay.as_secs_f64(),
     } });
     let _ = writeln!(std::io::stderr(), "{}", json::to_string(&report));
-}
-
-/// Reads a duration: a number, and its unit.
-pub fn age(text: &str) -> Result<Duration, Error> {
-    let wrong = || Error::usage("an age is a number and a unit: 90m, 36h or 2d");
-    let unit = text.chars().last().ok_or_else(wrong)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3_600,
-        'd' => 86_400,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| wrong())?;
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
-}
-
-/// Parses how long something takes: 90s, 30m, 2h or 1d.
-pub fn duration(text: &str) -> Result<Duration, Error> {
-    age(text).map_err(|_| Error::usage("a duration is a number and a unit: 90s, 30m, 2h or 1d"))
-}
-
-/// The time before which something is older than `age` now.
-pub fn oldest(now: Timestamp, age: Duration) -> Timestamp {
-    let age_micros = i64::try_from(age.as_micros()).unwrap_or(i64::MAX);
-    let micros = now.as_micros().saturating_sub(age_micros);
-    Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN)
 }

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 
 use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, quoted};
+use crate::registry::Registry;
 
 /// The address of a dataset: an `https` URL, or an `http` URL of this machine, that ends with `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,6 +133,15 @@ impl Error {
         let message = format!("{} is not the address of a dataset: {why}", quoted(text));
         Error::new(ErrorKind::Address, message)
     }
+}
+
+/// What a mirror calls a primary that was named so: its address, or the absolute path of its file.
+pub fn source_name(text: &str) -> String {
+    if Address::is_meant(text) {
+        // Whether http is permitted decides only whether it is read.
+        return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
+    }
+    Registry::full_name(Path::new(text)).to_string_lossy().into_owned()
 }
 
 /// The proxy for an origin, from variables that `read` reads. `None` means that requests go straight to it.

@@ -27,7 +27,7 @@ mod remote;
 mod replica;
 mod set;
 
-pub use address::Address;
+pub use address::{Address, source_name};
 pub use client::{HttpOptions, Retry};
 pub(super) use follow::{Follow, Followed};
 pub use remote::Remote;

@@ -1,9 +1,10 @@
 //! The datasets of a registry.
 
+use super::select::Selection;
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Confirmation, Dataset, DatasetName, Doi, Instance, Limits, Timestamp, Withdrawal,
+    Confirmation, Dataset, DatasetName, Doi, Instance, Limits, Moment, Timestamp, Withdrawal,
 };
 use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
 
@@ -202,6 +203,42 @@ impl Snapshot {
         limit: u32,
     ) -> Result<DatasetPage> {
         self.page(after, withdrawn, limit, reachable_after)
+    }
+
+    /// All datasets, by name, as [`Snapshot::datasets`] lists them.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn all_datasets(&self, withdrawn: Withdrawn) -> Result<Vec<Listed>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.datasets(after.as_ref(), withdrawn, 1_000)?;
+            all.extend(page.datasets);
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Replaces an instance that takes effect in the future by the one that is in force now.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn set_in_force(&self, listed: &mut Listed, now: Timestamp) -> Result<()> {
+        if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
+            return Ok(());
+        }
+        let name = listed.dataset.name.clone();
+        let selection = Selection::Dataset { name, at: Some(Moment::Instant(now)) };
+        listed.latest = match self.select(&selection) {
+            Ok(selected) => Some(selected.instance().clone()),
+            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+            Err(error) => return Err(error),
+        };
+        Ok(())
     }
 
     fn page(

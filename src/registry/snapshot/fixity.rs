@@ -68,6 +68,31 @@ pub struct FixityState {
     pub old: u64,
 }
 
+impl FixityState {
+    /// What is wrong with the files, in sentences. `oldest` is the time that was asked for.
+    pub fn problems(&self, oldest: Option<Timestamp>) -> Vec<String> {
+        let count = |number: u64, noun: &str| match number {
+            1 => format!("1 {noun}"),
+            number => format!("{number} {noun}s"),
+        };
+        let mut problems = Vec::new();
+        if !self.open.is_empty() {
+            let findings = count(self.open.len() as u64, "finding");
+            problems.push(format!("{findings} in the last checks of files"));
+        }
+        let Some(oldest) = oldest else { return problems };
+        if self.old > 0 {
+            let files = count(self.old, "file");
+            problems.push(format!("{files} recorded before {oldest}, and never checked"));
+        }
+        for root in self.roots.iter().filter(|root| root.old > 0) {
+            let files = count(root.old, "file");
+            problems.push(format!("{files} not checked at {} since {oldest}", root.root));
+        }
+        problems
+    }
+}
+
 fn by_name<S: Serializer>(
     records: &BTreeMap<Algorithm, u64>,
     serializer: S,

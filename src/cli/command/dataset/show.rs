@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::args::TypedDataset;
-use crate::cli::dataset_warnings::{in_force_now, incomplete, warn_of_former_name, warn_of_future};
+use crate::cli::dataset_warnings::{incomplete, warn_of_former_name, warn_of_future};
 use crate::cli::error::Result;
 use crate::cli::output::{Column, Row, annotated, count, one_line};
 use crate::cli::session::Session;
@@ -45,7 +45,7 @@ impl Show {
         }
         let now = session.now()?;
         warn_of_future(session, &listed, now);
-        in_force_now(&snapshot, &mut listed, now)?;
+        snapshot.set_in_force(&mut listed, now)?;
         drop(snapshot);
         session.print(&listed, |out| write_listed(out, &listed))?;
         Ok(())
@@ -153,7 +153,7 @@ impl List {
             for listed in &mut page.datasets {
                 missing += u64::from(listed.problem.is_some());
                 warn_of_future(session, listed, now);
-                in_force_now(&snapshot, listed, now)?;
+                snapshot.set_in_force(listed, now)?;
             }
             drop(snapshot);
             for listed in &page.datasets {

@@ -1,18 +1,18 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use accession::fixity::{
-    Check, Checked, Depth, DirectoryFiles, FoundFiles, Problem, ReadOptions, RecordedFile, Root,
+    CheckSummary, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, root_name,
 };
-use accession::registry::{CheckMode, FileCheck, NewCheck};
+use accession::model::age;
+use accession::registry::{CheckMode, NewCheck};
 use accession::{Access, DatasetName, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
-use super::files::{Found, Summary, TreeArgs, of_granules, of_set};
-use crate::cli::args::{FileColumns, FormatArgs, TypedSet, duration, named_path};
+use super::files::{TreeArgs, print_summary};
+use crate::cli::args::{FileColumns, FormatArgs, TypedSet, named_path};
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
@@ -65,7 +65,7 @@ pub struct Args {
     #[arg(
         long = "for",
         value_name = "DURATION",
-        value_parser = duration,
+        value_parser = age,
         conflicts_with = "unexpected"
     )]
     duration: Option<Duration>,
@@ -109,139 +109,67 @@ impl Args {
     ) -> Result<()> {
         let root = self.tree.open(root)?;
         // Before the records are read, so that a file that is registered meanwhile is not unexpected.
-        let mut directory = self.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+        let directory = self.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
         let (registry, unwritable) = match session.open(Access::Write) {
             Err(error) if is_unrecorded(&error) => (session.open(Access::Read)?, Some(error)),
             opened => (opened?, None),
         };
         let set = self.set_of(&registry, session)?;
-        let options = self.tree.begin(&root, || of_set(&registry, &set), self.duration)?;
-        let check = self.begin(&registry, &root, &set, unwritable, session)?;
-        findings.is_recorded = check.is_recorded();
+        let files = FilesOfSet::new(&registry, set.clone());
+        files.require_any(&root)?;
         let interrupt = Interrupt::watch()?;
-        let read =
-            self.read(&root, &check, options, directory.as_mut(), &interrupt, session, findings);
-        let is_whole = read.is_ok() && !interrupt.is_requested();
-        // What no granule of an earlier set or of a subset has may be of another granule.
-        let is_latest = set.subset().is_none() && set.instance().until.is_none();
-        for unexpected in directory
-            .filter(|_| is_whole)
-            .map(DirectoryFiles::unexpected)
-            .transpose()?
-            .into_iter()
-            .flatten()
-        {
-            let (path, problem) = unexpected?;
-            if is_latest {
-                check.add_unexpected(&path, stated(&problem))?;
+        let options = self.tree.begin(&files, self.duration, &interrupt)?;
+        let progress = options.monitor.clone();
+        let stamp = session.stamp(None)?;
+        let new = NewCheck {
+            root: self.root_name.clone().unwrap_or_else(|| root_name(root.path())),
+            mode: if self.size_only { CheckMode::Size } else { CheckMode::Checksums },
+            is_rolling: self.duration.is_some(),
+            is_recorded: unwritable.is_none(),
+        };
+        let registered = (&registry, &set);
+        let mut check = SetCheck::start(registered, &root, new, directory, options, &stamp)?;
+        match unwritable.or_else(|| check.why_not_recorded().map(Error::from)) {
+            None => session.note_commit(Commit::Check),
+            Some(error) => session.warn(
+                WarningKind::CheckNotRecorded,
+                &format!("{error}: the check is not recorded"),
+            ),
+        }
+        let mut stopped = Ok(());
+        for finding in check.by_ref() {
+            match finding {
+                Ok(finding) => findings.print(session, &finding)?,
+                Err(error) => stopped = Err(error),
             }
-            findings.print(session, &Found::at(path, &problem))?;
         }
-        if self.unexpected && is_whole && is_latest {
-            check.end_unexpected()?;
+        if let Some(progress) = progress {
+            progress.end();
         }
-        let is_idle = check.is_idle();
-        let complete = check.finish();
-        read?;
-        findings.summary.complete = complete?;
-        findings.is_stopped = interrupt.is_requested();
+        if check.sizes_unknown() > 0 {
+            let files = count(check.sizes_unknown(), "file");
+            let what = format!(
+                "no size is recorded of {files}, so --size-only has nothing to compare; without it, their checksums are compared"
+            );
+            session.warn(WarningKind::SizesUnknown, &what);
+        }
+        let (is_idle, is_recorded) = (check.is_idle(), check.is_recorded());
+        let finished = check.finish();
+        match stopped {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                findings.stopped = Some(match is_recorded {
+                    true => "stopped: what was checked so far is recorded",
+                    false => "stopped: nothing is recorded",
+                });
+            }
+            stopped => stopped?,
+        }
+        findings.summary = finished?;
         if is_idle && !findings.summary.complete {
             session.warn(
                 WarningKind::BeingChecked,
                 "no file was checked: another command is checking them, or was until it was killed less than three minutes ago",
             );
-        }
-        Ok(())
-    }
-
-    /// Begins to record the check, if the registry can be written.
-    fn begin(
-        &self,
-        registry: &Registry,
-        root: &Root,
-        set: &Set,
-        unwritable: Option<Error>,
-        session: &mut Session,
-    ) -> Result<FileCheck> {
-        let stamp = session.stamp(None)?;
-        let begin = |is_recorded| -> Result<FileCheck> {
-            let new = NewCheck {
-                root: self.root_name.clone().unwrap_or_else(|| default_name(root.path())),
-                mode: if self.size_only { CheckMode::Size } else { CheckMode::Checksums },
-                is_rolling: self.duration.is_some(),
-                is_recorded,
-            };
-            Ok(registry.check_files(set, new, &stamp)?)
-        };
-        let unwritable = match unwritable {
-            Some(error) => error,
-            None => match begin(true) {
-                Err(error) if is_unrecorded(&error) => error,
-                begun => {
-                    session.note_commit(Commit::Check);
-                    return begun;
-                }
-            },
-        };
-        let what = format!("{unwritable}: the check is not recorded");
-        session.warn(WarningKind::CheckNotRecorded, &what);
-        begin(false)
-    }
-
-    /// Checks the files until the end, or until it is stopped.
-    #[expect(clippy::too_many_arguments, reason = "each is another part of one check")]
-    fn read(
-        &self,
-        root: &Arc<Root>,
-        check: &FileCheck,
-        options: ReadOptions,
-        mut directory: Option<&mut DirectoryFiles>,
-        interrupt: &Interrupt,
-        session: &mut Session,
-        findings: &mut Findings,
-    ) -> Result<()> {
-        let progress = options.monitor.clone();
-        let mut granules = check.granules().peekable();
-        // All files of the first granule are checked in any case: a part of it is not recorded.
-        let at_least = match granules.peek() {
-            Some(Ok(granule)) => granule.files.len().max(1) as u64,
-            _ => 1,
-        };
-        let depth = if self.size_only { Depth::Size } else { Depth::Content };
-        let options = ReadOptions { at_least, ..options };
-        let mut files = Check::start(root, of_granules(granules), depth, options)?;
-        let (mut saved, mut sizes_unknown) = (Instant::now(), 0);
-        while !interrupt.is_requested() {
-            let is_ready = files.wait(TICK);
-            if saved.elapsed() >= SAVED_EVERY || check.is_full() {
-                // If it fails, it is tried again, and the last time counts.
-                let _ = check.save();
-                saved = Instant::now();
-            }
-            if !is_ready {
-                continue;
-            }
-            let Some(checked) = files.next() else { break };
-            let Checked { file, bytes, problem } = checked?;
-            if let Some(directory) = &mut directory {
-                directory.expect(&file.path)?;
-            }
-            let is_unknown = self.size_only && problem == Some(Problem::NoRecord);
-            sizes_unknown += u64::from(is_unknown && !file.checksums.is_empty());
-            check.add(&file.granule_id, &file.path, bytes, problem.as_ref().map(stated))?;
-            findings.summary.bytes += bytes;
-            findings.add(session, file, problem)?;
-        }
-        drop(files);
-        if let Some(progress) = progress {
-            progress.end();
-        }
-        if sizes_unknown > 0 {
-            let files = count(sizes_unknown, "file");
-            let what = format!(
-                "no size is recorded of {files}, so --size-only has nothing to compare; without it, their checksums are compared"
-            );
-            session.warn(WarningKind::SizesUnknown, &what);
         }
         Ok(())
     }
@@ -268,12 +196,16 @@ impl Args {
         }
         let registry = session.open(Access::Read)?;
         let set = self.set_of(&registry, session)?;
-        for file in of_set(&registry, &set)? {
+        for file in FilesOfSet::new(&registry, set).read()? {
             found.expect(&file?)?;
         }
         for compared in found.compare()? {
             let (file, problem) = compared?;
-            findings.add(session, file, problem)?;
+            findings.summary.files += 1;
+            if let Some(problem) = problem {
+                findings.summary.findings += 1;
+                findings.print(session, &FileFinding::of(file, &problem))?;
+            }
         }
         Ok(())
     }
@@ -285,68 +217,37 @@ impl Args {
     }
 }
 
-/// How often what was checked is saved, and how often it is looked whether it should be.
-const SAVED_EVERY: Duration = Duration::from_secs(60);
-const TICK: Duration = Duration::from_millis(200);
-
 /// Whether an error means that a check is made all the same, and not recorded.
 fn is_unrecorded(error: &Error) -> bool {
     error.is_of_writing() || error.of_library() == Some(ErrorKind::ClockAhead)
 }
 
-/// What is recorded of a problem.
-fn stated(problem: &Problem) -> (&'static str, Option<String>, Option<String>) {
-    (problem.status(), problem.expected(), problem.found())
-}
-
-/// The name of a root that has none: that of the host, and the path.
-fn default_name(root: &Path) -> String {
-    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let named = named.or_else(|| std::env::var("HOSTNAME").ok());
-    let host = named.as_deref().map_or("localhost", str::trim);
-    format!("{host}:{}", root.display())
-}
-
 /// What was found so far, which is printed at once.
 struct Findings {
-    list: List<Found>,
-    summary: Summary,
-    is_recorded: bool,
-    is_stopped: bool,
+    list: List<FileFinding>,
+    summary: CheckSummary,
+    /// What became of a check that was stopped.
+    stopped: Option<&'static str>,
 }
 
 impl Findings {
     fn new(session: &Session) -> Self {
-        let summary = Summary { complete: true, ..Summary::default() };
-        Findings { list: session.list(), summary, is_recorded: false, is_stopped: false }
+        let summary = CheckSummary { complete: true, ..CheckSummary::default() };
+        Findings { list: session.list(), summary, stopped: None }
     }
 
-    /// Counts a file that was checked, and prints what is wrong with it.
-    fn add(
-        &mut self,
-        session: &mut Session,
-        file: RecordedFile,
-        problem: Option<Problem>,
-    ) -> Result<()> {
-        self.summary.files += 1;
-        problem.map_or(Ok(()), |problem| self.print(session, &Found::of(file, &problem)))
-    }
-
-    fn print(&mut self, session: &mut Session, found: &Found) -> Result<()> {
-        self.summary.findings += 1;
+    fn print(&mut self, session: &mut Session, found: &FileFinding) -> Result<()> {
         Ok(self.list.add(session, found)?)
     }
 
     fn finish(self, session: &mut Session) -> Result<Exit> {
         self.list.finish(session)?;
-        self.summary.print(session, "checked")?;
-        if self.is_stopped {
-            return Err(Error::interrupted(match self.is_recorded {
-                true => "stopped: what was checked so far is recorded",
-                false => "stopped: nothing is recorded",
-            }));
+        print_summary(session, &self.summary, "checked")?;
+        match self.stopped {
+            Some(what) => Err(Error::interrupted(what)),
+            None if self.summary.findings == 0 => Ok(Exit::Done),
+            None => Ok(Exit::Differs),
         }
-        Ok(if self.summary.findings == 0 { Exit::Done } else { Exit::Differs })
     }
 }
 

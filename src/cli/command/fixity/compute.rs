@@ -1,12 +1,11 @@
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
-use accession::fixity::{Compute, Computed, Problem, RecordedFile};
-use accession::model::{Algorithm, FilePath, FileRecord};
+use accession::fixity::{FilesOfSet, SetCompute};
+use accession::model::Algorithm;
 use accession::registry::{FileListing, FileOptions};
-use accession::{Access, DatasetName, Registry, Selection};
+use accession::{Access, DatasetName, ErrorKind};
 
-use super::files::{Found, Summary, TreeArgs, of_set};
+use super::files::{TreeArgs, print_summary};
 use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::program::Interrupt;
@@ -43,12 +42,6 @@ pub struct Args {
     note: Option<String>,
 }
 
-/// How often what was computed is recorded.
-const SAVED_EVERY: Duration = Duration::from_secs(60);
-
-/// How often it is looked whether that is due.
-const TICK: Duration = Duration::from_millis(200);
-
 fn computed(text: &str) -> Result<Algorithm, String> {
     match text.parse() {
         Ok(Algorithm::Other(_)) | Err(_) => {
@@ -63,81 +56,43 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let root = self.tree.open(&self.root)?;
         let registry = session.open(Access::Write)?;
-        let selection = Selection::Dataset { name: self.dataset.clone(), at: None };
+        let stamp = session.stamp(None)?;
         // A dataset that accepts no records is refused before its files are read.
-        self.record(session, &registry, &FileListing::new())?;
-        let set = registry.snapshot()?.select(&selection)?.set;
-        let has_none = |file: &RecordedFile| {
-            file.checksums.iter().all(|checksum| *checksum.algorithm() != self.algorithm)
-        };
-        let unhashed = || -> Result<_> {
-            let files = of_set(&registry, &set)?;
-            Ok(files.filter(|file| file.as_ref().map_or(true, has_none)))
-        };
-        let options = self.tree.begin(&root, unhashed, None)?;
-        let progress = options.monitor.clone();
-        let mut summary = Summary { complete: true, ..Summary::default() };
-        let mut list = session.list();
-        let (mut listing, mut saved) = (FileListing::new(), Instant::now());
+        let options = FileOptions { note: self.note.clone(), ..FileOptions::default() };
+        registry.add_files(&self.dataset, &FileListing::new(), &options, &stamp)?;
+        let files = FilesOfSet::without(&registry, &self.dataset, &self.algorithm)?;
         let interrupt = Interrupt::watch()?;
-        // Where most files have a checksum, the next one that has none may be far.
-        let unhashed = unhashed()?.take_while(|_| !interrupt.is_requested());
-        let mut files = Compute::start(&root, unhashed, self.algorithm.clone(), options)?;
-        while !interrupt.is_requested() {
-            if saved.elapsed() >= SAVED_EVERY {
-                self.record(session, &registry, &std::mem::take(&mut listing))?;
-                saved = Instant::now();
-            }
-            if !files.wait(TICK) {
-                continue;
-            }
-            let Some(computed) = files.next() else { break };
-            let Computed { file, content } = computed?;
-            summary.files += 1;
-            let content = content.and_then(|content| match FilePath::new(file.path.as_str()) {
-                Ok(path) => Ok((path, content)),
-                Err(cause) => Err(Problem::Unreadable { reason: cause.to_string() }),
-            });
-            match content {
-                Ok((path, content)) => {
-                    summary.bytes += content.size().unwrap_or(0);
-                    listing.add(&FileRecord::new(file.granule_id, path, content), None)?;
-                }
-                Err(problem) => {
-                    summary.findings += 1;
-                    list.add(session, &Found::of(file, &problem))?;
-                }
+        let options = self.tree.begin(&files, None, &interrupt)?;
+        let progress = options.monitor.clone();
+        let dataset = (&registry, &self.dataset);
+        let mut files =
+            SetCompute::start(dataset, &root, &self.algorithm, self.note, options, &stamp)?;
+        let mut list = session.list();
+        let mut stopped = Ok(());
+        for finding in files.by_ref() {
+            match finding {
+                Ok(finding) => list.add(session, &finding)?,
+                Err(error) => stopped = Err(error),
             }
         }
-        drop(files);
-        self.record(session, &registry, &listing)?;
+        let summary = files.finish();
+        if files.has_recorded() {
+            session.note_commit(Commit::Files);
+        }
+        let summary = summary?;
         if let Some(progress) = progress {
             progress.end();
         }
         list.finish(session)?;
-        summary.complete = !interrupt.is_requested();
-        summary.print(session, "computed")?;
-        if interrupt.is_requested() {
-            return Err(Error::interrupted("stopped: what was computed so far is recorded"));
+        print_summary(session, &summary, "computed")?;
+        match stopped {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                Err(Error::interrupted("stopped: what was computed so far is recorded"))
+            }
+            stopped => {
+                stopped?;
+                Ok(if summary.findings == 0 { Exit::Done } else { Exit::Differs })
+            }
         }
-        Ok(if summary.findings == 0 { Exit::Done } else { Exit::Differs })
-    }
-
-    /// Records what was computed.
-    fn record(
-        &self,
-        session: &mut Session,
-        registry: &Registry,
-        listing: &FileListing,
-    ) -> Result<()> {
-        // A granule that was deleted meanwhile needs no record.
-        let options =
-            FileOptions { note: self.note.clone(), skip_missing: true, ..FileOptions::default() };
-        let stamp = session.stamp(None)?;
-        let (counts, _) = registry.add_files(&self.dataset, listing, &options, &stamp)?;
-        if counts.has_any() {
-            session.note_commit(Commit::Files);
-        }
-        Ok(())
     }
 }

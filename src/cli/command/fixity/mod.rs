@@ -7,8 +7,6 @@ mod files;
 mod list;
 mod status;
 
-pub use status::problems_of;
-
 use crate::cli::error::{Exit, Result};
 use crate::cli::session::Session;
 

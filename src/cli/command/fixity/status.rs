@@ -1,11 +1,11 @@
 use std::io::Write;
 use std::time::Duration;
 
+use accession::model::age;
 use accession::registry::{FixityState, OpenFinding, Withdrawn};
 use accession::{Access, DatasetName, Registry, Timestamp};
 use serde::Serialize;
 
-use crate::cli::args::{age, oldest};
 use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row, count, one_line};
@@ -34,9 +34,6 @@ pub struct Args {
     max_age: Option<Duration>,
 }
 
-/// The number of datasets that are read at once.
-const PAGE_DATASETS: u32 = 1_000;
-
 /// How many findings of a dataset are printed as text: one screen.
 const MAX_FINDINGS: usize = 20;
 
@@ -44,13 +41,13 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
         let now = session.now()?;
-        let oldest = self.max_age.map(|age| oldest(now, age));
+        let oldest = self.max_age.map(|age| now.before(age));
         let (mut is_wrong, mut datasets) = (false, 0_u64);
         let mut list = session.list();
         let mut open = Vec::new();
         for name in self.datasets(&registry, session)? {
             let state = registry.fixity_state(&name, oldest)?;
-            is_wrong |= is_wrong_with(&state);
+            is_wrong |= !state.problems(oldest).is_empty();
             datasets += 1;
             if session.is_json() {
                 session.json(&state)?;
@@ -86,40 +83,9 @@ impl Args {
             warn_of_former_name(session, name, &found);
             return Ok(vec![found]);
         }
-        let (mut names, mut after) = (Vec::new(), None);
-        loop {
-            let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, PAGE_DATASETS)?;
-            names.extend(page.datasets.into_iter().map(|listed| listed.dataset.name));
-            after = page.next;
-            if after.is_none() {
-                return Ok(names);
-            }
-        }
+        let listed = snapshot.all_datasets(Withdrawn::LeftOut)?;
+        Ok(listed.into_iter().map(|listed| listed.dataset.name).collect())
     }
-}
-
-/// Whether a file is not as it is recorded, or was checked too long ago.
-pub fn is_wrong_with(state: &FixityState) -> bool {
-    !state.open.is_empty() || state.old > 0 || state.roots.iter().any(|root| root.old > 0)
-}
-
-/// What is wrong with the files of a dataset, in sentences.
-pub fn problems_of(state: &FixityState, oldest: Option<Timestamp>) -> Vec<String> {
-    let mut problems = Vec::new();
-    if !state.open.is_empty() {
-        let findings = count(state.open.len() as u64, "finding");
-        problems.push(format!("{findings} in the last checks of files"));
-    }
-    let Some(oldest) = oldest else { return problems };
-    if state.old > 0 {
-        let files = count(state.old, "file");
-        problems.push(format!("{files} recorded before {oldest}, and never checked"));
-    }
-    for root in state.roots.iter().filter(|root| root.old > 0) {
-        let files = count(root.old, "file");
-        problems.push(format!("{files} not checked at {} since {oldest}", one_line(&root.root)));
-    }
-    problems
 }
 
 /// The files of a dataset at a root, as text.
@@ -152,7 +118,7 @@ fn rows_of(state: &FixityState, oldest: Option<Timestamp>) -> Vec<AtRoot> {
     if rows.is_empty() {
         rows.push(row(String::new(), String::new()));
     }
-    rows[0].problems = problems_of(state, oldest).join("; ");
+    rows[0].problems = one_line(&state.problems(oldest).join("; ")).to_string();
     rows
 }
 

@@ -1,12 +1,12 @@
 use std::io::Write;
 use std::time::Duration;
 
-use accession::model::quoted;
+use accession::mirror::source_name;
+use accession::model::{age, quoted};
 use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use serde::Serialize;
 
-use crate::cli::args::{age, oldest, source_name};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Row, count};
 use crate::cli::session::Session;
@@ -82,7 +82,7 @@ impl Status {
         };
         drop(snapshot);
         let now = session.now()?;
-        let oldest = self.max_age.map(|age| oldest(now, age));
+        let oldest = self.max_age.map(|age| now.before(age));
         let rows = found.iter().map(|source| MirrorRow::of(source, oldest));
         let rows: Vec<MirrorRow<'_>> = rows.collect();
         let is_wrong = rows

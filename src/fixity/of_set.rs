@@ -1,0 +1,472 @@
+//! Checks, and computations, of all files of a set, which are recorded as they go.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::check::{Check, Checked};
+use super::compute::{Compute, Computed};
+use super::problem::Problem;
+use super::readings::ReadOptions;
+use super::recorded::{Depth, RecordedFile};
+use super::root::Root;
+use super::survey::Survey;
+use super::unexpected::{DirectoryFiles, UnexpectedFiles};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Algorithm, DatasetName, FilePath, FileRecord, Set};
+use crate::registry::{
+    CheckMode, FileCheck, FileListing, FileOptions, GranuleFiles, ListedFile, Monitor, NewCheck,
+    Registry, Selection, Stamp,
+};
+
+/// How often what was done is recorded, and how often it is looked whether it should be.
+const SAVED_EVERY: Duration = Duration::from_secs(60);
+const TICK: Duration = Duration::from_millis(200);
+
+/// The files of a set, in canonical order of the granules. They can be read from the first one again. A
+/// granule without records is one file, of which nothing is known.
+pub struct FilesOfSet {
+    registry: Registry,
+    set: Set,
+    without: Option<Algorithm>,
+}
+
+type Files = Box<dyn Iterator<Item = Result<RecordedFile>>>;
+
+impl FilesOfSet {
+    /// All files of a set.
+    pub fn new(registry: &Registry, set: Set) -> Self {
+        FilesOfSet { registry: registry.clone(), set, without: None }
+    }
+
+    /// The files that a dataset holds now and that have no checksum of an algorithm.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::select`](crate::Snapshot::select).
+    pub fn without(registry: &Registry, dataset: &DatasetName, it: &Algorithm) -> Result<Self> {
+        let selection = Selection::Dataset { name: dataset.clone(), at: None };
+        let set = registry.snapshot()?.select(&selection)?.set;
+        Ok(FilesOfSet { without: Some(it.clone()), ..FilesOfSet::new(registry, set) })
+    }
+
+    /// Reads the files from the first one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::files`](crate::Snapshot::files).
+    pub fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
+        self.read_while(None)
+    }
+
+    /// The same until the monitor stops it: the next file without a checksum may be far.
+    fn read_while(
+        &self,
+        monitor: Option<Arc<dyn Monitor>>,
+    ) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
+        let without = self.without.clone();
+        let has_none = move |file: &RecordedFile| {
+            file.checksums.iter().all(|it| Some(it.algorithm()) != without.as_ref())
+        };
+        let files = of_granules(self.registry.snapshot()?.files(&self.set)?);
+        let files = files.take_while(move |_| go_on(monitor.as_ref()).is_ok());
+        Ok(files.filter(move |file| file.as_ref().map_or(true, &has_none)))
+    }
+
+    /// Checks that a root has some of the files.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Root::require_any`], and of reading the files.
+    pub fn require_any(&self, root: &Root) -> Result<()> {
+        // Reading all records costs little beside reading all files, but is not needed if the first file
+        // is there.
+        let first = self.read()?.next().map(|file| file.map(|file| file.path));
+        match root.require_any(first) {
+            Ok(()) => Ok(()),
+            Err(_) => root.require_any(Survey::of(self.read()?)?.sample.into_iter().map(Ok)),
+        }
+    }
+}
+
+fn of_granules(
+    granules: impl Iterator<Item = Result<GranuleFiles>>,
+) -> impl Iterator<Item = Result<RecordedFile>> {
+    granules.flat_map(|granule| {
+        let (files, error) = match granule {
+            Ok(granule) => (recorded(granule), None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        files.into_iter().map(Ok).chain(error)
+    })
+}
+
+fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
+    let GranuleFiles { granule_id, files } = granule;
+    if files.is_empty() {
+        return vec![RecordedFile::unrecorded(granule_id)];
+    }
+    let recorded = files.into_iter().map(|ListedFile { path, size, checksums }| RecordedFile {
+        granule_id: granule_id.clone(),
+        path,
+        size,
+        checksums,
+    });
+    recorded.collect()
+}
+
+/// A file that is not as it is recorded.
+///
+/// Its fields, in this order, are those of the rows of `fixity check` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileFinding {
+    /// The granule. `None` means that no granule has the file.
+    pub granule: Option<String>,
+    /// The path below the root.
+    pub path: String,
+    /// What is wrong: the name of a [`Problem`].
+    pub status: &'static str,
+    /// What is recorded. `None` means nothing.
+    pub expected: Option<String>,
+    /// What was found instead. `None` means nothing.
+    pub found: Option<String>,
+}
+
+impl FileFinding {
+    /// What is wrong with the file of a granule.
+    pub fn of(file: RecordedFile, problem: &Problem) -> Self {
+        let granule = Some(file.granule_id.to_string());
+        FileFinding { granule, ..FileFinding::at(file.path, problem) }
+    }
+
+    fn at(path: String, problem: &Problem) -> Self {
+        let (expected, found) = (problem.expected(), problem.found());
+        FileFinding { granule: None, path, status: problem.status(), expected, found }
+    }
+}
+
+/// How much was read, and how much was wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CheckSummary {
+    /// The files of granules.
+    pub files: u64,
+    /// The bytes that were read of them.
+    pub bytes: u64,
+    /// The files that are not as they are recorded.
+    pub findings: u64,
+    /// Whether all files up to the end of the set were read.
+    pub complete: bool,
+}
+
+/// A check of the files of a set: an iterator over those that are not as recorded, by granule and path. What
+/// was checked is saved once a minute, and by [`SetCheck::finish`].
+///
+/// If the monitor of the options stops it, that is the last error.
+pub struct SetCheck {
+    check: FileCheck,
+    why_not_recorded: Option<Error>,
+    mode: CheckMode,
+    /// `None` once all were read.
+    files: Option<Check<Files>>,
+    /// The files of the root, if those that no granule has are findings.
+    directory: Option<DirectoryFiles>,
+    unexpected: Option<UnexpectedFiles>,
+    is_latest: bool,
+    saved: Instant,
+    monitor: Option<Arc<dyn Monitor>>,
+    summary: CheckSummary,
+    sizes_unknown: u64,
+}
+
+impl SetCheck {
+    /// Begins to check the files of a set below a root. If the registry cannot be written, the check is made all
+    /// the same, and not recorded. `directory`: those of its files that no granule of
+    /// the set has are findings, too; it was listed before the set was read, so that what is registered
+    /// meanwhile is not.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::check_files`] and [`Check::start`].
+    pub fn start(
+        (registry, set): (&Registry, &Set),
+        root: &Arc<Root>,
+        new: NewCheck,
+        directory: Option<DirectoryFiles>,
+        options: ReadOptions,
+        stamp: &Stamp,
+    ) -> Result<Self> {
+        let mode = new.mode;
+        let (check, why_not_recorded) = match registry.check_files(set, new.clone(), stamp) {
+            Err(error) if error.kind().is_of_writing() || error.kind() == ErrorKind::ClockAhead => {
+                let new = NewCheck { is_recorded: false, ..new };
+                (registry.check_files(set, new, stamp)?, Some(error))
+            }
+            check => (check?, None),
+        };
+        let mut granules = check.granules().peekable();
+        // All files of the first granule are checked in any case: a part of it is not recorded.
+        let at_least = match granules.peek() {
+            Some(Ok(granule)) => granule.files.len().max(1) as u64,
+            _ => 1,
+        };
+        let depth = match mode {
+            CheckMode::Size => Depth::Size,
+            CheckMode::Checksums => Depth::Content,
+        };
+        let monitor = options.monitor.clone();
+        let options = ReadOptions { at_least, ..options };
+        let files: Files = Box::new(of_granules(granules));
+        Ok(SetCheck {
+            check,
+            why_not_recorded,
+            mode,
+            files: Some(Check::start(root, files, depth, options)?),
+            directory,
+            unexpected: None,
+            // What no granule of an earlier set or of a subset has may be of another granule.
+            is_latest: set.subset().is_none() && set.instance().until.is_none(),
+            saved: Instant::now(),
+            monitor,
+            summary: CheckSummary::default(),
+            sizes_unknown: 0,
+        })
+    }
+
+    /// How many files with a checksum were not checked, since only sizes are and theirs is unknown.
+    pub fn sizes_unknown(&self) -> u64 {
+        self.sizes_unknown
+    }
+
+    /// Why it is not recorded, although it should be.
+    pub fn why_not_recorded(&self) -> Option<Error> {
+        self.why_not_recorded.clone()
+    }
+
+    /// Whether it is recorded.
+    pub fn is_recorded(&self) -> bool {
+        self.check.is_recorded()
+    }
+
+    /// Whether there was nothing to check: other checks have leased all of it.
+    pub fn is_idle(&self) -> bool {
+        self.check.is_idle()
+    }
+
+    /// Saves the rest. Files that were begun are not finished.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry.
+    pub fn finish(mut self) -> Result<CheckSummary> {
+        self.files = None;
+        Ok(CheckSummary { complete: self.check.finish()?, ..self.summary })
+    }
+
+    fn step(&mut self) -> Result<Option<FileFinding>> {
+        while let Some(files) = &mut self.files {
+            go_on(self.monitor.as_ref())?;
+            let is_ready = files.wait(TICK);
+            if self.saved.elapsed() >= SAVED_EVERY || self.check.is_full() {
+                // If it fails, it is tried again, and the last time counts.
+                let _ = self.check.save();
+                self.saved = Instant::now();
+            }
+            if !is_ready {
+                continue;
+            }
+            let Some(checked) = files.next() else {
+                self.files = None;
+                self.unexpected =
+                    self.directory.take().map(DirectoryFiles::unexpected).transpose()?;
+                break;
+            };
+            let Checked { file, bytes, problem } = checked?;
+            if let Some(directory) = &mut self.directory {
+                directory.expect(&file.path)?;
+            }
+            let is_unknown = self.mode == CheckMode::Size && problem == Some(Problem::NoRecord);
+            self.sizes_unknown += u64::from(is_unknown && !file.checksums.is_empty());
+            self.check.add(&file.granule_id, &file.path, bytes, problem.as_ref().map(stated))?;
+            self.summary.files += 1;
+            self.summary.bytes += bytes;
+            if let Some(problem) = problem {
+                self.summary.findings += 1;
+                return Ok(Some(FileFinding::of(file, &problem)));
+            }
+        }
+        let Some(unexpected) = &mut self.unexpected else { return Ok(None) };
+        let Some((path, problem)) = unexpected.next().transpose()? else {
+            self.unexpected = None;
+            if self.is_latest {
+                self.check.end_unexpected()?;
+            }
+            return Ok(None);
+        };
+        if self.is_latest {
+            self.check.add_unexpected(&path, stated(&problem))?;
+        }
+        self.summary.findings += 1;
+        Ok(Some(FileFinding::at(path, &problem)))
+    }
+}
+
+/// # Errors
+///
+/// Of kind `interrupted`: the monitor stops the work.
+fn go_on(monitor: Option<&Arc<dyn Monitor>>) -> Result<()> {
+    match monitor.is_some_and(|monitor| monitor.advance(0).is_break()) {
+        true => Err(Error::interrupted()),
+        false => Ok(()),
+    }
+}
+
+/// What is recorded of a problem.
+fn stated(problem: &Problem) -> (&'static str, Option<String>, Option<String>) {
+    (problem.status(), problem.expected(), problem.found())
+}
+
+impl Iterator for SetCheck {
+    type Item = Result<FileFinding>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if step.is_err() {
+            (self.files, self.directory, self.unexpected) = (None, None, None);
+        }
+        step.transpose()
+    }
+}
+
+/// The name under which the checks of a root are recorded that has no other: that of the host, and the path.
+pub fn root_name(root: &Path) -> String {
+    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = named.as_deref().map_or("localhost", str::trim);
+    format!("{host}:{}", root.display())
+}
+
+/// The checksums of files that have none of an algorithm: an iterator over the files that get none. What was
+/// computed is recorded once a minute, and by [`SetCompute::finish`].
+///
+/// If the monitor of the options stops it, that is the last error.
+pub struct SetCompute {
+    registry: Registry,
+    dataset: DatasetName,
+    note: Option<String>,
+    stamp: Stamp,
+    /// `None` once all were read.
+    files: Option<Compute<Files>>,
+    listing: FileListing,
+    saved: Instant,
+    monitor: Option<Arc<dyn Monitor>>,
+    summary: CheckSummary,
+    has_recorded: bool,
+}
+
+impl SetCompute {
+    /// Begins to compute the checksums of files of a dataset.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::add_files`] and [`Compute::start`].
+    pub fn start(
+        (registry, dataset): (&Registry, &DatasetName),
+        root: &Arc<Root>,
+        algorithm: &Algorithm,
+        note: Option<String>,
+        options: ReadOptions,
+        stamp: &Stamp,
+    ) -> Result<Self> {
+        let files = FilesOfSet::without(registry, dataset, algorithm)?;
+        files.require_any(root)?;
+        let (monitor, files) = (options.monitor.clone(), Box::new(files.read_while(options.monitor.clone())?) as Files);
+        Ok(SetCompute {
+            registry: registry.clone(),
+            dataset: dataset.clone(),
+            note,
+            stamp: stamp.clone(),
+            files: Some(Compute::start(root, files, algorithm.clone(), options)?),
+            listing: FileListing::new(),
+            saved: Instant::now(),
+            monitor,
+            summary: CheckSummary::default(),
+            has_recorded: false,
+        })
+    }
+
+    /// Whether something was recorded so far.
+    pub fn has_recorded(&self) -> bool {
+        self.has_recorded
+    }
+
+    /// Records the rest. Files that were begun are not finished.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::add_files`].
+    pub fn finish(&mut self) -> Result<CheckSummary> {
+        self.files = None;
+        self.record()?;
+        Ok(self.summary)
+    }
+
+    fn record(&mut self) -> Result<()> {
+        // A granule that was deleted meanwhile needs no record.
+        let options =
+            FileOptions { note: self.note.clone(), skip_missing: true, ..FileOptions::default() };
+        let listing = std::mem::take(&mut self.listing);
+        let (counts, _) =
+            self.registry.add_files(&self.dataset, &listing, &options, &self.stamp)?;
+        self.has_recorded |= counts.has_any();
+        self.saved = Instant::now();
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<FileFinding>> {
+        while let Some(files) = &mut self.files {
+            go_on(self.monitor.as_ref())?;
+            let is_ready = files.wait(TICK);
+            let computed = if is_ready { files.next() } else { None };
+            if self.saved.elapsed() >= SAVED_EVERY {
+                self.record()?;
+            }
+            let Some(computed) = computed else {
+                if is_ready {
+                    go_on(self.monitor.as_ref())?;
+                    (self.files, self.summary.complete) = (None, true);
+                }
+                continue;
+            };
+            let Computed { file, content } = computed?;
+            self.summary.files += 1;
+            let content = content.and_then(|content| match FilePath::new(file.path.as_str()) {
+                Ok(path) => Ok((path, content)),
+                Err(cause) => Err(Problem::Unreadable { reason: cause.to_string() }),
+            });
+            match content {
+                Ok((path, content)) => {
+                    self.summary.bytes += content.size().unwrap_or(0);
+                    self.listing.add(&FileRecord::new(file.granule_id, path, content), None)?;
+                }
+                Err(problem) => {
+                    self.summary.findings += 1;
+                    return Ok(Some(FileFinding::of(file, &problem)));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for SetCompute {
+    type Item = Result<FileFinding>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.step();
+        if step.is_err() {
+            self.files = None;
+        }
+        step.transpose()
+    }
+}
