@@ -1,19 +1,24 @@
 # The types of the module that is written in Rust.
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from os import PathLike
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias, final
 
 from accession_registry._records import (
+    Annotated,
     Applied,
     DatasetRecord,
     FileRecord,
+    FilesAdded,
+    FixityCheck,
+    FixityStatus,
     Identified,
     Instance,
     Interval,
     Period,
     Pulled,
+    Status,
     Verification,
 )
 
@@ -134,6 +139,9 @@ _Ids: TypeAlias = Iterable[str] | _ArrowStream | Iterable[Mapping[str, Any]] | I
 _Time: TypeAlias = str | datetime | date
 _Path: TypeAlias = str | PathLike[str]
 _Limit: TypeAlias = int | str
+_Duration: TypeAlias = timedelta | str
+# Records of files: of this package, of a catalogue, or in a file such as sha256sum writes it.
+_Files: TypeAlias = _Path | Iterable[FileRecord] | Iterable[Mapping[str, Any]] | Iterable[_Record]
 _Format: TypeAlias = Literal[
     "text", "tuple", "bibtex", "bibtex-misc", "ris", "csl-json", "datacite-json", "datacite-xml", "cff", "json-ld"
 ]
@@ -182,6 +190,11 @@ class Registry:
         known_at: _Time | None = None,
     ) -> History: ...
     def find(self, granule: str) -> list[Period]: ...
+    def annotate(
+        self, set: str | Set | Dataset, note: str, *, questionable: bool = False, dry_run: bool = False
+    ) -> list[Annotated]: ...
+    def status(self, *datasets: str, max_age: _Duration | None = None) -> list[Status]: ...
+    def fixity_status(self, *datasets: str, max_age: _Duration | None = None) -> list[FixityStatus]: ...
     def verify(self, *datasets: str, jobs: int | None = None) -> list[Verification]: ...
     def close(self) -> None: ...
     def __enter__(self) -> Registry: ...
@@ -257,6 +270,26 @@ class Dataset:
         known_at: _Time | None = None,
     ) -> History: ...
     def edit(self, *, create: bool = False, shared_doi: bool = False, **fields: object) -> DatasetRecord: ...
+    def fixity_add(
+        self,
+        files: _Files,
+        *,
+        format: str | None = None,
+        skip_missing: bool = False,
+        accept_content: bool = False,
+        note: str | None = None,
+        dry_run: bool = False,
+    ) -> FilesAdded: ...
+    def fixity_compute(
+        self,
+        root: _Path,
+        *,
+        algorithm: str = "sha-256",
+        jobs: int | None = None,
+        mounted: bool = False,
+        note: str | None = None,
+    ) -> FixityCheck: ...
+    def fixity_forget(self, root: str) -> int: ...
     def export(self, output: _Path, *, until: _Time | None = None) -> None: ...
     def import_(
         self,
@@ -286,11 +319,14 @@ class Dataset:
         reset: bool = False,
         max_delete: _Limit | None = None,
         max_add: _Limit | None = None,
+        accept_content: bool = False,
+        note: str | None = None,
+        no_files: bool = False,
         create: bool = False,
         dry_run: bool = False,
         timeout: int | None = None,
         max_bytes: int | None = None,
-        max_age: int | None = None,
+        max_age: _Duration | None = None,
         ca_file: _Path | None = None,
         insecure: bool = False,
     ) -> Pulled: ...
@@ -300,9 +336,10 @@ class Dataset:
         *,
         primary_dataset: str | None = None,
         primary_at: _Time | None = None,
+        no_files: bool = False,
         timeout: int | None = None,
         max_bytes: int | None = None,
-        max_age: int | None = None,
+        max_age: _Duration | None = None,
         ca_file: _Path | None = None,
         insecure: bool = False,
     ) -> MirrorComparison: ...
@@ -323,6 +360,27 @@ class Set:
     def is_subset(self) -> bool: ...
     def granules(self, *, after: str | None = None) -> Granules: ...
     def files(self) -> Files: ...
+    def fixity_check(
+        self,
+        root: _Path | None = None,
+        *,
+        root_name: str | None = None,
+        jobs: int | None = None,
+        size_only: bool = False,
+        for_: _Duration | None = None,
+        unexpected: bool = False,
+        mounted: bool = False,
+        found: _Files | None = None,
+        format: str | None = None,
+    ) -> FixityCheck: ...
+    def fixity_list(
+        self,
+        *,
+        algorithm: str | None = None,
+        format: Literal["checksums", "bagit"] = "checksums",
+        known_at: _Time | None = None,
+    ) -> str: ...
+    def fixity_digest(self, *, known_at: _Time | None = None) -> str: ...
     def cite(self, *, format: _Format = "text") -> str: ...
     def to_arrow(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -392,6 +450,9 @@ class MirrorComparison:
     def missing(self) -> Ids: ...
     @property
     def unexpected(self) -> Ids: ...
+    @property
+    def content_differs(self) -> Ids: ...
+    def to_arrow(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __bool__(self) -> bool: ...
 

@@ -7,18 +7,30 @@ from datetime import datetime
 from typing import Any
 
 __all__ = [
+    "Annotated",
     "Annotation",
     "Applied",
     "Confirmation",
     "DatasetRecord",
+    "FileCounts",
+    "FileFinding",
     "FileRecord",
+    "FilesAdded",
+    "FilesChecked",
     "Finding",
+    "FixityCheck",
+    "FixityStatus",
     "Identified",
     "Instance",
     "Interval",
+    "LastChange",
+    "Mirrored",
+    "OpenFinding",
     "Period",
     "Pulled",
+    "RootState",
     "Skipped",
+    "Status",
     "Verification",
 ]
 
@@ -27,6 +39,19 @@ __all__ = [
 class Annotation:
     """A note about an instance, added after its change was recorded."""
 
+    note: str
+    questionable: bool
+    recorded: datetime
+    recorded_by: str | None
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """An instance that was annotated, and how."""
+
+    dataset: str
+    timestamp: datetime
+    identifier: str
     note: str
     questionable: bool
     recorded: datetime
@@ -63,6 +88,15 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class FileCounts:
+    """What was recorded about files: what is new, what was known already, and what replaces that."""
+
+    added: int
+    equal: int
+    replaced: int
+
+
+@dataclass(frozen=True)
 class Applied:
     """What a change did.
 
@@ -74,6 +108,7 @@ class Applied:
     added: int
     removed: int
     dry_run: bool
+    files: FileCounts
     instance: Instance | None
     skipped: Skipped
     created_dataset: bool
@@ -94,6 +129,7 @@ class Pulled:
     added: int
     removed: int
     dry_run: bool
+    files: FileCounts
     instance: Instance | None
     primary: Instance
 
@@ -178,6 +214,118 @@ class FileRecord:
     path: str
     size: int | None
     checksums: dict[str, str]
+
+
+@dataclass(frozen=True)
+class FilesAdded:
+    """What was recorded about files. ``missing`` counts records of granules that are not held."""
+
+    dataset: str
+    files: FileCounts
+    missing: int
+    dry_run: bool
+
+
+@dataclass(frozen=True)
+class FileFinding:
+    """A file that is not as it is recorded.
+
+    ``status`` is ``missing``, ``size``, ``checksum``, ``unreadable``, ``changing``, ``no-record``,
+    ``cannot-compute``, or ``unexpected``, where no granule has the file.
+    """
+
+    granule: str | None
+    path: str
+    status: str
+    expected: str | None
+    found: str | None
+
+
+@dataclass(frozen=True)
+class FixityCheck:
+    """What a check of files, or the computation of their checksums, read and found.
+
+    ``complete`` tells whether it came to the end of the set.
+    """
+
+    files: int
+    bytes: int
+    complete: bool
+    findings: list[FileFinding]
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything that was read is as it is recorded."""
+        return not self.findings
+
+
+@dataclass(frozen=True)
+class RootState:
+    """A directory in which files were checked: since when every one of them was."""
+
+    root: str
+    since: datetime | None
+
+
+@dataclass(frozen=True)
+class OpenFinding:
+    """The latest finding of a file at a directory that still holds."""
+
+    root: str
+    granule: str | None
+    path: str
+    status: str
+    expected: str | None
+    found: str | None
+    checked: datetime
+
+
+@dataclass(frozen=True)
+class FixityStatus:
+    """What is known of the files of a dataset. ``records`` counts those with a checksum by algorithm."""
+
+    dataset: str
+    granules: int
+    records: dict[str, int]
+    roots: list[RootState]
+    open: list[OpenFinding]
+    problems: list[str]
+
+
+@dataclass(frozen=True)
+class LastChange:
+    """When the last change of a dataset took effect, and when it was recorded."""
+
+    timestamp: datetime
+    recorded: datetime
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """A primary of a mirror, and when the mirror was last identical to it."""
+
+    source: str
+    identical: datetime | None
+
+
+@dataclass(frozen=True)
+class FilesChecked:
+    """What checks of the files of a dataset found: ``open`` counts the findings that still hold."""
+
+    open: int
+    roots: list[RootState]
+
+
+@dataclass(frozen=True)
+class Status:
+    """When a dataset was last changed and confirmed, and what is wrong, in sentences."""
+
+    dataset: str
+    changed: LastChange | None
+    confirmed: Confirmation | None
+    mirrors: list[Mirrored]
+    fixity: FilesChecked | None
+    problems: list[str]
 
 
 @dataclass(frozen=True)

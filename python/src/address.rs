@@ -15,8 +15,7 @@ use crate::time::now;
 pub struct Options {
     pub timeout: Option<u64>,
     pub max_bytes: Option<u64>,
-    /// In seconds.
-    pub max_age: Option<u64>,
+    pub max_age: Option<Duration>,
     pub ca_file: Option<PathBuf>,
     pub insecure: bool,
 }
@@ -33,7 +32,7 @@ impl Options {
             primary_dataset: primary_dataset.map(name_of).transpose()?,
             timeout_seconds: self.timeout,
             max_bytes: self.max_bytes,
-            max_age_seconds: self.max_age,
+            max_age_seconds: self.max_age.map(|age| age.as_secs()),
             ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
             insecure: self.insecure,
             ..SourceOptions::default()

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use accession::model::IdPage;
-use accession::{Instance, Monitor, Timestamp};
+use accession::{Annotation, Instance, Monitor, Timestamp};
 use arrow_array::builder::StringBuilder;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
-    ArrayRef, RecordBatch, RecordBatchIterator, StringArray, TimestampMicrosecondArray, UInt64Array,
+    ArrayRef, BooleanArray, ListArray, RecordBatch, RecordBatchIterator, StringArray, StructArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -106,9 +108,25 @@ pub fn of_instances(
         Field::new("recorded", time(), false),
         Field::new("recorded_by", text(), true),
         Field::new("note", text(), true),
+        Field::new_list("annotations", annotation(), false),
     ]));
     let parts = in_parts(&schema, instances, |part| columns_of(&part));
     Table { schema, parts }
+}
+
+/// An annotation of an instance.
+fn annotation() -> Field {
+    Field::new_struct("item", annotation_fields(), false)
+}
+
+fn annotation_fields() -> Fields {
+    let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    Fields::from(vec![
+        Field::new("note", DataType::Utf8, false),
+        Field::new("questionable", DataType::Boolean, false),
+        Field::new("recorded", time, false),
+        Field::new("recorded_by", DataType::Utf8, true),
+    ])
 }
 
 /// The rows of a part of a table.
@@ -136,7 +154,23 @@ fn columns_of(instances: &[Instance]) -> Vec<ArrayRef> {
         times(&|instance| Some(instance.recorded)),
         texts(&|instance| instance.recorded_by.clone()),
         texts(&|instance| instance.note.clone()),
+        annotations_of(instances),
     ]
+}
+
+fn annotations_of(instances: &[Instance]) -> ArrayRef {
+    let fields = annotation_fields();
+    let all: Vec<&Annotation> = instances.iter().flat_map(|it| &it.annotations).collect();
+    let recorded = all.iter().map(|it| Some(it.recorded.as_micros()));
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(all.iter().map(|it| &it.note))),
+        Arc::new(all.iter().map(|it| Some(it.questionable)).collect::<BooleanArray>()),
+        Arc::new(recorded.collect::<TimestampMicrosecondArray>().with_timezone("UTC")),
+        Arc::new(all.iter().map(|it| it.recorded_by.as_ref()).collect::<StringArray>()),
+    ];
+    let offsets = OffsetBuffer::from_lengths(instances.iter().map(|it| it.annotations.len()));
+    let structs = Arc::new(StructArray::new(fields, columns, None));
+    Arc::new(ListArray::new(Arc::new(annotation()), offsets, structs, None))
 }
 
 /// The table of differences: `side` is `left` or `right`.

@@ -9,6 +9,7 @@ use pyo3::types::PyCapsule;
 
 use crate::arrow_out::{self, Table, to_pyarrow};
 use crate::error::Failure;
+use crate::html;
 use crate::ids::{self, Target};
 use crate::registry::Opened;
 use crate::set::Asked;
@@ -258,6 +259,13 @@ impl Comparison {
         self.identical()
     }
 
+    fn _repr_html_(&self) -> Result<String, Failure> {
+        let Sides { matched, left, right } = &self.sides;
+        let status = if self.identical() { "identical" } else { "NOT identical" };
+        let lists = [("only left", left), ("only right", right)];
+        html::lists(&format!("{status}: {matched} granules in both"), lists)
+    }
+
     fn __repr__(&self) -> String {
         let Sides { matched, left, right } = &self.sides;
         match self.identical() {
@@ -277,6 +285,7 @@ pub struct MirrorComparison {
     pub status: String,
     pub behind_by: Option<u64>,
     pub sides: Sides,
+    pub content_differs: Arc<Spool>,
 }
 
 #[pymethods]
@@ -311,6 +320,17 @@ impl MirrorComparison {
         Ids::of(&self.sides.left)
     }
 
+    /// The ids of granules of whose files the primary knows another size or checksum.
+    #[getter]
+    fn content_differs(&self) -> Ids {
+        Ids::of(&self.content_differs)
+    }
+
+    /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
+    fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        to_pyarrow(py, self.sides.table(["unexpected", "missing"]).capsule(py)?)
+    }
+
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -322,7 +342,15 @@ impl MirrorComparison {
     }
 
     fn __bool__(&self) -> bool {
-        self.status == "identical"
+        self.status == "identical" && self.content_differs.count() == 0
+    }
+
+    fn _repr_html_(&self) -> Result<String, Failure> {
+        let Sides { matched, left, right } = &self.sides;
+        let of = [("only in the mirror", left), ("missing", right)];
+        let differing = ("with other bytes", &self.content_differs);
+        let lists = of.into_iter().chain([differing]);
+        html::lists(&format!("{}: {matched} granules in both", self.status), lists)
     }
 
     fn __repr__(&self) -> String {

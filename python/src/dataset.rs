@@ -1,10 +1,13 @@
 //! A dataset: its changes, its history, and its record.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
-use accession::mirror::export;
+use accession::mirror::{PullOptions, PullPolicy, export};
+use accession::model::SourceOptions;
+use accession::registry::FileOptions;
 use accession::{
     Applied, Change, ChangeOptions, DatasetName, EarlierSet, EventKind, Limit, Limits, Listing,
 };
@@ -15,13 +18,14 @@ use crate::address::Options;
 use crate::comparison::MirrorComparison;
 use crate::edit;
 use crate::error::Failure;
+use crate::fixity::{self, Tree};
 use crate::ids::{self, Target};
 use crate::lists::{History, HistoryRange};
 use crate::mirror::{self, Primary};
 use crate::record::{self, object};
 use crate::registry::Opened;
 use crate::set::{self, Asked, Set};
-use crate::time::{ChangeTime, moment, moment_or_none, now};
+use crate::time::{ChangeTime, duration, moment, moment_or_none, now};
 use crate::work::run;
 
 /// A dataset of a registry, by its name.
@@ -105,6 +109,13 @@ impl Dataset {
     /// `ids` is an iterable of strings; anything with `__arrow_c_stream__` (polars, pandas, pyarrow,
     /// DuckDB), of which `column` names the column; or what a catalogue returned: earthaccess results,
     /// STAC items, dictionaries with UMM-G. A listing that would delete or add too much is refused.
+    ///
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset.sync(["A", "B"], create=True, note="first delivery").added
+    /// 2
+    /// >>> applied = dataset.sync(["A", "B", "C"])
+    /// >>> applied.added, applied.removed
+    /// (1, 0)
     #[pyo3(signature = (ids, *, at = None, note = None, max_delete = None, max_add = None, create = false, dry_run = false, accept_content = false, column = None))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn sync<'py>(
@@ -248,6 +259,11 @@ impl Dataset {
     }
 
     /// The set that the dataset held at a time, or holds now.
+    ///
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> applied = dataset.sync(["A", "B"], at="2001-01-02", create=True)
+    /// >>> dataset.set(at="2001-01-05").identifier
+    /// '8f714d3efb0e51ed23fb7eeecca3009b'
     #[pyo3(signature = (*, at = None, known_at = None))]
     fn set(
         &self,
@@ -275,7 +291,12 @@ impl Dataset {
 
     /// Registers the dataset if it does not exist, and sets fields of its record: `doi`, `title`,
     /// `description`, `creators`, `publisher`, `version`, `year`, `url`, `licence`, `archive`,
-    /// `granule_url`, `max_delete`, `max_add`. None removes a field.
+    /// `granule_url`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`. None removes a field.
+    ///
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> record = dataset.edit(create=True, title="FOO Level 2", temporal="2001-01-02/..")
+    /// >>> record.title, record.temporal
+    /// ('FOO Level 2', '2001-01-02/..')
     #[pyo3(signature = (*, create = false, shared_doi = false, **fields))]
     fn edit<'py>(
         &self,
@@ -289,6 +310,64 @@ impl Dataset {
             edit::apply(&self.opened, &self.name, edit, create, shared_doi, monitor)
         })?;
         self.record(py)
+    }
+
+    /// Records what is known of the files of granules that are held: sizes and checksums.
+    ///
+    /// `files` is an iterable of `FileRecord`, records of a catalogue, or the path of a file such as
+    /// `sha256sum` writes it. What contradicts that which is recorded is refused, unless `accept_content`,
+    /// with a `note` that says why.
+    ///
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> applied = dataset.sync(["A.nc"], create=True)
+    /// >>> record = FileRecord("A.nc", "A.nc", 3, {"md5": "900150983cd24fb0d6963f7d28e17f72"})
+    /// >>> dataset.fixity_add([record]).files
+    /// FileCounts(added=1, equal=0, replaced=0)
+    #[pyo3(signature = (files, *, format = None, skip_missing = false, accept_content = false, note = None, dry_run = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn fixity_add<'py>(
+        &self,
+        files: &Bound<'py, PyAny>,
+        format: Option<&str>,
+        skip_missing: bool,
+        accept_content: bool,
+        note: Option<String>,
+        dry_run: bool,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let options = FileOptions { accept_content, note, skip_missing, dry_run };
+        fixity::add(&self.opened, &self.name, files, format, options)
+    }
+
+    /// Computes and records the checksums of files below a directory that have none of an algorithm.
+    ///
+    /// A file that cannot be read, or is not as it is recorded, is a finding, and gets none. What was
+    /// computed is recorded once a minute, and when the call is interrupted.
+    ///
+    /// >>> import pathlib
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> applied = dataset.sync(["A.nc"], create=True)
+    /// >>> pathlib.Path("data").mkdir()
+    /// >>> _ = pathlib.Path("data/A.nc").write_text("abc")
+    /// >>> dataset.fixity_compute("data")
+    /// FixityCheck(files=1, bytes=3, complete=True, findings=[])
+    #[pyo3(signature = (root, *, algorithm = "sha-256", jobs = None, mounted = false, note = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn fixity_compute<'py>(
+        &self,
+        py: Python<'py>,
+        root: PathBuf,
+        algorithm: &str,
+        jobs: Option<NonZeroUsize>,
+        mounted: bool,
+        note: Option<String>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let tree = Tree { root, jobs, mounted };
+        fixity::compute(py, &self.opened, &self.name, &tree, algorithm, note)
+    }
+
+    /// Forgets a directory in which files were checked. Returns how many findings were closed.
+    fn fixity_forget(&self, py: Python<'_>, root: &str) -> Result<u64, Failure> {
+        fixity::forget(py, &self.opened, &self.name, root)
     }
 
     /// Writes the whole history as a manifest, from which it can be rebuilt and verified elsewhere. The
@@ -359,8 +438,16 @@ impl Dataset {
     /// Brings the mirror to the set of its primary, in one change that is proved by the identifier.
     ///
     /// `primary` is a manifest, a registry, or the address of a published dataset; without it, the one
-    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`.
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`. What the
+    /// primary knows of files comes along, unless `no_files`; where it contradicts what is recorded here, it
+    /// is taken with `accept_content` and a `note` that says why.
+    ///
+    /// >>> reg = open("example.db", create=True)
+    /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
+    /// >>> reg.dataset("US.FOOL2.002").export("us.jsonl")
+    /// >>> reg.dataset("MIRROR").mirror_pull("us.jsonl", create=True).identical
+    /// True
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, accept_content = false, note = None, no_files = false, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn mirror_pull<'py>(
         &self,
@@ -372,26 +459,36 @@ impl Dataset {
         reset: bool,
         max_delete: Option<&Bound<'py, PyAny>>,
         max_add: Option<&Bound<'py, PyAny>>,
+        accept_content: bool,
+        note: Option<String>,
+        no_files: bool,
         create: bool,
         dry_run: bool,
         timeout: Option<u64>,
         max_bytes: Option<u64>,
-        max_age: Option<u64>,
+        max_age: Option<&Bound<'py, PyAny>>,
         ca_file: Option<PathBuf>,
         insecure: bool,
     ) -> Result<Bound<'py, PyAny>, Failure> {
+        if accept_content != note.is_some() {
+            let message = "accept_content and note belong together: the note says why";
+            return Err(Failure::usage(message, ""));
+        }
+        let max_age = duration("max_age", max_age)?;
         let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
+        let options = SourceOptions { no_files, ..http.source(primary_dataset)? };
+        let primary = Primary { place: primary, options };
         let limits = Limits {
             max_delete: limit("max_delete", max_delete)?,
             max_add: limit("max_add", max_add)?,
         };
-        let options = mirror::pull_options(
-            moment_or_none("primary_at", primary_at)?,
-            reset.then_some(limits),
-            create,
+        let options = PullOptions {
+            primary_at: moment_or_none("primary_at", primary_at)?,
+            create_dataset: create,
+            policy: if reset { PullPolicy::Reset(limits) } else { PullPolicy::Follow },
+            accept_content: note.as_deref(),
             dry_run,
-        );
+        };
         let at = ChangeTime::of(at)?;
         let pulled = run(py, |monitor| {
             mirror::pull(&self.opened, &self.name, &primary, options, at, &monitor)
@@ -400,7 +497,7 @@ impl Dataset {
     }
 
     /// How the mirror compares with its primary, and which granules differ.
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, no_files = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn mirror_compare(
         &self,
@@ -408,14 +505,17 @@ impl Dataset {
         primary: Option<PathBuf>,
         primary_dataset: Option<&str>,
         primary_at: Option<&Bound<'_, PyAny>>,
+        no_files: bool,
         timeout: Option<u64>,
         max_bytes: Option<u64>,
-        max_age: Option<u64>,
+        max_age: Option<&Bound<'_, PyAny>>,
         ca_file: Option<PathBuf>,
         insecure: bool,
     ) -> Result<MirrorComparison, Failure> {
+        let max_age = duration("max_age", max_age)?;
         let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
+        let options = SourceOptions { no_files, ..http.source(primary_dataset)? };
+        let primary = Primary { place: primary, options };
         let at = moment_or_none("primary_at", primary_at)?;
         run(py, |monitor| mirror::compare(&self.opened, &self.name, &primary, at, &monitor))
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use accession::model::Creator;
 use accession::registry::{Edit, SharedDoi};
 use accession::{Dataset, DatasetEdit, DatasetName, Monitor};
 use pyo3::prelude::*;
@@ -27,7 +26,7 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<DatasetEdit, Failure> {
             "doi" => edit.doi = parsed(&name, value)?,
             "title" => edit.title = parsed(&name, value)?,
             "description" => edit.description = parsed(&name, value)?,
-            "creators" => edit.creators = creators(value)?,
+            "creators" => edit.creators = list(&name, value)?,
             "publisher" => edit.publisher = parsed(&name, value)?,
             "version" => edit.version = parsed(&name, value)?,
             "year" => edit.year = parsed(&name, value)?,
@@ -35,6 +34,9 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<DatasetEdit, Failure> {
             "licence" => edit.licence = parsed(&name, value)?,
             "archive" => edit.archive = parsed(&name, value)?,
             "granule_url" => edit.granule_url = parsed(&name, value)?,
+            "keywords" => edit.keywords = list(&name, value)?,
+            "free_access" => edit.free_access = extracted(value)?,
+            "temporal" => edit.temporal = parsed(&name, value)?,
             "max_delete" => edit.max_delete = parsed(&name, value)?,
             "max_add" => edit.max_add = parsed(&name, value)?,
             _ => {
@@ -57,14 +59,21 @@ where
         .map_err(|cause| Failure::unreadable(name, cause))
 }
 
-fn creators(value: Option<&Bound<'_, PyAny>>) -> Result<Edit<Vec<Creator>>, Failure> {
+fn extracted<'py, T: FromPyObjectOwned<'py>>(
+    value: Option<&Bound<'py, PyAny>>,
+) -> Result<Edit<T>, Failure> {
+    let Some(value) = value else { return Ok(Edit::Clear) };
+    Ok(Edit::set(Some(value.extract().map_err(Into::into)?)))
+}
+
+fn list<T>(name: &str, value: Option<&Bound<'_, PyAny>>) -> Result<Edit<Vec<T>>, Failure>
+where
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
     let Some(value) = value else { return Ok(Edit::Clear) };
     let texts: Vec<String> = value.extract()?;
-    let creators = texts.iter().map(|text| text.parse());
-    let creators = creators.collect::<Result<_, accession::model::CreatorError>>();
-    creators
-        .map(|creators| Edit::set(Some(creators)))
-        .map_err(|cause| Failure::unreadable("creators", cause))
+    let values = texts.iter().map(|text| text.parse()).collect::<Result<_, _>>();
+    values.map(|values| Edit::set(Some(values))).map_err(|cause| Failure::unreadable(name, cause))
 }
 
 /// Applies the edit. A dataset that does not exist is added, if `create` says so.

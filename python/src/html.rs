@@ -1,12 +1,19 @@
 //! What a notebook shows: HTML that is complete without a style sheet or a script.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
+use accession::disk::Spool;
 use accession::registry::Listed;
 use accession::{History, Instance, Set};
 
+use crate::error::Failure;
+
 /// The number of rows of a table.
 pub const MAX_ROWS: u32 = 50;
+
+/// The number of ids of a list.
+const MAX_IDS: usize = 10;
 
 fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
@@ -32,6 +39,55 @@ pub fn datasets(address: &str, listed: &[Listed], has_more: bool) -> String {
         html.push_str("<p>and more: <code>Registry.datasets()</code> lists them</p>");
     }
     html
+}
+
+/// Lists of ids, of which the first are shown.
+///
+/// # Errors
+///
+/// A temporary file cannot be read.
+pub fn lists<'a>(
+    summary: &str,
+    lists: impl IntoIterator<Item = (&'static str, &'a Arc<Spool>)>,
+) -> Result<String, Failure> {
+    let mut html = format!("<p>{summary}</p>");
+    for (what, ids) in lists.into_iter().filter(|(_, ids)| ids.count() > 0) {
+        let _ = write!(html, "<p>{} {what}:</p><ul>", ids.count());
+        for id in ids.records().take(MAX_IDS) {
+            let _ =
+                write!(html, "<li><code>{}</code></li>", escaped(&String::from_utf8_lossy(&id?)));
+        }
+        html.push_str(if ids.count() > MAX_IDS as u64 { "<li>…</li></ul>" } else { "</ul>" });
+    }
+    Ok(html)
+}
+
+/// A history: its first instances.
+///
+/// # Errors
+///
+/// The history cannot be read.
+pub fn history(dataset: &str, history: History) -> Result<String, accession::Error> {
+    let mut html = format!("<p>History of {}</p>", escaped(dataset));
+    html.push_str("<table><thead><tr><th>from</th><th>until</th><th>granules</th><th>identifier</th><th>note</th></tr></thead><tbody>");
+    for (number, instance) in history.take(MAX_ROWS as usize + 1).enumerate() {
+        let Instance { timestamp, until, granules, identifier, note, annotations, .. } = instance?;
+        if number == MAX_ROWS as usize {
+            html.push_str(
+                "<tr><td colspan=\"5\">and more: <code>to_arrow()</code> has all</td></tr>",
+            );
+            break;
+        }
+        let until = until.map_or("now".to_owned(), |until| until.to_string());
+        let notes = note.iter().map(String::as_str).chain(annotations.iter().map(|it| &*it.note));
+        let notes = escaped(&notes.collect::<Vec<_>>().join("; "));
+        let _ = write!(
+            html,
+            "<tr><td>{timestamp}</td><td>{until}</td><td>{granules}</td><td><code>DI:{identifier}</code></td><td>{notes}</td></tr>"
+        );
+    }
+    html.push_str("</tbody></table>");
+    Ok(html)
 }
 
 /// A set: its identifier, how many granules it has and when it was held, what to paste into a paper, and

@@ -1,13 +1,16 @@
 //! Lists of granules as Python has them: strings, columns of Arrow, and what clients of catalogues
 //! return.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::disk::scratch;
+use accession::fixity::FoundFiles;
 use accession::input::{self, InputFormat, Options};
-use accession::model::FileRecord;
+use accession::model::{Checksum, FileContent, FilePath, FileRecord};
 use accession::registry::FileListing;
 use accession::{Change, Entry, EventKind, GranuleId, Listing, Monitor, SourceLocation};
 use pyo3::prelude::*;
@@ -26,6 +29,10 @@ const LIST: &str = "item";
 pub enum Target<'a> {
     Listing(&'a mut Listing),
     Change(&'a mut Change, EventKind),
+    /// Only what is known of the files.
+    Files(&'a mut FileListing),
+    /// What was found of files, whatever granules they belong to.
+    Found(&'a mut FoundFiles),
 }
 
 impl Target<'_> {
@@ -34,6 +41,7 @@ impl Target<'_> {
             Target::Listing(listing) => listing.add(entry),
             Target::Change(change, EventKind::Ingested) => change.ingest(entry),
             Target::Change(change, EventKind::Deleted) => change.delete(entry),
+            Target::Files(_) | Target::Found(_) => Ok(()),
         }
     }
 
@@ -49,13 +57,20 @@ impl Target<'_> {
         Ok(self.add(Entry { granule_id, producer_granule: None, location })?)
     }
 
-    /// Where sizes and checksums of files go. `None` means that they are not recorded.
-    fn files(&mut self) -> Option<&mut FileListing> {
-        match self {
-            Target::Listing(listing) => Some(&mut listing.files),
-            Target::Change(change, EventKind::Ingested) => Some(&mut change.files),
-            Target::Change(_, EventKind::Deleted) => None,
-        }
+    /// Adds what is known of a file.
+    fn add_file(
+        &mut self,
+        file: &FileRecord,
+        location: Option<&SourceLocation>,
+    ) -> Result<(), accession::Error> {
+        let files = match self {
+            Target::Listing(listing) => &mut listing.files,
+            Target::Change(change, EventKind::Ingested) => &mut change.files,
+            Target::Change(_, EventKind::Deleted) => return Ok(()),
+            Target::Files(files) => files,
+            Target::Found(found) => return found.add(file.path(), &file.content),
+        };
+        files.add(file, location)
     }
 }
 
@@ -70,8 +85,8 @@ pub enum Taken {
     Done,
     /// A column of Arrow.
     Column(Column),
-    /// Records of a catalogue.
-    Records(File, InputFormat),
+    /// A file with records of granules, its name, and its format if that is known.
+    Records(File, String, Option<InputFormat>),
 }
 
 /// Takes a list of granules: an iterable of strings; anything with `__arrow_c_stream__`, with its
@@ -112,6 +127,78 @@ pub fn take(
         }
     }
     Ok(Taken::Done)
+}
+
+/// Takes what is known of files: a file in a format of the command line, an iterable of `FileRecord`s, or
+/// records of a catalogue.
+///
+/// # Errors
+///
+/// The file cannot be opened; a record cannot be read.
+pub fn take_files(
+    given: &Bound<'_, PyAny>,
+    format: Option<&str>,
+    target: &mut Target<'_>,
+) -> Result<Taken, Failure> {
+    let format = match format {
+        None | Some("auto") => None,
+        Some(name) => Some(name.parse().map_err(|cause| Failure::unreadable("format", cause))?),
+    };
+    if given.cast::<PyString>().is_ok() || given.hasattr("__fspath__")? {
+        let path: PathBuf = given.extract()?;
+        let name = path.to_string_lossy().into_owned();
+        return Ok(Taken::Records(File::open(&path)?, name, format));
+    }
+    let source = source();
+    let record = given.py().import("accession_registry._records")?.getattr("FileRecord")?;
+    let mut items = given.try_iter()?;
+    let mut number = 0;
+    while let Some(item) = items.next().transpose()? {
+        number += 1;
+        if number == 1 && !item.is_instance(&record)? {
+            return records(item, items);
+        }
+        add_record(
+            &item,
+            target,
+            &SourceLocation::Line { source: Arc::clone(&source), line: number },
+        )?;
+        if number % BATCH_IDS == 0 {
+            given.py().check_signals()?;
+        }
+    }
+    Ok(Taken::Done)
+}
+
+/// Adds a `FileRecord`: one record for each of its checksums, or one of its size.
+fn add_record(
+    item: &Bound<'_, PyAny>,
+    target: &mut Target<'_>,
+    location: &SourceLocation,
+) -> Result<(), Failure> {
+    let refused = |cause: &dyn std::fmt::Display| {
+        Failure::Here("input", format!("{location}: {cause}"), "give FileRecord objects")
+    };
+    let granule: String = item.getattr("granule")?.extract()?;
+    let path: String = item.getattr("path")?.extract()?;
+    let size: Option<u64> = item.getattr("size")?.extract()?;
+    let checksums: BTreeMap<String, String> = item.getattr("checksums")?.extract()?;
+    let granule_id = GranuleId::new(granule).map_err(|cause| refused(&cause))?;
+    let path = FilePath::new(path).map_err(|cause| refused(&cause))?;
+    let mut contents = Vec::new();
+    for (algorithm, value) in checksums {
+        let algorithm = algorithm.parse().map_err(|cause| refused(&cause))?;
+        let checksum = Checksum::parse(algorithm, &value).map_err(|cause| refused(&cause))?;
+        contents.push(FileContent::Checksum { checksum, size });
+    }
+    if let (true, Some(size)) = (contents.is_empty(), size) {
+        contents.push(FileContent::Size(size));
+    }
+    for content in contents {
+        let file = FileRecord::new(granule_id.clone(), path.clone(), content);
+        target.add_file(&file, Some(location))?;
+    }
+    Ok(())
 }
 
 fn not_an_id(number: u64, item: &Bound<'_, PyAny>) -> Failure {
@@ -156,7 +243,7 @@ fn records<'py>(
     file.write_all(end.as_bytes())?;
     let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.rewind()?;
-    Ok(Taken::Records(file, format))
+    Ok(Taken::Records(file, LIST.to_owned(), Some(format)))
 }
 
 /// A record of a catalogue, as a `dict`: one already, or an object that has `to_dict`.
@@ -184,20 +271,22 @@ impl Taken {
         match self {
             Taken::Done => Ok(()),
             Taken::Column(column) => column.read(target, monitor),
-            Taken::Records(file, format) => read_records(file, format, target, monitor),
+            Taken::Records(file, name, format) => {
+                read_records(file, &name, format, target, monitor)
+            }
         }
     }
 }
 
 fn read_records(
     file: File,
-    format: InputFormat,
+    name: &str,
+    format: Option<InputFormat>,
     target: &mut Target<'_>,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<(), Failure> {
-    let format = Some(format);
     let options = Options { format, skips_odd_files: true, ..Options::default() };
-    for (number, record) in input::open(file, LIST, &options)?.enumerate() {
+    for (number, record) in input::open(file, name, &options)?.enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
             check(monitor)?;
@@ -206,11 +295,9 @@ fn read_records(
             continue;
         }
         let location = Some(record.location);
-        if let Some(files) = target.files() {
-            for stated in record.files {
-                let file = FileRecord::new(record.granule_id.clone(), stated.path, stated.content);
-                files.add(&file, location.as_ref())?;
-            }
+        for stated in record.files {
+            let file = FileRecord::new(record.granule_id.clone(), stated.path, stated.content);
+            target.add_file(&file, location.as_ref())?;
         }
         target.add(Entry { granule_id: record.granule_id, producer_granule: None, location })?;
     }

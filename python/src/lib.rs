@@ -11,6 +11,7 @@ mod dataset;
 mod edit;
 mod error;
 mod files;
+mod fixity;
 mod html;
 mod ids;
 mod lists;

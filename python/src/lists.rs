@@ -9,6 +9,7 @@ use pyo3::types::PyCapsule;
 
 use crate::arrow_out::{self, Table, to_pyarrow};
 use crate::error::Failure;
+use crate::html;
 use crate::process::Owned;
 use crate::record::object;
 use crate::registry::Opened;
@@ -41,6 +42,10 @@ struct PagedIds {
 }
 
 impl PagedIds {
+    fn has_next(&self) -> bool {
+        self.page.get(self.next).is_some()
+    }
+
     /// The next id of the page.
     fn next(&mut self) -> Option<String> {
         let id = self.page.get(self.next).map(str::to_owned);
@@ -97,26 +102,32 @@ impl Granules {
     }
 
     fn __next__(&self, py: Python<'_>) -> Result<Option<String>, Failure> {
-        // The lock is only waited for without Python's: another thread may hold it, and want that.
-        if let Ok(mut list) = self.list.get()?.try_lock()
-            && let Some(id) = list.next()
-        {
-            return Ok(Some(id));
-        }
-        run(py, |monitor| {
-            let mut list = self.list()?;
-            loop {
-                if let Some(id) = list.next() {
-                    return Ok(Some(id));
+        loop {
+            // The lock is only waited for without Python's: another thread may hold it, and want that.
+            if let Ok(mut list) = self.list.get()?.try_lock()
+                && let Some(id) = list.next()
+            {
+                return Ok(Some(id));
+            }
+            // Only a page is read here, and no id taken from it: one that is taken when Ctrl-C comes would
+            // be lost.
+            let has_more = run(py, |monitor| {
+                let mut list = self.list()?;
+                if list.has_next() {
+                    return Ok(true);
                 }
                 let pages = match &mut list.pages {
                     Some(pages) => pages,
-                    None => list.pages.insert((self.begin)(Arc::clone(&monitor))?),
+                    None => list.pages.insert((self.begin)(monitor)?),
                 };
-                let Some(page) = pages.next() else { return Ok(None) };
+                let Some(page) = pages.next() else { return Ok(false) };
                 (list.page, list.next) = (page?, 0);
+                Ok(true)
+            })?;
+            if !has_more {
+                return Ok(None);
             }
-        })
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -151,8 +162,8 @@ impl HistoryRange {
     }
 }
 
-/// The history of a dataset: an iterator over instances, and a table with their fields, without their
-/// annotations, which has all of them, however far they were iterated over.
+/// The history of a dataset: an iterator over instances, and a table with their fields, which has all of
+/// them, however far they were iterated over.
 #[pyclass(frozen, module = "accession_registry")]
 pub struct History {
     dataset: DatasetName,
@@ -226,6 +237,10 @@ impl History {
             Ok(list.next().transpose()?)
         })?;
         next.map(|instance| object(py, "Instance", &instance)).transpose()
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
+        run(py, |monitor| Ok(html::history(self.dataset.as_str(), (self.begin)(monitor)?)?))
     }
 
     fn __repr__(&self) -> String {

@@ -1,17 +1,17 @@
 //! Mirrors and their primaries, and histories from elsewhere.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::citation::typed::refuse_future;
 use accession::disk::Spool;
 use accession::input::{InputFormat, OpenedFile};
 use accession::mirror::{
-    self as library, MirrorDifference, Outcome, PullOptions, PullPolicy, Pulled, Status, manifest,
-    read_replica,
+    self as library, MirrorDifference, Outcome, PullOptions, Pulled, Status, manifest,
+    read_replica, source_name,
 };
 use accession::model::{FileRecord, SourceOptions};
-use accession::{ChangeOptions, DatasetName, Import, Instance, Limits, Moment, Monitor};
+use accession::{ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Monitor};
 use pyo3::prelude::*;
 
 use crate::address::dataset_at;
@@ -30,46 +30,40 @@ pub struct Primary {
 }
 
 impl Primary {
-    fn open(
+    /// Where it is, and how it is read.
+    fn find(
         &self,
         opened: &Opened,
         mirror: &DatasetName,
         monitor: &Arc<dyn Monitor>,
-    ) -> Result<library::Primary, Failure> {
-        let (place, options) = match &self.place {
-            Some(place) => (place.clone(), self.options.clone()),
-            None => {
-                let snapshot = opened.reader(Arc::clone(monitor))?.snapshot()?;
-                let known = snapshot.mirror_sources(mirror)?.into_iter();
-                let last = known.filter(|known| known.is_default).find_map(|known| {
-                    let pulled = known.pulled?;
-                    Some((known.source, self.options.clone().or(&pulled.options)))
-                });
-                let (source, options) = last.ok_or_else(|| {
-                    let message = format!("{mirror} was not pulled from any primary yet");
-                    Failure::usage(message, "name the primary")
-                })?;
-                (source.into(), options)
-            }
-        };
-        let named = options.primary_dataset.as_ref();
-        let primary = match dataset_at(&place.to_string_lossy(), &options)? {
-            Some(remote) => library::Primary::at_address(remote, named),
-            None => library::Primary::open(&place, mirror, named, now())?,
-        };
-        Ok(primary.with_options(options))
+    ) -> Result<(PathBuf, SourceOptions), Failure> {
+        if let Some(place) = &self.place {
+            return Ok((place.clone(), self.options.clone()));
+        }
+        let snapshot = opened.reader(Arc::clone(monitor))?.snapshot()?;
+        let known = snapshot.mirror_sources(mirror)?.into_iter();
+        let last = known.filter(|known| known.is_default).find_map(|known| {
+            let pulled = known.pulled?;
+            Some((known.source.into(), self.options.clone().or(&pulled.options)))
+        });
+        last.ok_or_else(|| {
+            let message = format!("{mirror} was not pulled from any primary yet");
+            Failure::usage(message, "name the primary")
+        })
     }
 }
 
-/// The options of a pull; `reset` has its limits.
-pub fn pull_options(
-    primary_at: Option<Moment>,
-    reset: Option<Limits>,
-    create_dataset: bool,
-    dry_run: bool,
-) -> PullOptions<'static> {
-    let policy = reset.map_or(PullPolicy::Follow, PullPolicy::Reset);
-    PullOptions { primary_at, create_dataset, policy, dry_run, ..PullOptions::default() }
+fn open(
+    place: &Path,
+    options: SourceOptions,
+    mirror: &DatasetName,
+) -> Result<library::Primary, Failure> {
+    let named = options.primary_dataset.as_ref();
+    let primary = match dataset_at(&place.to_string_lossy(), &options)? {
+        Some(remote) => library::Primary::at_address(remote, named),
+        None => library::Primary::open(place, mirror, named, now())?,
+    };
+    Ok(primary.with_options(options))
 }
 
 /// Pulls a mirror.
@@ -86,9 +80,22 @@ pub fn pull(
     monitor: &Arc<dyn Monitor>,
 ) -> Result<Pulled, Failure> {
     options.primary_at.map_or(Ok(()), |at| refuse_future(at, now()))?;
-    let primary = primary.open(opened, mirror, monitor)?;
+    let is_typed = options.primary_at.is_some();
+    let (place, source) = primary.find(opened, mirror, monitor)?;
     let registry = opened.writer(Arc::clone(monitor))?;
-    Ok(library::pull(&registry, mirror, &primary, options, &opened.stamp(at))?)
+    let stamp = opened.stamp(at);
+    let pulled = open(&place, source, mirror)
+        .and_then(|primary| Ok(library::pull(&registry, mirror, &primary, options, &stamp)?));
+    if let Err(Failure::Library(error)) = &pulled
+        && !options.dry_run
+        && !is_typed
+        && error.kind() != ErrorKind::Interrupted
+    {
+        // What is raised is why it failed, and not that this could not be remembered.
+        let name = source_name(&place.to_string_lossy());
+        let _ = registry.remember_failed_attempt(mirror, &name, &error.to_string(), &stamp);
+    }
+    pulled
 }
 
 /// What a pull did.
@@ -111,6 +118,19 @@ pub fn pulled<'py>(
             &format!("nothing was changed: {why}; reset=True replaces what the mirror holds"),
         )?;
     }
+    let differing = pulled.content_differs.count();
+    if differing > 0 {
+        let first = pulled.content_differs.records().take(20).collect::<Result<Vec<_>, _>>()?;
+        let named: Vec<_> = first.iter().map(|id| String::from_utf8_lossy(id)).collect();
+        let more = if differing > 20 { ", …" } else { "" };
+        warn(
+            py,
+            &format!(
+                "the primary knows other sizes or checksums of the files of {differing} granules: {}{more}; accept_content=True with note=… takes them",
+                named.join(", ")
+            ),
+        )?;
+    }
     let instance = match applied {
         Some(applied) => applied.in_force.as_ref(),
         None => pulled.before.mirror.as_ref(),
@@ -122,6 +142,7 @@ pub fn pulled<'py>(
         "added": change.map_or(0, |change| change.ingested),
         "removed": change.map_or(0, |change| change.deleted),
         "dry_run": dry_run,
+        "files": pulled.files,
         "instance": instance,
         "primary": pulled.before.primary,
     });
@@ -141,7 +162,8 @@ pub fn compare(
     monitor: &Arc<dyn Monitor>,
 ) -> Result<MirrorComparison, Failure> {
     at.map_or(Ok(()), |at| refuse_future(at, now()))?;
-    let primary = primary.open(opened, mirror, monitor)?;
+    let (place, source) = primary.find(opened, mirror, monitor)?;
+    let primary = open(&place, source, mirror)?;
     let registry = opened.reader(Arc::clone(monitor))?;
     let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
     let comparison = library::compare(&registry, &dataset, &primary, at)?;
@@ -156,6 +178,7 @@ pub fn compare(
     }
     let matched = differences.counts().matched;
     drop(differences);
+    let content_differs = Arc::new(comparison.content_differs(&dataset)?);
     if comparison.has_memory() {
         // A registry that cannot be written can be compared all the same.
         let _ = opened.writer(Arc::clone(monitor)).and_then(|registry| {
@@ -168,7 +191,12 @@ pub fn compare(
     let status = serde_json::to_value(found.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
     let sides = Sides { matched, left: Arc::new(unexpected), right: Arc::new(missing) };
-    Ok(MirrorComparison { status, behind_by: behind.map(|behind| behind.changes_ago), sides })
+    Ok(MirrorComparison {
+        status,
+        behind_by: behind.map(|behind| behind.changes_ago),
+        sides,
+        content_differs,
+    })
 }
 
 /// A history that is imported.
@@ -256,6 +284,7 @@ pub fn imported<'py>(
         "added": sum(|instance| instance.ingested),
         "removed": sum(|instance| instance.deleted),
         "dry_run": dry_run,
+        "files": imported.files,
         "instance": imported.in_force,
         "skipped": imported.skipped,
         "created_dataset": imported.created_dataset,

@@ -12,11 +12,11 @@ use crate::error::Failure;
 use crate::time::datetime;
 
 /// The fields that are times.
-const TIMES: [&str; 8] =
-    ["timestamp", "until", "recorded", "ingested_at", "from", "cited", "read", "identical_at"];
+const TIMES: [&str; 9] =
+    ["timestamp", "until", "recorded", "from", "cited", "read", "identical", "since", "checked"];
 
 /// The fields that have a class of their own.
-const CLASSES: [(&str, &str); 8] = [
+const CLASSES: [(&str, &str); 15] = [
     ("instance", "Instance"),
     ("latest", "Instance"),
     ("primary", "Instance"),
@@ -25,6 +25,13 @@ const CLASSES: [(&str, &str); 8] = [
     ("confirmed", "Confirmation"),
     ("mismatches", "Finding"),
     ("skipped", "Skipped"),
+    ("changed", "LastChange"),
+    ("findings", "FileFinding"),
+    ("files", "FileCounts"),
+    ("fixity", "FilesChecked"),
+    ("mirrors", "Mirrored"),
+    ("open", "OpenFinding"),
+    ("roots", "RootState"),
 ];
 
 /// A value of the library, as an object of this class.
@@ -40,6 +47,23 @@ pub fn object<'py>(
     let value = serde_json::to_value(value)
         .map_err(|error| Failure::usage(format!("{class}: {error}"), ""))?;
     Ok(made(py, class, &value)?)
+}
+
+/// Values of the library, as a list of objects of this class.
+///
+/// # Errors
+///
+/// They have other fields than the class.
+pub fn objects<'py>(
+    py: Python<'py>,
+    class: &'static str,
+    values: &[impl serde::Serialize],
+) -> Result<Bound<'py, PyList>, Failure> {
+    let list = PyList::empty(py);
+    for value in values {
+        list.append(object(py, class, value)?)?;
+    }
+    Ok(list)
 }
 
 fn made<'py>(py: Python<'py>, class: &str, value: &Value) -> PyResult<Bound<'py, PyAny>> {
@@ -145,6 +169,7 @@ pub fn applied<'py>(
         "added": change.map_or(0, |change| change.ingested),
         "removed": change.map_or(0, |change| change.deleted),
         "dry_run": dry_run,
+        "files": applied.files,
         "instance": applied.in_force,
         "skipped": applied.skipped,
         "created_dataset": applied.created_dataset,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
-use accession::registry::Withdrawn;
+use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Listing, Monitor, Stamp};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -14,13 +14,14 @@ use crate::address::{self, Options};
 use crate::comparison::{self, Comparison};
 use crate::dataset::Dataset;
 use crate::error::Failure;
+use crate::fixity;
 use crate::html;
 use crate::ids::{self, Target};
 use crate::lists::{Granules, History, HistoryRange};
 use crate::process::Owned;
-use crate::record::object;
+use crate::record::{object, objects};
 use crate::set::{self, Asked, Set, Subset};
-use crate::time::{ChangeTime, moment_or_none, now};
+use crate::time::{ChangeTime, duration, moment_or_none, now};
 use crate::work::run;
 
 /// What an open registry consists of, which its datasets and sets share.
@@ -223,21 +224,9 @@ impl Registry {
         let withdrawn = if all { Withdrawn::Listed } else { Withdrawn::LeftOut };
         let listed = run(py, |monitor| {
             let snapshot = self.opened.reader(monitor)?.snapshot()?;
-            let (mut listed, mut after) = (Vec::new(), None);
-            loop {
-                let page = snapshot.datasets(after.as_ref(), withdrawn, 1_024)?;
-                listed.extend(page.datasets);
-                after = page.next;
-                if after.is_none() {
-                    return Ok(listed);
-                }
-            }
+            Ok(snapshot.all_datasets(withdrawn)?)
         })?;
-        let list = PyList::empty(py);
-        for listed in listed {
-            list.append(object(py, "DatasetRecord", &listed)?)?;
-        }
-        Ok(list)
+        objects(py, "DatasetRecord", &listed)
     }
 
     /// A set: `DATASET`, `DATASET@TIME`, an identifier (`DI:…`, its first 8 digits, or a citation that
@@ -261,6 +250,11 @@ impl Registry {
     }
 
     /// Every interval in which an identifier was in force. Empty if it never was.
+    ///
+    /// >>> reg = open("example.db", create=True)
+    /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
+    /// >>> [(row.dataset, row.granules) for row in reg.resolve("DI:8f714d3efb0e51ed23fb7eeecca3009b")]
+    /// [('US.FOOL2.002', 2)]
     #[pyo3(signature = (identifier, *, dataset = None, at = None))]
     fn resolve<'py>(
         &self,
@@ -284,14 +278,16 @@ impl Registry {
                 identifier => Ok(snapshot.resolve(identifier?, dataset, at)?.rows),
             }
         })?;
-        let list = PyList::empty(py);
-        for row in resolution {
-            list.append(object(py, "Interval", &row)?)?;
-        }
-        Ok(list)
+        objects(py, "Interval", &resolution)
     }
 
     /// Compares two sets, or a set with a list of granules, and tells which only one of them has.
+    ///
+    /// >>> reg = open("example.db", create=True)
+    /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
+    /// >>> comparison = reg.compare("US.FOOL2.002", ["B", "C"])
+    /// >>> comparison.matched, list(comparison.only_left), list(comparison.only_right)
+    /// (1, ['A'], ['C'])
     #[pyo3(signature = (left, right, *, column = None))]
     fn compare(
         &self,
@@ -350,11 +346,7 @@ impl Registry {
                 }
             }
         })?;
-        let list = PyList::empty(py);
-        for period in periods {
-            list.append(object(py, "Period", &period)?)?;
-        }
-        Ok(list)
+        objects(py, "Period", &periods)
     }
 
     /// Recomputes every identifier that was ever issued, of these datasets or of all. The first row,
@@ -375,11 +367,70 @@ impl Registry {
             };
             Ok(verifications.collect::<Result<Vec<_>, _>>()?)
         })?;
-        let list = PyList::empty(py);
-        for row in rows {
-            list.append(object(py, "Verification", &row)?)?;
-        }
-        Ok(list)
+        objects(py, "Verification", &rows)
+    }
+
+    /// Adds a note to a set that is in the history, without changing the history. An identifier that was in
+    /// force several times is annotated each time. Who cites a `questionable` one is warned.
+    ///
+    /// >>> reg = open("example.db", create=True)
+    /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
+    /// >>> [row.note for row in reg.annotate("US.FOOL2.002", "the listing was incomplete")]
+    /// ['the listing was incomplete']
+    #[pyo3(signature = (set, note, *, questionable = false, dry_run = false))]
+    fn annotate<'py>(
+        &self,
+        set: &Bound<'py, PyAny>,
+        note: String,
+        questionable: bool,
+        dry_run: bool,
+    ) -> Result<Bound<'py, PyList>, Failure> {
+        let py = set.py();
+        let asked = Asked::of(set)?;
+        let mut annotation = NewAnnotation::new(note)?;
+        (annotation.questionable, annotation.dry_run) = (questionable, dry_run);
+        let annotated = run(py, |monitor| {
+            let registry = self.opened.writer(monitor)?;
+            let selection = asked.selection(&registry.snapshot()?)?;
+            let stamp = self.opened.stamp(ChangeTime::default());
+            Ok(registry.annotate(&selection, &annotation, &stamp)?)
+        })?;
+        objects(py, "Annotated", &annotated)
+    }
+
+    /// When datasets were last changed and confirmed, and what is wrong with them: those with most
+    /// problems first. `max_age` is how long ago that may be: a `timedelta`, or `"36h"`.
+    ///
+    /// >>> reg = open("example.db", create=True)
+    /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
+    /// >>> [(row.dataset, row.problems) for row in reg.status(max_age="36h")]
+    /// [('US.FOOL2.002', [])]
+    #[pyo3(signature = (*datasets, max_age = None))]
+    fn status<'py>(
+        &self,
+        py: Python<'py>,
+        datasets: Vec<String>,
+        max_age: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyList>, Failure> {
+        let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let age = duration("max_age", max_age)?;
+        let rows = run(py, |monitor| {
+            let oldest = age.map(|age| now().before(age));
+            Ok(self.opened.reader(monitor)?.status(&names, now(), oldest)?)
+        })?;
+        objects(py, "Status", &rows)
+    }
+
+    /// What is known of the files of datasets, when they were checked, and what is wrong with them.
+    #[pyo3(signature = (*datasets, max_age = None))]
+    fn fixity_status<'py>(
+        &self,
+        py: Python<'py>,
+        datasets: Vec<String>,
+        max_age: Option<&Bound<'py, PyAny>>,
+    ) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
+        let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
+        fixity::status(py, &self.opened, &names, duration("max_age", max_age)?)
     }
 
     /// Closes the registry: its datasets, sets and iterators cannot be used afterwards.

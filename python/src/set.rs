@@ -1,12 +1,15 @@
 //! Sets of granules: how they are named, what is known of them, and how they are cited.
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
 use accession::citation::{Citation, CitationFormat};
+use accession::fixity::ListStyle;
 use accession::{
-    Cited, DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Pattern,
-    Selection, Snapshot,
+    Cited, DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Monitor,
+    Pattern, Selection, Snapshot,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple};
@@ -14,12 +17,13 @@ use pyo3::types::{PyCapsule, PyString, PyTuple};
 use crate::dataset::Dataset;
 use crate::error::Failure;
 use crate::files::Files;
+use crate::fixity::{self, Tree, Wanted};
 use crate::html;
 use crate::ids::{self, Target};
 use crate::lists::Granules;
 use crate::record::{object, warn};
 use crate::registry::Opened;
-use crate::time::{datetime, now};
+use crate::time::{datetime, duration, moment_or_none, now};
 use crate::work::run;
 
 /// A set as Python names it.
@@ -282,6 +286,18 @@ impl Set {
     fn identifier_of(&self) -> Identifier {
         self.set.identifier()
     }
+
+    /// A snapshot of what was known at a time, or is known now.
+    fn known_at(
+        &self,
+        known_at: Option<Moment>,
+        monitor: Arc<dyn Monitor>,
+    ) -> Result<Snapshot, Failure> {
+        let snapshot = self.opened.reader(monitor)?.snapshot()?;
+        let Some(known_at) = known_at else { return Ok(snapshot) };
+        refuse_future(known_at, now())?;
+        Ok(snapshot.known_at(known_at.last_instant()))
+    }
 }
 
 #[pymethods]
@@ -344,7 +360,91 @@ impl Set {
         Files::of(&self.opened, &self.set)
     }
 
+    /// Checks files below a directory against their recorded sizes and checksums, and records what was
+    /// checked and found; or with `found` in place of `root`, checksums that another program computed.
+    ///
+    /// With `for_`, the check goes on where the last one of this directory ended, and begins no further
+    /// file after that time. `root_name` is the name under which it is recorded.
+    ///
+    /// >>> import pathlib
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> applied = dataset.sync(["A.nc"], create=True)
+    /// >>> pathlib.Path("data").mkdir()
+    /// >>> _ = pathlib.Path("data/A.nc").write_text("abc")
+    /// >>> computed = dataset.fixity_compute("data")
+    /// >>> dataset.set().fixity_check("data").ok
+    /// True
+    /// >>> _ = pathlib.Path("data/A.nc").write_text("abd")
+    /// >>> [(finding.path, finding.status) for finding in dataset.set().fixity_check("data").findings]
+    /// [('A.nc', 'checksum')]
+    #[pyo3(signature = (root = None, *, root_name = None, jobs = None, size_only = false, for_ = None, unexpected = false, mounted = false, found = None, format = None))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    fn fixity_check<'py>(
+        &self,
+        py: Python<'py>,
+        root: Option<PathBuf>,
+        root_name: Option<String>,
+        jobs: Option<NonZeroUsize>,
+        size_only: bool,
+        for_: Option<&Bound<'py, PyAny>>,
+        unexpected: bool,
+        mounted: bool,
+        found: Option<&Bound<'py, PyAny>>,
+        format: Option<&str>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let duration = duration("for_", for_)?;
+        match (root, found) {
+            (Some(root), None) => {
+                let tree = Tree { root, jobs, mounted };
+                let wanted = Wanted { root_name, size_only, duration, unexpected };
+                fixity::check(py, &self.opened, &self.set, &tree, wanted)
+            }
+            (None, Some(found)) => fixity::compare(&self.opened, &self.set, found, format),
+            _ => {
+                let message = "a check needs either a directory, or the checksums that were found";
+                Err(Failure::usage(message, "name the directory, or give found=…"))
+            }
+        }
+    }
+
+    /// The recorded checksums as `sha256sum --check` reads them, or with `format="bagit"` as a manifest of
+    /// BagIt. A file without a checksum of the algorithm is left out, with a warning. `files()` has
+    /// everything that is known, as a table.
+    #[pyo3(signature = (*, algorithm = None, format = "checksums", known_at = None))]
+    fn fixity_list(
+        &self,
+        py: Python<'_>,
+        algorithm: Option<&str>,
+        format: &str,
+        known_at: Option<&Bound<'_, PyAny>>,
+    ) -> Result<String, Failure> {
+        let style = match format {
+            "checksums" => ListStyle::Checksums,
+            "bagit" => ListStyle::BagIt,
+            _ => return Err(Failure::usage("format is \"checksums\" or \"bagit\"", "")),
+        };
+        let known_at = moment_or_none("known_at", known_at)?;
+        fixity::list(py, |monitor| self.known_at(known_at, monitor), &self.set, algorithm, style)
+    }
+
+    /// The content digest: the SHA-256 of the list of all sha-256 checksums. Two archives with equal
+    /// identifiers and equal content digests hold the same bytes.
+    #[pyo3(signature = (*, known_at = None))]
+    fn fixity_digest(
+        &self,
+        py: Python<'_>,
+        known_at: Option<&Bound<'_, PyAny>>,
+    ) -> Result<String, Failure> {
+        let known_at = moment_or_none("known_at", known_at)?;
+        fixity::digest(py, |monitor| self.known_at(known_at, monitor), &self.set)
+    }
+
     /// A citation with the identifier inside.
+    ///
+    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> applied = dataset.sync(["A", "B"], at="2001-01-02", create=True)
+    /// >>> "DI:8f714d3efb0e51ed23fb7eeecca3009b" in dataset.set().cite(format="bibtex")
+    /// True
     #[pyo3(signature = (*, format = "text"))]
     fn cite(&self, py: Python<'_>, format: &str) -> Result<String, Failure> {
         let what = What::Found(Box::new(self.set.clone()));

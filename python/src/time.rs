@@ -1,6 +1,6 @@
 //! Times: `datetime` with a zone, `date`, and what the command line writes.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use accession::{Moment, Timestamp};
 use pyo3::prelude::*;
@@ -42,6 +42,27 @@ pub fn moment_or_none(
     given: Option<&Bound<'_, PyAny>>,
 ) -> Result<Option<Moment>, Failure> {
     given.map(|given| moment(argument, given)).transpose()
+}
+
+/// How old something may be, or how long it may take: a `timedelta`, or what the command line reads (`"36h"`).
+///
+/// # Errors
+///
+/// It is something else.
+pub fn duration(
+    argument: &str,
+    given: Option<&Bound<'_, PyAny>>,
+) -> Result<Option<Duration>, Failure> {
+    let Some(given) = given else { return Ok(None) };
+    if let Ok(text) = given.cast::<PyString>() {
+        let age = accession::model::age(text.to_str()?);
+        return age.map(Some).map_err(|cause| Failure::unreadable(argument, cause));
+    }
+    let seconds = given.call_method0("total_seconds").and_then(|seconds| seconds.extract::<f64>());
+    let duration = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let message = || format!("{argument} is not a duration");
+    let hint = "a duration is a timedelta, or a string: 90m, 36h or 2d";
+    duration.map(Some).ok_or_else(|| Failure::usage(message(), hint))
 }
 
 /// When a change takes effect, as `--at` says it.

@@ -67,7 +67,7 @@ pub fn run<T: Send>(
     match (result, signal) {
         (result, None) => result,
         (Ok(_), Some(signal)) if signal.is_instance_of::<PyKeyboardInterrupt>(py) => {
-            let message = "the call had already succeeded: what it changed is kept";
+            let message = "the call had already succeeded; a change that it made is kept";
             Err(PyKeyboardInterrupt::new_err(message).into())
         }
         (_, Some(signal)) => Err(signal.into()),

@@ -5,6 +5,7 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,7 +56,33 @@ def cluster() -> Iterator[str]:
             call(f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop")
 
 
-Opener = Callable[[], ar.Registry]
+def _program() -> str | None:
+    """The program of the wheel, or the one that $ACCESSION names."""
+    beside = Path(sys.executable).with_name("accession")
+    return os.environ.get("ACCESSION") or (str(beside) if beside.exists() else None)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Path], str]]:
+    """Serves a registry with `accession serve`, and returns its address."""
+    program = _program()
+    if program is None:
+        pytest.skip("NOT CHECKED: what `accession serve` sends, because the program is not installed")
+    servers: list[subprocess.Popen[str]] = []
+
+    def begin(registry: Path) -> str:
+        command = [program, "--registry", str(registry), "serve", "--listen", "127.0.0.1:0"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        servers.append(server)
+        assert server.stdout is not None
+        return server.stdout.readline().split()[-1].rstrip("/")
+
+    yield begin
+    for server in servers:
+        server.terminate()
+        server.communicate()
+
+
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

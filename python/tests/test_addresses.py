@@ -1,8 +1,9 @@
 """Sets at somebody's server: what is read is verified, and a broken connection goes on."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pyarrow as pa
@@ -82,6 +83,20 @@ def test_another_list_is_refused(archive: str) -> None:
     Archive.fault = "missing"
     with pytest.raises(ar.ResponseError, match="404"):
         list(ar.read(f"{archive}/DI:{IDENTIFIER}"))
+
+
+def test_a_set_is_read_from_accession_serve(serve: Callable[[Path], str], tmp_path: Path) -> None:
+    with ar.open(tmp_path / "registry.db", create=True) as registry:
+        dataset = registry.dataset("US")
+        dataset.sync(IDS, at="2001-01-02", create=True)
+        dataset.delete(IDS[:1], at="2001-01-03")
+        address = serve(tmp_path / "registry.db")
+        for at in ("2001-01-02", "2001-01-03"):
+            held = dataset.set(at=at)
+            read = ar.read(f"{address}/DI:{held.identifier}")
+            assert list(read) == list(held) and read.to_arrow() == held.to_arrow()
+    with pytest.raises(ar.ResponseError, match="404"):
+        list(ar.read(f"{address}/DI:{'d' * 32}"))
 
 
 def test_an_address_that_is_not_one_of_a_set_is_refused(archive: str) -> None:

@@ -152,22 +152,28 @@ SYNC_FOR_LONG = """
 """
 
 
-@pytest.mark.parametrize("after", [0.05, 0.4, 1.0])
-def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Registry, after: float) -> None:
-    address = registry.address
-    registry.dataset("US").sync(["A"], create=True)
-    before = registry.set("US")
-    child = run(SYNC_FOR_LONG, address, "400000")
-    time.sleep(after)
+def interrupted_after(registry: ar.Registry, seconds: float) -> float:
+    """How long it takes from the signal to the exception; 0 if the call had ended before."""
+    child = run(SYNC_FOR_LONG, registry.address, "400000")
+    time.sleep(seconds)
     asked = time.time()
     child.send_signal(signal.SIGINT)
     output, errors = child.communicate(timeout=120)
     outcome, ended = output.split()
-    if outcome == "interrupted":
-        # The machine may be busy with other tests.
-        assert float(ended) - asked < 3
+    return float(ended) - asked if outcome == "interrupted" else 0.0
+
+
+@pytest.mark.parametrize("after", [0.05, 0.4, 1.0, 2.5])
+def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Registry, after: float) -> None:
+    registry.dataset("US").sync(["A"], create=True)
+    before = registry.set("US")
+    taken: list[float] = []
+    # Other work of the machine can delay one of them.
+    while not taken or min(taken) >= 1 and len(taken) < 5:
+        taken.append(interrupted_after(registry, after))
         latest = registry.set("US")
         assert latest == before or len(latest) == 400_000
+    assert min(taken) < 1, taken
     assert all(row.ok for row in registry.verify())
 
 

@@ -172,6 +172,62 @@ def test_the_record_of_a_dataset_is_edited(registry: ar.Registry) -> None:
         dataset.set()
 
 
+def test_what_a_dataset_is_about_is_edited(registry: ar.Registry) -> None:
+    dataset = registry.dataset("NEW")
+    record = dataset.edit(create=True, keywords=["ozone", "level 2"], free_access=True, temporal="2001-01-02/..")
+    assert record.keywords == ["ozone", "level 2"] and record.free_access is True
+    assert record.temporal == "2001-01-02/.."
+    cleared = dataset.edit(keywords=None, free_access=None, temporal=None)
+    assert (cleared.keywords, cleared.free_access, cleared.temporal) == ([], None, None)
+    with pytest.raises(ar.UsageError, match="temporal"):
+        dataset.edit(temporal="2001")
+    with pytest.raises(TypeError):
+        dataset.edit(free_access="yes")
+
+
+def test_a_set_is_annotated_and_the_history_stays(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    first = dataset.set(at="2001-01-02")
+    [rehearsed] = registry.annotate(first, "the listing was incomplete", questionable=True, dry_run=True)
+    assert rehearsed.identifier == first.identifier
+    assert next(dataset.history()).annotations == []
+    registry.annotate(first, "the listing was incomplete", questionable=True)
+    [annotation] = next(dataset.history()).annotations
+    assert (annotation.note, annotation.questionable) == ("the listing was incomplete", True)
+    assert annotation.recorded_by == "tester"
+    with pytest.warns(UserWarning, match="questionable: the listing was incomplete"):
+        first.cite()
+    column = dataset.history().to_arrow()["annotations"].to_pylist()
+    assert [len(notes) for notes in column] == [1, 0]
+    assert column[0][0] == {
+        "note": annotation.note,
+        "questionable": True,
+        "recorded": annotation.recorded,
+        "recorded_by": "tester",
+    }
+    assert annotation.note in dataset.history()._repr_html_()  # type: ignore[attr-defined]
+    with pytest.raises(ar.InputError):
+        registry.annotate(first, " ")
+
+
+def test_the_status_of_datasets_says_what_is_wrong(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    registry.dataset("WELL").sync(["A"], create=True)
+    dataset.sync(list(dataset.set()), at="now")
+    registry.annotate(dataset, "a test", questionable=True)
+    wrong, well = registry.status()
+    assert wrong.dataset == NAME and wrong.problems == ["the set in force is questionable: a test"]
+    assert wrong.changed is not None and wrong.changed.timestamp == datetime(2001, 1, 3, tzinfo=timezone.utc)
+    assert wrong.confirmed is not None and wrong.confirmed.granules == 12
+    assert (well.dataset, well.problems, well.fixity) == ("WELL", [], None)
+    [old] = registry.status("WELL", max_age=timedelta(0))
+    assert "neither changed nor confirmed" in old.problems[0]
+    with pytest.raises(ar.DatasetUnknownError):
+        registry.status("nothing")
+    with pytest.raises(ar.UsageError, match="max_age"):
+        registry.status(max_age=5)  # type: ignore[arg-type]
+
+
 def test_a_sync_that_changes_nothing_is_confirmed(registry: ar.Registry) -> None:
     dataset = registry.dataset(NAME)
     assert dataset.sync(["A", "B"], create=True).changed
@@ -207,6 +263,9 @@ def test_values_say_what_they_are(file: ar.Registry) -> None:
     assert "Copy this into your paper" in shown and "DI:7fb1e8ba" in shown
     assert "<svg" in shown and "<style" not in shown and "<script" not in shown
     assert NAME in file._repr_html_()  # type: ignore[attr-defined]
+    compared = file.compare(first, ["<i>"])._repr_html_()  # type: ignore[attr-defined]
+    assert "11 only left" in compared and "<code>&lt;i&gt;</code>" in compared
+    assert "7fb1e8ba" in file.history(NAME)._repr_html_()  # type: ignore[attr-defined]
     file.dataset("X").edit(create=True, title="<script>alert(1)</script>")
     file.dataset("X").sync(["<b>"], create=True)
     assert "<script>" not in file.dataset("X")._repr_html_()  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,10 +52,30 @@ def test_every_kind_of_error_has_a_class() -> None:
     assert type(refused.value) is ar.RegistryMissingError
 
 
-@pytest.mark.parametrize("name", ["", "identify", "open"])
-def test_the_examples_of_the_documentation_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def documented() -> Iterator[tuple[str, str]]:
+    """The names of the package, of its functions, its classes and their members, with their documentation."""
+    yield "", inspect.getdoc(ar) or ""
+    for name in ar.__all__:
+        value = getattr(ar, name)
+        yield name, inspect.getdoc(value) or ""
+        for member, of in vars(value).items() if inspect.isclass(value) else ():
+            yield f"{name}.{member}", inspect.getdoc(of) or ""
+
+
+EXAMPLES = [(name, text) for name, text in documented() if ">>>" in text]
+
+
+def test_what_people_call_first_has_an_example() -> None:
+    names = {name for name, _ in EXAMPLES}
+    of_registry = {f"Registry.{name}" for name in ("resolve", "compare", "annotate", "status")}
+    of_dataset = {f"Dataset.{name}" for name in ("sync", "set", "edit", "mirror_pull", "fixity_add", "fixity_compute")}
+    assert names >= {"", "identify", "open", "Set.cite", "Set.fixity_check"} | of_registry | of_dataset
+
+
+@pytest.mark.parametrize("name, text", EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_the_examples_of_the_documentation_run(
+    name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    what = getattr(ar, name) if name else ar
-    globs = {**vars(ar), "ar": ar}
-    [test] = doctest.DocTestFinder(recurse=False).find(what, name or "accession_registry", globs=globs)
+    test = doctest.DocTestParser().get_doctest(text, {**vars(ar), "ar": ar}, name or "accession_registry", None, 0)
     assert test.examples and doctest.DocTestRunner().run(test).failed == 0

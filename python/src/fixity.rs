@@ -1,0 +1,317 @@
+//! What is known of files: recorded, computed, checked, listed.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use accession::fixity::{
+    CheckSummary, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
+    ReadOptions, Root, SetCheck, SetCompute, algorithm_of, content_digest, each_checksum,
+    no_checksums, root_name,
+};
+use accession::model::Algorithm;
+use accession::registry::{CheckMode, FileListing, FileOptions, NewCheck, Withdrawn};
+use accession::{DatasetName, Monitor, Set, Snapshot};
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::ids::{self, Target};
+use crate::record::{object, warn};
+use crate::registry::Opened;
+use crate::time::{ChangeTime, now};
+use crate::work::run;
+
+/// A directory with files, and how it is read.
+pub struct Tree {
+    pub root: PathBuf,
+    pub jobs: Option<NonZeroUsize>,
+    pub mounted: bool,
+}
+
+impl Tree {
+    fn open(&self) -> Result<Arc<Root>, Failure> {
+        let mounted = if self.mounted { Mounted::Yes } else { Mounted::Unknown };
+        Ok(Arc::new(Root::open(&self.root, mounted)?))
+    }
+
+    fn reading(&self, monitor: Arc<dyn Monitor>) -> ReadOptions {
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let jobs = self.jobs.unwrap_or(cores);
+        ReadOptions { monitor: Some(monitor), ..ReadOptions::new(jobs) }
+    }
+}
+
+/// Records what is known of files.
+///
+/// # Errors
+///
+/// A granule is not held; a record contradicts what is known.
+pub fn add<'py>(
+    opened: &Opened,
+    dataset: &DatasetName,
+    files: &Bound<'py, PyAny>,
+    format: Option<&str>,
+    options: FileOptions,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let py = files.py();
+    let mut listing = FileListing::new();
+    let taken = ids::take_files(files, format, &mut Target::Files(&mut listing))?;
+    let dry_run = options.dry_run;
+    let (counts, missing) = run(py, move |monitor| {
+        taken.read(&mut Target::Files(&mut listing), &monitor)?;
+        if listing.count() == 0 {
+            let message = "the list states no size and no checksum of a file";
+            return Err(Failure::usage(message, "give FileRecords, or a file of sha256sum"));
+        }
+        let stamp = opened.stamp(ChangeTime::default());
+        Ok(opened.writer(monitor)?.add_files(dataset, &listing, &options, &stamp)?)
+    })?;
+    let value = serde_json::json!({
+        "dataset": dataset, "files": counts, "missing": missing, "dry_run": dry_run,
+    });
+    object(py, "FilesAdded", &value)
+}
+
+/// Computes and records the checksums of files that have none of an algorithm.
+///
+/// # Errors
+///
+/// The directory is not the right one; the registry cannot be written.
+pub fn compute<'py>(
+    py: Python<'py>,
+    opened: &Opened,
+    dataset: &DatasetName,
+    tree: &Tree,
+    algorithm: &str,
+    note: Option<String>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let algorithm = algorithm_named(algorithm)?;
+    if matches!(algorithm, Algorithm::Other(_)) {
+        let known = Algorithm::KNOWN.each_ref().map(Algorithm::as_str).join(", ");
+        return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
+    }
+    let result = run(py, |monitor| {
+        let root = tree.open()?;
+        let registry = opened.writer(Arc::clone(&monitor))?;
+        let (reading, stamp) = (tree.reading(monitor), opened.stamp(ChangeTime::default()));
+        let of = (&registry, dataset);
+        let mut files = SetCompute::start(of, &root, &algorithm, note, reading, &stamp)?;
+        let findings = files.by_ref().collect::<Result<Vec<_>, _>>();
+        let summary = files.finish()?;
+        Ok((findings?, summary))
+    })?;
+    checked(py, result)
+}
+
+/// What a check of files compares, and what of it is recorded.
+pub struct Wanted {
+    pub root_name: Option<String>,
+    pub size_only: bool,
+    pub duration: Option<Duration>,
+    pub unexpected: bool,
+}
+
+/// Checks files below a directory, and records what was found.
+///
+/// # Errors
+///
+/// The directory is not the right one; it cannot be read.
+pub fn check<'py>(
+    py: Python<'py>,
+    opened: &Opened,
+    set: &Set,
+    tree: &Tree,
+    wanted: Wanted,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    if wanted.unexpected && wanted.duration.is_some() {
+        let message = "unexpected files are those that no file of the whole set is";
+        return Err(Failure::usage(message, "leave out for_, or unexpected"));
+    }
+    let (result, not_recorded) = run(py, |monitor| {
+        let began = Instant::now();
+        let root = tree.open()?;
+        let directory = wanted.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+        let (registry, not_writable) = match opened.writer(Arc::clone(&monitor)) {
+            Err(Failure::Library(error)) if error.kind().is_of_writing() => {
+                (opened.reader(Arc::clone(&monitor))?, Some(error))
+            }
+            registry => (registry?, None),
+        };
+        FilesOfSet::new(&registry, set.clone()).require_any(&root)?;
+        let new = NewCheck {
+            root: wanted.root_name.unwrap_or_else(|| root_name(root.path())),
+            mode: if wanted.size_only { CheckMode::Size } else { CheckMode::Checksums },
+            is_rolling: wanted.duration.is_some(),
+            is_recorded: not_writable.is_none(),
+        };
+        let begin_until = wanted.duration.and_then(|duration| began.checked_add(duration));
+        let reading = ReadOptions { begin_until, ..tree.reading(monitor) };
+        let stamp = opened.stamp(ChangeTime::default());
+        let mut check = SetCheck::start((&registry, set), &root, new, directory, reading, &stamp)?;
+        let not_recorded = not_writable.or(check.why_not_recorded());
+        let findings = check.by_ref().collect::<Result<Vec<_>, _>>();
+        let summary = check.finish()?;
+        Ok(((findings?, summary), not_recorded))
+    })?;
+    if let Some(why) = not_recorded {
+        warn(py, &format!("{why}: the check is not recorded"))?;
+    }
+    checked(py, result)
+}
+
+/// Compares the recorded checksums with those of a list.
+///
+/// # Errors
+///
+/// The list cannot be read.
+pub fn compare<'py>(
+    opened: &Opened,
+    set: &Set,
+    found: &Bound<'py, PyAny>,
+    format: Option<&str>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let py = found.py();
+    let mut files = FoundFiles::new();
+    let taken = ids::take_files(found, format, &mut Target::Found(&mut files))?;
+    let result = run(py, move |monitor| {
+        taken.read(&mut Target::Found(&mut files), &monitor)?;
+        let registry = opened.reader(Arc::clone(&monitor))?;
+        for file in FilesOfSet::new(&registry, set.clone()).read()? {
+            files.expect(&file?)?;
+        }
+        let mut summary = CheckSummary { complete: true, ..CheckSummary::default() };
+        let mut findings = Vec::new();
+        for compared in files.compare()? {
+            let (file, problem) = compared?;
+            summary.files += 1;
+            if summary.files.is_multiple_of(4_096) {
+                ids::check(&monitor)?;
+            }
+            findings.extend(problem.map(|problem| FileFinding::of(file, &problem)));
+        }
+        summary.findings = findings.len() as u64;
+        Ok((findings, summary))
+    })?;
+    checked(py, result)
+}
+
+fn checked<'py>(
+    py: Python<'py>,
+    (findings, summary): (Vec<FileFinding>, CheckSummary),
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let value = serde_json::json!({
+        "files": summary.files,
+        "bytes": summary.bytes,
+        "complete": summary.complete,
+        "findings": findings,
+    });
+    object(py, "FixityCheck", &value)
+}
+
+/// The list of the checksums of a set, as text.
+///
+/// # Errors
+///
+/// No file has one.
+pub fn list(
+    py: Python<'_>,
+    snapshot: impl FnOnce(Arc<dyn Monitor>) -> Result<Snapshot, Failure> + Send,
+    set: &Set,
+    algorithm: Option<&str>,
+    style: ListStyle,
+) -> Result<String, Failure> {
+    let algorithm = algorithm.map(algorithm_named).transpose()?;
+    let (text, algorithm, lacking) = run(py, |monitor| {
+        let snapshot = snapshot(Arc::clone(&monitor))?;
+        let algorithm = algorithm_of(&snapshot, set, algorithm.as_ref())?;
+        let algorithm = algorithm.ok_or_else(|| no_checksums(set, None))?;
+        let (files, mut text) = (snapshot.files(set)?, Vec::new());
+        drop(snapshot);
+        let lacking = each_checksum::<Failure>(files, &algorithm, |_, file, checksum| {
+            Ok(style.write_line(&mut text, checksum, &file.path)?)
+        })?;
+        if lacking.listed == 0 {
+            return Err(no_checksums(set, Some(&algorithm)).into());
+        }
+        Ok((String::from_utf8_lossy(&text).into_owned(), algorithm, lacking))
+    })?;
+    if lacking.granules + lacking.files > 0 {
+        let (granules, files) = (lacking.granules, lacking.files);
+        warn(py, &format!("left out without {algorithm}: {granules} granules, {files} files"))?;
+    }
+    Ok(text)
+}
+
+/// The content digest of a set.
+///
+/// # Errors
+///
+/// A file has no sha-256.
+pub fn digest(
+    py: Python<'_>,
+    snapshot: impl FnOnce(Arc<dyn Monitor>) -> Result<Snapshot, Failure> + Send,
+    set: &Set,
+) -> Result<String, Failure> {
+    run(py, |monitor| Ok(content_digest(set, snapshot(monitor)?.files(set)?)?))
+}
+
+fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {
+    text.parse().map_err(|cause| Failure::unreadable("algorithm", cause))
+}
+
+/// What is known of the files of datasets, and when they were checked.
+///
+/// # Errors
+///
+/// A dataset does not exist.
+pub fn status<'py>(
+    py: Python<'py>,
+    opened: &Opened,
+    datasets: &[DatasetName],
+    max_age: Option<Duration>,
+) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
+    let oldest = max_age.map(|age| now().before(age));
+    let states = run(py, |monitor| {
+        let registry = opened.reader(monitor)?;
+        let names = match datasets {
+            [] => names_of(&registry.snapshot()?)?,
+            named => named.to_vec(),
+        };
+        let states = names.iter().map(|name| registry.fixity_state(name, oldest));
+        Ok(states.collect::<Result<Vec<_>, _>>()?)
+    })?;
+    let row = |state: accession::registry::FixityState| {
+        let mut value =
+            serde_json::to_value(&state).map_err(|error| Failure::usage(error.to_string(), ""))?;
+        value["problems"] = state.problems(oldest).into();
+        object(py, "FixityStatus", &value)
+    };
+    states.into_iter().map(row).collect()
+}
+
+/// Ends the checks of a directory.
+///
+/// # Errors
+///
+/// The dataset was never checked there.
+pub fn forget(
+    py: Python<'_>,
+    opened: &Opened,
+    dataset: &DatasetName,
+    root: &str,
+) -> Result<u64, Failure> {
+    run(py, |monitor| {
+        let stamp = opened.stamp(ChangeTime::default());
+        let closed = opened.writer(monitor)?.forget_root(dataset, root, &stamp)?;
+        closed.ok_or_else(|| {
+            let message = format!("{dataset} was never checked at {root}");
+            Failure::usage(message, "Registry.fixity_status() lists where it was")
+        })
+    })
+}
+
+fn names_of(snapshot: &Snapshot) -> Result<Vec<DatasetName>, accession::Error> {
+    let listed = snapshot.all_datasets(Withdrawn::LeftOut)?;
+    Ok(listed.into_iter().map(|listed| listed.dataset.name).collect())
+}

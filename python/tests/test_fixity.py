@@ -1,0 +1,168 @@
+"""Sizes and checksums of files: recorded, computed, checked and listed, in both stores."""
+
+import hashlib
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import accession_registry as ar
+
+CONTENTS = {"A.nc": b"abc", "B.nc": b"defg", "C.nc": b""}
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    directory = tmp_path / "data"
+    directory.mkdir()
+    for name, content in CONTENTS.items():
+        (directory / name).write_bytes(content)
+    return directory
+
+
+@pytest.fixture
+def dataset(registry: ar.Registry) -> ar.Dataset:
+    dataset = registry.dataset("US")
+    dataset.sync(list(CONTENTS), create=True)
+    return dataset
+
+
+def test_checksums_are_computed_checked_and_listed(registry: ar.Registry, dataset: ar.Dataset, root: Path) -> None:
+    with pytest.raises(ar.NoChecksumsError):
+        dataset.set().fixity_digest()
+    computed = dataset.fixity_compute(root, note="first inventory")
+    assert computed.ok and computed.files == 3 and computed.bytes == 7 and computed.complete
+    listed = "".join(f"{sha256(content)}  {name}\n" for name, content in CONTENTS.items())
+    assert dataset.set().fixity_list() == listed
+    assert dataset.set().fixity_digest() == sha256(listed.encode())
+    assert dataset.set().fixity_list(format="bagit") == listed.replace("  ", "  data/")
+    [size] = {row.size for row in dataset.set().files() if row.granule == "B.nc"}
+    assert size == 4
+
+    assert dataset.set().fixity_check(root, root_name="node").ok
+    (root / "A.nc").write_bytes(b"abd")
+    (root / "B.nc").unlink()
+    (root / "D.nc").write_bytes(b"new")
+    found = dataset.set().fixity_check(root, root_name="node", unexpected=True, jobs=1)
+    assert [(row.granule, row.path, row.status) for row in found.findings] == [
+        ("A.nc", "A.nc", "checksum"),
+        ("B.nc", "B.nc", "missing"),
+        (None, "D.nc", "unexpected"),
+    ]
+    assert found.findings[0].expected == f"sha-256:{sha256(b'abc')}" and not found.ok
+    assert [row.status for row in dataset.set().fixity_check(root, size_only=True).findings] == ["missing"]
+
+    [state] = registry.fixity_status(max_age=timedelta(days=1))
+    assert state.records == {"sha-256": 3} and "node" in [row.root for row in state.roots]
+    at_node = {(row.path, row.status) for row in state.open if row.root == "node"}
+    assert at_node == {("A.nc", "checksum"), ("B.nc", "missing"), ("D.nc", "unexpected")}
+    assert "findings" in state.problems[0] and state.open[0].checked <= datetime.now(timezone.utc)
+    [status] = registry.status("US")
+    assert status.fixity is not None and status.fixity.open == len(state.open) and status.problems
+    assert dataset.fixity_forget("node") == 3
+    with pytest.raises(ar.UsageError, match="never checked"):
+        dataset.fixity_forget("node")
+
+
+def test_a_part_of_a_set_is_checked_each_night(dataset: ar.Dataset, root: Path) -> None:
+    dataset.fixity_compute(root)
+    checked = dataset.set().fixity_check(root, for_=timedelta(hours=1))
+    assert checked.complete and checked.files == 3
+    assert dataset.set().fixity_check(root, for_="90s").files == 3
+    with pytest.raises(ar.UsageError, match="for_"):
+        dataset.set().fixity_check(root, for_="soon")
+    with pytest.raises(ar.UsageError):
+        dataset.set().fixity_check(root, for_="1h", unexpected=True)
+    with pytest.raises(ar.UsageError, match="found"):
+        dataset.set().fixity_check()
+
+
+def test_a_directory_that_is_not_mounted_is_not_a_million_findings(dataset: ar.Dataset, tmp_path: Path) -> None:
+    with pytest.raises(ar.NotMountedError):
+        dataset.set().fixity_check(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ar.NotMountedError):
+        dataset.fixity_compute(tmp_path / "empty")
+    assert len(dataset.fixity_compute(tmp_path / "empty", mounted=True).findings) == 3
+
+
+def test_what_contradicts_a_record_is_refused_until_it_is_accepted(dataset: ar.Dataset, tmp_path: Path) -> None:
+    record = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abc")})
+    assert dataset.fixity_add([record], note="delivered").files == ar.FileCounts(1, 0, 0)
+    assert dataset.fixity_add([record]).files.equal == 1
+    other = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abd")})
+    with pytest.raises(ar.ContentContradictsError, match="accept_content=True"):
+        dataset.fixity_add([other])
+    before = datetime.now(timezone.utc)
+    assert dataset.fixity_add([other], accept_content=True, note="reprocessed").files.replaced == 1
+    assert list(dataset.set().files()) == [other]
+    with pytest.warns(UserWarning, match="left out without sha-256: 2 granules"):
+        assert dataset.set().fixity_list(known_at=before).startswith(sha256(b"abc"))
+
+    sums = tmp_path / "sha256sum.txt"
+    sums.write_text("".join(f"{sha256(content)}  {name}\n" for name, content in CONTENTS.items()))
+    added = dataset.fixity_add(sums, accept_content=True, note="as it was", dry_run=True)
+    assert added.dry_run and added.files == ar.FileCounts(2, 0, 1)
+    with pytest.raises(ar.NotHeldError):
+        dataset.fixity_add([ar.FileRecord("X", "X", 1, {})])
+    assert dataset.fixity_add([ar.FileRecord("X", "X", 1, {})], skip_missing=True).missing == 1
+    with pytest.raises(ar.InputError, match="item:1"):
+        dataset.fixity_add([ar.FileRecord("A.nc", "/A.nc", 1, {})])
+    with pytest.raises(ar.UsageError, match="no size and no checksum"):
+        dataset.fixity_add([])
+
+
+def test_a_check_compares_what_another_program_found(dataset: ar.Dataset, root: Path, tmp_path: Path) -> None:
+    dataset.fixity_compute(root)
+    known = dataset.set().files()
+    assert dataset.set().fixity_check(found=known).ok
+    sums = tmp_path / "rclone.txt"
+    sums.write_text(f"{sha256(b'abd')}  A.nc\n{sha256(b'defg')}  B.nc\n")
+    found = dataset.set().fixity_check(found=sums)
+    assert [(row.path, row.status) for row in found.findings] == [("A.nc", "checksum"), ("C.nc", "missing")]
+
+
+def test_a_mirror_takes_records_and_names_contradictions(registry: ar.Registry, root: Path, tmp_path: Path) -> None:
+    primary, mirror = registry.dataset("PRIMARY"), registry.dataset("MIRROR")
+    primary.sync(list(CONTENTS), create=True)
+    primary.fixity_compute(root)
+    manifest = tmp_path / "manifest.jsonl"
+    primary.export(manifest)
+    without = registry.dataset("NAMES").mirror_pull(manifest, create=True, no_files=True)
+    assert without.identical and without.files == ar.FileCounts(0, 0, 0)
+    assert list(registry.set("NAMES").files()) == []
+    pulled = mirror.mirror_pull(manifest, create=True)
+    assert pulled.files.added == 3 and list(mirror.set().files()) == list(primary.set().files())
+
+    record = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abd")})
+    mirror.fixity_add([record], accept_content=True, note="a test")
+    compared = mirror.mirror_compare()
+    assert compared.status == "identical" and list(compared.content_differs) == ["A.nc"] and not compared
+    assert "with other bytes" in compared._repr_html_()  # type: ignore[attr-defined]
+    assert pa.table(compared).num_rows == 0 == compared.to_arrow().num_rows
+    with pytest.warns(UserWarning, match=r"A\.nc; accept_content=True"):
+        mirror.mirror_pull()
+    with pytest.raises(ar.UsageError, match="note"):
+        mirror.mirror_pull(accept_content=True)
+    assert mirror.mirror_pull(accept_content=True, note="theirs are right").files.replaced == 1
+    assert mirror.mirror_compare()
+
+
+def test_a_failed_pull_is_a_problem_of_the_mirror(registry: ar.Registry, tmp_path: Path) -> None:
+    manifest = tmp_path / "manifest.jsonl"
+    registry.dataset("PRIMARY").sync(["A"], create=True)
+    registry.dataset("PRIMARY").export(manifest)
+    mirror = registry.dataset("MIRROR")
+    mirror.mirror_pull(manifest, create=True)
+    [status] = registry.status("MIRROR", max_age="1d")
+    assert status.problems == [] and status.mirrors[0].identical is not None
+    manifest.write_text("nothing\n")
+    with pytest.raises(ar.Error):
+        mirror.mirror_pull()
+    [status] = registry.status("MIRROR")
+    assert "failed" in status.problems[0] and str(manifest) in status.problems[0]
