@@ -324,7 +324,6 @@ impl Dataset {
     /// >>> dataset.fixity_add([record]).files
     /// FileCounts(added=1, equal=0, replaced=0)
     #[pyo3(signature = (files, *, format = None, skip_missing = false, accept_content = false, note = None, dry_run = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn fixity_add<'py>(
         &self,
         files: &Bound<'py, PyAny>,
@@ -351,7 +350,6 @@ impl Dataset {
     /// >>> dataset.fixity_compute("data")
     /// FixityCheck(files=1, bytes=3, complete=True, findings=[])
     #[pyo3(signature = (root, *, algorithm = "sha-256", jobs = None, mounted = false, note = None))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn fixity_compute<'py>(
         &self,
         py: Python<'py>,

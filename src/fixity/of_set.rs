@@ -380,7 +380,10 @@ impl SetCompute {
     ) -> Result<Self> {
         let files = FilesOfSet::without(registry, dataset, algorithm)?;
         files.require_any(root)?;
-        let (monitor, files) = (options.monitor.clone(), Box::new(files.read_while(options.monitor.clone())?) as Files);
+        let (monitor, files) = (
+            options.monitor.clone(),
+            Box::new(files.read_while(options.monitor.clone())?) as Files,
+        );
         Ok(SetCompute {
             registry: registry.clone(),
             dataset: dataset.clone(),

@@ -13,8 +13,8 @@ use accession::fixity::{
 use serde::Serialize;
 
 use crate::cli::error::Result;
-use crate::cli::program::Interrupt;
 use crate::cli::output::{Column, Progress, Row, count};
+use crate::cli::program::Interrupt;
 use crate::cli::session::Session;
 
 /// How the files of a directory are read.
