@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use accession::fixity::{
     CheckSummary, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
-    ReadOptions, Root, SetCheck, SetCompute, algorithm_of, content_digest, each_checksum,
-    no_checksums, root_name,
+    ReadOptions, Root, SetCheck, SetCompute, SetContent, algorithm_of, each_checksum, no_checksums,
+    root_name,
 };
 use accession::model::Algorithm;
 use accession::registry::{CheckMode, FileListing, FileOptions, NewCheck, Withdrawn};
@@ -253,7 +253,7 @@ pub fn digest(
     snapshot: impl FnOnce(Arc<dyn Monitor>) -> Result<Snapshot, Failure> + Send,
     set: &Set,
 ) -> Result<String, Failure> {
-    run(py, |monitor| Ok(content_digest(set, snapshot(monitor)?.files(set)?)?))
+    run(py, |monitor| Ok(SetContent::of(set, snapshot(monitor)?.files(set)?)?.digest))
 }
 
 fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {
