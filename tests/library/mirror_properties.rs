@@ -50,9 +50,8 @@ fn read(bytes: Vec<u8>) -> accession::error::Result<()> {
     let primary = primary(bytes.clone())?;
     let compared = compare(&mirror, &name("mirror"), &primary, None)
         .and_then(|compared| compared.differences()?.finish());
-    let imported = manifest::Reader::open(Cursor::new(bytes), "us.jsonl", now())
-        .map_err(accession::Error::from)
-        .and_then(|reader| {
+    let imported =
+        manifest::Reader::open(Cursor::new(bytes), "us.jsonl", now()).and_then(|reader| {
             let mut import = Import::new();
             let record = reader.read_into(&mut import, |_| {})?;
             import.options.create_dataset = true;

@@ -1,5 +1,5 @@
-//! Recognises citations in pasted text: the tuple, a sentence, BibTeX, RIS, JSON or
-//! CITATION.cff.
+//! Recognises citations in pasted text: the tuple, a sentence, BibTeX, RIS, JSON,
+//! DataCite XML or CITATION.cff.
 //!
 //! # Identifiers
 //!
@@ -11,8 +11,8 @@
 //!
 //! # DOIs and dates
 //!
-//! A text is read in passages: a BibTeX entry, a RIS record, an item of JSON, a paragraph, an entry of
-//! a list. The DOI and the date of an identifier are taken from its passage, and in running text
+//! A text is read in passages: a BibTeX entry, a RIS record, an item of JSON, DataCite XML, a paragraph,
+//! an entry of a list. The DOI and the date of an identifier are taken from its passage, and in running text
 //! between its neighbours. The date follows `as held at`; in a tuple, it is a member; in running
 //! text, it precedes a comma and the identifier. It can be written as `2001-01-05`,
 //! `20010105`, `2001/1/5`, `5 January 2001` or `January 5, 2001`, and as RFC 3339. The year of

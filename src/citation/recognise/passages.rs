@@ -20,7 +20,7 @@ pub(super) struct Passage {
 /// Whether all of a passage belongs to one citation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PassageKind {
-    /// A BibTeX entry, a RIS record, an item of JSON, a CITATION.cff.
+    /// A BibTeX entry, a RIS record, an item of JSON, DataCite XML, a CITATION.cff.
     Record,
     /// A paragraph, or an entry of a list.
     RunningText,
@@ -88,6 +88,7 @@ enum Syntax {
     BibtexEntry,
     Ris,
     Cff,
+    DataciteXml,
     RunningText,
 }
 
@@ -98,6 +99,9 @@ fn begun_by(line: &str) -> Option<Syntax> {
     }
     if line.starts_with("cff-version:") {
         return Some(Syntax::Cff);
+    }
+    if line.starts_with("<resource ") {
+        return Some(Syntax::DataciteXml);
     }
     let kind = line.strip_prefix('@').and_then(|line| line.split_once('{'));
     let is_entry = kind.is_some_and(|(kind, _)| {
@@ -153,6 +157,7 @@ fn passages_of_text(text: &str) -> Vec<Passage> {
         let ends_after = match syntax {
             Syntax::BibtexEntry => depth <= 0,
             Syntax::Ris => trimmed.starts_with("ER  -"),
+            Syntax::DataciteXml => trimmed.contains("</resource>"),
             Syntax::Cff | Syntax::RunningText => false,
         };
         if ends_after {
@@ -171,7 +176,7 @@ fn passage(lines: &str, syntax: Syntax) -> Passage {
     };
     let (kind, text) = match syntax {
         Syntax::RunningText => (PassageKind::RunningText, without_markup(lines)),
-        Syntax::BibtexEntry => (PassageKind::Record, without_markup(lines)),
+        Syntax::BibtexEntry | Syntax::DataciteXml => (PassageKind::Record, without_markup(lines)),
         Syntax::Ris | Syntax::Cff => (PassageKind::Record, normalised(lines)),
     };
     Passage { kind, text, doi }
@@ -183,8 +188,19 @@ fn declared_doi(line: &str, syntax: Syntax) -> Option<Doi> {
     match syntax {
         Syntax::Ris => line.strip_prefix("DO  -")?.trim().parse().ok(),
         Syntax::Cff => unquoted(line.strip_prefix("doi:")?.trim()).parse().ok(),
+        Syntax::DataciteXml => {
+            let (attributes, rest) = line.strip_prefix("<identifier ")?.split_once('>')?;
+            let (doi, _) = rest.split_once("</identifier>")?;
+            attributes.contains("\"DOI\"").then(|| from_xml(doi).parse().ok())?
+        }
         Syntax::BibtexEntry | Syntax::RunningText => None,
     }
+}
+
+/// The text of an element of XML that contains no other.
+fn from_xml(text: &str) -> String {
+    let marks = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
+    marks.iter().fold(text.trim().to_owned(), |text, (name, mark)| text.replace(name, mark))
 }
 
 /// The DOI in the field `doi` of a BibTeX entry, on a line of its own or not.
