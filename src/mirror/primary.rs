@@ -280,7 +280,8 @@ impl Published {
 ///
 /// # Errors
 ///
-/// Those of [`Published::open`].
+/// What is published does not have the dataset, or has several and none is named; a file cannot be read, or is
+/// damaged.
 pub fn read_published(path: &Path, dataset: &DatasetName) -> Result<Option<Box<dyn Read + Send>>> {
     if !path.join(HEAD).exists() && !path.join("datasets").is_dir() {
         return Ok(None);
