@@ -145,7 +145,7 @@ SYNC_FOR_LONG = """
     ids = [f"granule-{number:07}" for number in range(int(sys.argv[2]))]
     print("ready", flush=True)
     try:
-        registry.dataset("US").sync(ids, max_delete="100%", max_add="100000%")
+        registry.dataset("US").sync(ids, max_delete="100%", max_add=1_000_000)
         print("finished", time.time())
     except KeyboardInterrupt:
         print("interrupted", time.time())
