@@ -280,7 +280,7 @@ impl Published {
 ///
 /// # Errors
 ///
-/// What is published does not have the dataset, or has several and none is named; a file cannot be read, or is
+/// What is published are several datasets, none of which has this name; a file cannot be read, or is
 /// damaged.
 pub fn read_published(path: &Path, dataset: &DatasetName) -> Result<Option<Box<dyn Read + Send>>> {
     if !path.join(HEAD).exists() && !path.join("datasets").is_dir() {
