@@ -79,7 +79,8 @@ fn roles_that_were_made_before_a_migration_can_go_on_after_it() {
         create(&mut owner, version);
         // The grants of the guide, of the tables that there were then.
         let granted = format!("before_{version}_{}", std::process::id());
-        let named = grants_named(&granted);
+        // The last version added a column to what may be remembered of a mirror.
+        let named = grants_named(&granted).replace(", failure, files)", ", failure)");
         // The release that added these tables granted nothing on them.
         let added: &[&str] = match version {
             1 | 2 => &["mirror_source", "log_change", "confirmation", "fixity"],

@@ -84,7 +84,7 @@ fn fail_each_call(
         _ if is_long() => 1,
         (true, "mirror pull of a manifest") => 6,
         (true, _) => 2,
-        (false, _) => 11,
+        (false, _) => 5,
     };
     let run = |nth: u64| {
         let place = scene.place(action.creates);
