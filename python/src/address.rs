@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Remote, RemoteSet};
-use accession::model::{SourceOptions, quoted};
+use accession::model::SourceOptions;
 
 use crate::error::Failure;
 use crate::registry::name_of;
@@ -41,21 +41,9 @@ impl Options {
 }
 
 fn http(options: &SourceOptions) -> Result<HttpOptions, Failure> {
-    let authorities = match &options.ca_file {
-        None => None,
-        Some(path) => Some(std::fs::read(path).map_err(|error| {
-            Failure::Here("io", format!("cannot read {}: {error}", quoted(path)), "")
-        })?),
-    };
-    let default = HttpOptions::default();
     Ok(HttpOptions {
-        timeout: options.timeout_seconds.map_or(default.timeout, Duration::from_secs),
-        max_bytes: options.max_bytes.unwrap_or(default.max_bytes),
-        max_age: options.max_age_seconds.map(Duration::from_secs),
-        permits_http: options.insecure,
-        authorities,
         environment: Arc::new(|variable| std::env::var(variable).ok()),
-        ..default
+        ..HttpOptions::of(options)?
     })
 }
 

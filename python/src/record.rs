@@ -135,7 +135,7 @@ fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// What a change did, with the warnings that the command line prints.
+/// What a change did. Warns of what the value does not show.
 pub fn applied<'py>(
     py: Python<'py>,
     applied: &Applied,

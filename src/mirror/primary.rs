@@ -301,7 +301,7 @@ fn one_of(path: &Path, mirror: &DatasetName, named: Option<&DatasetName>) -> Res
         Ok(entries) => {
             entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
         }
-        // It is no such directory.
+        // Neither a dataset nor several are published there.
         Err(source) => return Err(Error::cannot("read", &path.join(HEAD), source)),
     };
     names.sort();

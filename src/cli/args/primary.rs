@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use accession::citation::typed::refuse_future;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry, source_name};
-use accession::model::{SourceOptions, age, quoted};
+use accession::model::{SourceOptions, age};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName, ErrorKind, Moment};
 
-use crate::cli::error::{Context, Error, Result};
+use crate::cli::error::{Error, Result};
 use crate::cli::output::{json, one_line};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
@@ -174,28 +174,16 @@ fn remote(text: &str, options: &SourceOptions, session: &Session) -> Result<Opti
         return Ok(None);
     }
     let address = Address::parse(text, options.insecure)?;
-    let authorities = match &options.ca_file {
-        None => None,
-        Some(path) => {
-            Some(std::fs::read(path).with_context(|| format!("cannot read {}", quoted(path)))?)
-        }
-    };
     let retrying: fn(&Retry<'_>) = match (session.is_verbose(), session.is_json()) {
         (true, true) => report_as_json,
         (true, false) => report,
         (false, false) if std::io::stderr().is_terminal() => report,
         (false, _) => |_| {},
     };
-    let default = HttpOptions::default();
     let options = HttpOptions {
-        timeout: options.timeout_seconds.map_or(default.timeout, Duration::from_secs),
-        max_bytes: options.max_bytes.unwrap_or(default.max_bytes),
-        max_age: options.max_age_seconds.map(Duration::from_secs),
-        permits_http: options.insecure,
-        authorities,
         environment: Arc::new(|variable| std::env::var(variable).ok()),
         retrying: Arc::new(retrying),
-        ..default
+        ..HttpOptions::of(options)?
     };
     Ok(Some(Remote::new(address, options, session.now()?)?))
 }

@@ -2,6 +2,7 @@
 //! limited, and not too slow; and why a request failed.
 
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
@@ -16,7 +17,7 @@ use url::Url;
 
 use super::address::{is_loopback, proxy_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::quoted;
+use crate::model::{SourceOptions, quoted};
 
 /// Reads a variable of the environment. `None` means that it is not set.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -72,6 +73,28 @@ impl Default for HttpOptions {
             max_delay: Duration::from_secs(60),
             retrying: Arc::new(|_| {}),
         }
+    }
+}
+
+impl HttpOptions {
+    /// What is remembered of a mirror's source, with the defaults of the rest. The file of certificates is read.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`]: that file cannot be read.
+    pub fn of(options: &SourceOptions) -> Result<Self> {
+        let read = |path: &String| {
+            std::fs::read(path).map_err(|source| Error::cannot("read", Path::new(path), source))
+        };
+        let default = HttpOptions::default();
+        Ok(HttpOptions {
+            timeout: options.timeout_seconds.map_or(default.timeout, Duration::from_secs),
+            max_bytes: options.max_bytes.unwrap_or(default.max_bytes),
+            max_age: options.max_age_seconds.map(Duration::from_secs),
+            permits_http: options.insecure,
+            authorities: options.ca_file.as_ref().map(read).transpose()?,
+            ..default
+        })
     }
 }
 
