@@ -111,6 +111,35 @@ fn every_layer_uses_only_those_below_it() {
 }
 
 #[test]
+fn every_file_is_compiled() {
+    let files = rust_files(&["src"]);
+    let is_declared = |path: &std::path::Path| {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let (module, directory) = match name {
+            "lib" | "main" => return true,
+            "mod" => {
+                let directory = path.parent().unwrap();
+                (directory.file_name().unwrap().to_str().unwrap(), directory.parent().unwrap())
+            }
+            name => (name, path.parent().unwrap()),
+        };
+        let declaration = format!("mod {module};");
+        let parents = ["mod.rs", "lib.rs", "main.rs"].map(|parent| directory.join(parent));
+        files.iter().any(|(path, text)| {
+            parents.contains(path)
+                && text.lines().any(|line| {
+                    let line = line.strip_prefix("pub ").unwrap_or(line);
+                    line.trim_start_matches("pub(crate) ").trim_start_matches("pub(super) ")
+                        == declaration
+                })
+        })
+    };
+    let unknown: Vec<_> =
+        files.iter().map(|(path, _)| path).filter(|it| !is_declared(it)).collect();
+    assert!(unknown.is_empty(), "no `mod` declares these: {unknown:?}");
+}
+
+#[test]
 fn every_directory_is_a_layer() {
     let layers = layers();
     for (file, _) in rust_files(&["src"]) {
