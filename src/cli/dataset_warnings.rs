@@ -74,9 +74,23 @@ fn warn_of_withdrawal(session: &Session, name: &DatasetName, withdrawal: &Withdr
     session.warn(WarningKind::Withdrawn, &format!("{name} was withdrawn at {since}{note}"));
 }
 
+/// More identifiers of a day than these are counted.
+const MOST_NAMED: usize = 5;
+
 /// Warns that a date, which means the end of that day, is not enough to name one set.
 pub fn warn_of_others(session: &Session, at: Option<Moment>, others: &[Instance]) {
     let Some(at) = at else { return };
+    if let [first, .., last] = others
+        && others.len() > MOST_NAMED
+    {
+        let Instance { dataset, identifier, .. } = first;
+        let what = format!(
+            "on {at}, {} others were also in force, from {identifier} to {}: `accession history {dataset}` lists them; a time of the day names one",
+            others.len(),
+            last.identifier
+        );
+        return session.warn(WarningKind::OtherIdentifiers, &what);
+    }
     for other in others {
         let (identifier, in_force) = (other.identifier, in_force(other));
         session.warn(

@@ -35,7 +35,7 @@ mod warning;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::FromArgMatches;
+use clap::{CommandFactory, FromArgMatches};
 
 use dataset_warnings::with_suggestion;
 use error::{Error, Exit, Result};
@@ -47,11 +47,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
-    let mut command = Arguments::program();
-    let parsed = command.try_get_matches_from_mut(arguments).and_then(|matches| {
-        let uses = standard_input_uses(&matches);
-        Ok((Arguments::from_arg_matches(&matches)?, uses))
-    });
+    // Only help and errors show descriptions: otherwise nobody needs them wrapped.
+    let parsed = parse(&mut Arguments::command(), &arguments)
+        .or_else(|_| parse(&mut Arguments::program(), &arguments));
     match parsed {
         Ok((arguments, uses)) => {
             let (options, command) = arguments.split();
@@ -60,7 +58,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             conclude(result, &mut session)
         }
         Err(error) if error.use_stderr() => {
-            error::usage(&error.format(&mut command), is_plain, wants_json)
+            error::usage(&error.format(&mut Arguments::program()), is_plain, wants_json)
         }
         Err(help) => {
             let mut session =
@@ -69,6 +67,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             conclude(result, &mut session)
         }
     }
+}
+
+/// The arguments, and how many of them name standard input.
+fn parse(
+    program: &mut clap::Command,
+    arguments: &[OsString],
+) -> std::result::Result<(Arguments, usize), clap::Error> {
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    let uses = standard_input_uses(&matches);
+    Ok((Arguments::from_arg_matches(&matches)?, uses))
 }
 
 fn run_command(

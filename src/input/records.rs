@@ -253,20 +253,22 @@ impl Events {
                 Err(error) => return Some(Err(error)),
             };
         self.files = files;
-        let event = |(moment, kind): (Moment, EventKind)| {
-            let (granule_id, location) = (granule_id.clone(), Some(location.clone()));
-            let at = moment.of_change();
+        let event = |granule_id, location, moment: Moment, kind| {
+            let (at, location) = (moment.of_change(), Some(location));
             (Event { at, kind, granule_id, producer_granule: None, location }, moment)
         };
-        let ingest = ingested.map(|at| event((at, EventKind::Ingested)));
-        let deletion = deleted.map(|at| event((at, EventKind::Deleted)));
-        match ingest {
-            Some(ingest) => {
-                self.deletion = deletion;
-                Some(Ok(ingest))
+        let event = match (ingested, deleted) {
+            (Some(ingested), deleted) => {
+                // Most granules are held: only a deletion needs an id of its own.
+                self.deletion = deleted.map(|deleted| {
+                    event(granule_id.clone(), location.clone(), deleted, EventKind::Deleted)
+                });
+                event(granule_id, location, ingested, EventKind::Ingested)
             }
-            None => deletion.map(Ok),
-        }
+            (None, Some(deleted)) => event(granule_id, location, deleted, EventKind::Deleted),
+            (None, None) => return None,
+        };
+        Some(Ok(event))
     }
 }
 

@@ -181,6 +181,9 @@ impl Table {
 
     /// What a row states of a file. `None` means that it states nothing.
     fn file(&self, granule_id: &GranuleId) -> Stated {
+        if self.file == [None; 3] {
+            return Ok(None);
+        }
         let cell = |column: Option<usize>| {
             let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
             let cell = cell.trim_ascii();

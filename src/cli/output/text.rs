@@ -15,6 +15,9 @@ struct OneLine<'a>(&'a str);
 
 impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+            return f.write_str(self.0);
+        }
         // `escape_debug` also escapes backslashes and quotes, which are harmless here, so the
         // string is split at them. The pieces are not cut further: a combining mark is printed
         // as it is only if it follows its letter.
@@ -111,8 +114,10 @@ impl Label {
 pub fn write_message(label: Label, message: &str) {
     let style = label.style();
     let word = label.word();
+    // Standard error is not buffered: the line is written whole, not between those of other programs.
+    let line = format!("{style}{word}{style:#} {}\n", one_line(message));
     // If stderr cannot be written, there is nowhere left to report it.
-    let _ = writeln!(anstream::stderr(), "{style}{word}{style:#} {}", one_line(message));
+    let _ = anstream::stderr().write_all(line.as_bytes());
 }
 
 #[cfg(test)]
