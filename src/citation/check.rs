@@ -1,7 +1,6 @@
 //! Checks pasted citations against a registry.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
@@ -68,46 +67,6 @@ pub struct CitedSet {
     pub citations: Vec<u64>,
 }
 
-/// Checks citations against one snapshot of a registry, and calls `show` with the verdict on each.
-/// `now` is the present time: a date in the future agrees with nothing.
-///
-/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if the identifier was in
-/// force at that date, as known now or as known then, in a dataset that has the DOI or the name in
-/// the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it belongs to a
-/// dataset here that never held the set.
-///
-/// # Errors
-///
-/// An error of the store: the registry cannot be read; the errors of
-/// `show`. An unknown identifier is not an error: it is reported in the verdict.
-pub fn check<E: From<crate::Error>>(
-    registry: &Registry,
-    pasted: &[Pasted],
-    now: Timestamp,
-    mut show: impl FnMut(Verdict) -> std::result::Result<(), E>,
-) -> std::result::Result<Checked, E> {
-    let mut sets = Groups::new();
-    let mut ok = true;
-    let snapshot = registry.snapshot()?;
-    let mut checker = Checker {
-        snapshot: &snapshot,
-        now,
-        resolved: Cache::of(MAX_KEPT_ROWS),
-        compared_left: MAX_COMPARED,
-    };
-    for (citation, pasted) in (1..).zip(pasted) {
-        let verdict = checker.verdict(citation, pasted)?;
-        ok &= verdict.ok;
-        let first = verdict.intervals.rows.first().map(|first| first.set.granules());
-        if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
-            let new = || CitedSet { identifier, granules, citations: Vec::new() };
-            sets.of(identifier, new).citations.push(citation);
-        }
-        show(verdict)?;
-    }
-    Ok(Checked { ok, sets: sets.into_values() })
-}
-
 /// The number of rows of resolved identifiers, and of these identifiers, that are cached for further
 /// citations of the same sets.
 const MAX_KEPT_ROWS: usize = 100_000;
@@ -116,26 +75,82 @@ const MAX_KEPT_ROWS: usize = 100_000;
 /// statement of its own.
 const MAX_COMPARED: usize = 100;
 
-impl Weight for Arc<Resolution> {
-    fn weight(&self) -> usize {
-        self.rows.len() + 1
-    }
-}
-
-/// The check of citations on one snapshot.
-struct Checker<'snapshot> {
-    snapshot: &'snapshot Snapshot,
+/// Checks citations against one snapshot of a registry.
+///
+/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if the identifier was in
+/// force at that date, as known now or as known then, in a dataset that has the DOI or the name in
+/// the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it belongs to a
+/// dataset here that never held the set.
+pub struct Checker {
+    snapshot: Snapshot,
     now: Timestamp,
     /// The identifiers resolved so far: a paper cites one set many times.
-    resolved: Cache<(Identifier, Option<Moment>), Arc<Resolution>>,
+    resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
+    /// How many rows these have, and how many they are.
+    kept_rows: usize,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
+    checked: Checked,
+    /// The place of each set in what was checked.
+    places: HashMap<Identifier, usize>,
 }
 
-impl Checker<'_> {
+impl Checker {
+    /// Begins to check. `now` is the present time: a date in the future agrees with nothing.
+    ///
+    /// # Errors
+    ///
+    /// An error of the store: the registry cannot be read.
+    pub fn new(registry: &Registry, now: Timestamp) -> Result<Self> {
+        Ok(Checker {
+            snapshot: registry.snapshot()?,
+            now,
+            resolved: HashMap::new(),
+            kept_rows: 0,
+            compared_left: MAX_COMPARED,
+            checked: Checked { ok: true, sets: Vec::new() },
+            places: HashMap::new(),
+        })
+    }
+
+    /// The verdict on a citation, which has this number.
+    ///
+    /// # Errors
+    ///
+    /// An error of the store: the registry cannot be read. An unknown identifier is not an error: it is
+    /// reported in the verdict.
+    pub fn check(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
+        let verdict = self.verdict(citation, pasted)?;
+        self.checked.ok &= verdict.ok;
+        let first = verdict.intervals.rows.first().map(|first| first.set.granules());
+        if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
+            let sets = &mut self.checked.sets;
+            let place = *self.places.entry(identifier).or_insert(sets.len());
+            if place == sets.len() {
+                sets.push(CitedSet { identifier, granules, citations: Vec::new() });
+            }
+            sets[place].citations.push(citation);
+        }
+        Ok(verdict)
+    }
+
+    /// What was found of all citations together. The sets are in the order of their first citations.
+    pub fn checked(self) -> Checked {
+        self.checked
+    }
+
     fn resolve(&mut self, identifier: Identifier, at: Option<Moment>) -> Result<Arc<Resolution>> {
-        let snapshot = self.snapshot;
-        self.resolved.get((identifier, at), || snapshot.resolve(identifier, None, at).map(Arc::new))
+        if let Some(known) = self.resolved.get(&(identifier, at)) {
+            return Ok(Arc::clone(known));
+        }
+        let resolution = Arc::new(self.snapshot.resolve(identifier, None, at)?);
+        self.kept_rows += resolution.rows.len() + 1;
+        if self.kept_rows > MAX_KEPT_ROWS {
+            self.resolved.clear();
+            self.kept_rows = resolution.rows.len() + 1;
+        }
+        self.resolved.insert((identifier, at), Arc::clone(&resolution));
+        Ok(resolution)
     }
 
     fn verdict(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
@@ -323,151 +338,4 @@ fn note(
 
 fn listed(names: &[DatasetName]) -> String {
     names.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// Values that were computed, as long as they are not too many together.
-struct Cache<K, V> {
-    kept: HashMap<K, V>,
-    weight: usize,
-    max_weight: usize,
-}
-
-/// How much a value counts towards the limit of a cache.
-trait Weight {
-    fn weight(&self) -> usize;
-}
-
-impl<K: Eq + Hash, V: Clone + Weight> Cache<K, V> {
-    pub fn of(max_weight: usize) -> Self {
-        Cache { kept: HashMap::new(), weight: 0, max_weight }
-    }
-
-    /// The value for a key, which is computed unless it is kept. A value that would exceed the limit
-    /// replaces all others.
-    pub fn get<E>(&mut self, key: K, compute: impl FnOnce() -> Result<V, E>) -> Result<V, E> {
-        if let Some(known) = self.kept.get(&key) {
-            return Ok(known.clone());
-        }
-        let value = compute()?;
-        let weight = value.weight();
-        if self.weight + weight > self.max_weight {
-            self.kept.clear();
-            self.weight = 0;
-        }
-        self.weight += weight;
-        self.kept.insert(key, value.clone());
-        Ok(value)
-    }
-}
-
-/// The first value of each key, in the order in which the keys came first.
-struct Groups<K, V> {
-    values: Vec<V>,
-    indexes: HashMap<K, usize>,
-}
-
-impl<K: Eq + Hash, V> Groups<K, V> {
-    pub fn new() -> Self {
-        Groups { values: Vec::new(), indexes: HashMap::new() }
-    }
-
-    /// The value of a key. A new key gets the value that `first` makes.
-    pub fn of(&mut self, key: K, first: impl FnOnce() -> V) -> &mut V {
-        let index = *self.indexes.entry(key).or_insert(self.values.len());
-        if index == self.values.len() {
-            self.values.push(first());
-        }
-        &mut self.values[index]
-    }
-
-    pub fn into_values(self) -> Vec<V> {
-        self.values
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::hash::Hasher;
-    use std::rc::Rc;
-
-    use super::*;
-
-    /// Counts how often it is compared, hashed or weighed.
-    #[derive(Clone)]
-    struct Counting(u64, Rc<Cell<u64>>);
-
-    impl Counting {
-        fn count(&self) {
-            self.1.set(self.1.get() + 1);
-        }
-    }
-
-    impl PartialEq for Counting {
-        fn eq(&self, other: &Self) -> bool {
-            self.count();
-            self.0 == other.0
-        }
-    }
-
-    impl Eq for Counting {}
-
-    impl Hash for Counting {
-        fn hash<H: Hasher>(&self, state: &mut H) {
-            self.count();
-            self.0.hash(state);
-        }
-    }
-
-    impl Weight for Counting {
-        fn weight(&self) -> usize {
-            self.count();
-            1
-        }
-    }
-
-    /// How often keys and values are looked at for so many citations of distinct sets.
-    fn looks(citations: u64) -> u64 {
-        let looks = Rc::new(Cell::new(0));
-        let of = |n| Counting(n, Rc::clone(&looks));
-        let (mut cache, mut groups) = (Cache::of(30_000), Groups::new());
-        for n in 0..citations {
-            cache.get(of(n), || Ok::<_, ()>(of(n))).unwrap();
-            groups.of(of(n), Vec::new).push(n);
-        }
-        assert_eq!(groups.into_values().len() as u64, citations);
-        looks.get()
-    }
-
-    #[test]
-    fn the_work_for_a_citation_does_not_grow_with_the_number_of_citations() {
-        let (few, many) = (looks(10_000), looks(80_000));
-        // Eight times as many; the sum over all that was kept before was 64 times as much.
-        assert!(many <= 12 * few, "{few} {many}");
-    }
-
-    #[test]
-    fn a_cache_keeps_no_more_than_its_limit_and_computes_again_what_it_dropped() {
-        let looks = Rc::new(Cell::new(0));
-        let of = |n| Counting(n, Rc::clone(&looks));
-        let (mut cache, mut computed) = (Cache::of(3), Vec::new());
-        for n in [1, 2, 1, 3, 2, 4, 4, 1] {
-            let value = cache.get(of(n), || {
-                computed.push(n);
-                Ok::<_, ()>(of(n))
-            });
-            assert_eq!(value.unwrap().0, n);
-            assert!(cache.kept.len() <= 3);
-        }
-        assert_eq!(computed, [1, 2, 3, 4, 1]);
-    }
-
-    #[test]
-    fn groups_are_in_the_order_of_their_first_members() {
-        let mut groups = Groups::new();
-        for (key, member) in [("b", 1), ("a", 2), ("b", 3), ("c", 4), ("a", 5)] {
-            groups.of(key, Vec::new).push(member);
-        }
-        assert_eq!(groups.into_values(), [vec![1, 3], vec![2, 5], vec![4]]);
-    }
 }

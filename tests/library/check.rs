@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::check::{Checked, Verdict, check};
+use accession::citation::check::{Checked, Checker, Verdict};
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::Edit;
-use accession::{DatasetEdit, Error, Identifier, Members, Moment, Registry, Selection, Stamp};
+use accession::{DatasetEdit, Identifier, Members, Moment, Registry, Selection, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, name, now};
@@ -40,12 +40,11 @@ fn issued() -> BTreeSet<Identifier> {
 
 /// What is known of each citation in a text, and of all together.
 fn checked(registry: &Registry, text: &str) -> (Vec<Verdict>, Checked) {
-    let mut verdicts = Vec::new();
-    let checked = check(registry, &recognise::find(text), now(), |verdict| {
-        verdicts.push(verdict);
-        Ok::<_, Error>(())
-    });
-    (verdicts, checked.unwrap())
+    let mut checker = Checker::new(registry, now()).unwrap();
+    let pasted = recognise::find(text);
+    let verdicts = (1..).zip(&pasted).map(|(number, pasted)| checker.check(number, pasted));
+    let verdicts = verdicts.collect::<Result<_, _>>().unwrap();
+    (verdicts, checker.checked())
 }
 
 /// The problem of each citation, or its note, or `ok`.

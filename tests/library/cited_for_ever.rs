@@ -6,12 +6,12 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::check::check;
+use accession::citation::check::Checker;
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::{Agreement, Edit};
 use accession::{
-    ChangeOptions, DatasetEdit, EarlierSet, Error, Event, EventKind, Identifier, Import, Members,
-    Moment, Registry, Selection, Stamp, Timestamp,
+    ChangeOptions, DatasetEdit, EarlierSet, Event, EventKind, Identifier, Import, Members, Moment,
+    Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -228,12 +228,13 @@ impl World {
         for Written { text, identifier, moment } in &self.written {
             let pasted = recognise::find(text);
             assert_eq!(pasted.len(), 1, "{text}");
-            let checked = check(&self.registry, &pasted, self.now, |verdict| {
+            let mut checker = Checker::new(&self.registry, self.now).unwrap();
+            for pasted in &pasted {
+                let verdict = checker.check(1, pasted).unwrap();
                 assert_eq!(verdict.identifier, Some(*identifier), "{text}");
                 assert!(verdict.ok, "{text}: {:?}", verdict.problem);
-                Ok::<_, Error>(())
-            });
-            assert!(checked.unwrap().ok);
+            }
+            assert!(checker.checked().ok);
             let snapshot = self.registry.snapshot().unwrap();
             let resolution = snapshot.resolve(*identifier, None, Some(*moment)).unwrap();
             assert!(resolution.agreement.is_some(), "{identifier} at {moment}: {text}");

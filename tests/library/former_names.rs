@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use accession::citation::check::check;
+use accession::citation::check::Checker;
 use accession::citation::recognise::find;
 use accession::{
     Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Members, Moment,
@@ -163,12 +163,11 @@ fn answers(
         add("cite what was held", outcome(snapshot.cite(&selection)));
         drop(snapshot);
         let text = format!("({dataset}, 2001-01-01, DI:{identifier})");
-        let mut verdicts = Vec::new();
-        let checked = check(registry, &find(&text), now(), |verdict| {
-            verdicts.push(format!("{verdict:?}"));
-            Ok::<(), accession::Error>(())
-        });
-        add("check", format!("{verdicts:?} {}", outcome(checked)));
+        let mut checker = Checker::new(registry, now()).unwrap();
+        let verdicts: Vec<_> =
+            find(&text).iter().map(|pasted| outcome(checker.check(1, pasted))).collect();
+        let checked = checker.checked();
+        add("check", format!("{verdicts:?} {checked:?}"));
     }
     let snapshot = registry.snapshot().unwrap();
     add("dataset", outcome(snapshot.dataset(dataset)));

@@ -3,7 +3,7 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use accession::citation::check::{Checked, Verdict, check};
+use accession::citation::check::{Checked, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted};
 use accession::disk::scratch;
 use accession::model::{Doi, quoted};
@@ -58,49 +58,31 @@ impl Args {
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
         keep_ours(&mut items, &registry)?;
-        let pasted: Vec<Pasted> = items.iter().filter_map(|it| it.pasted.clone().ok()).collect();
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
         let mut spool = BufWriter::new(scratch::file()?);
-        let is_json = session.is_json();
-        let mut unwritten = (1..).zip(&items);
-        let mut numbers: Vec<u64> = Vec::new();
-        let mut write = |verdict: Verdict, item: &Item| {
+        let mut checker = Checker::new(&registry, now)?;
+        for (number, item) in (1..).zip(&items) {
+            let verdict = match &item.pasted {
+                Ok(pasted) => checker.check(number, pasted)?,
+                Err(doi) => without_identifier(number, doi),
+            };
             let row = Row { verdict, key: item.key.as_deref(), line: item.line };
-            if is_json {
+            if session.is_json() {
                 json::write(&mut spool, &row)?;
-                writeln!(spool)
+                writeln!(spool)?;
             } else {
-                write_verdict(&mut spool, &row)
-            }
-        };
-        let mut checked = check(&registry, &pasted, now, |mut verdict| {
-            for (number, item) in unwritten.by_ref() {
-                verdict.citation = number;
-                if let Err(doi) = &item.pasted {
-                    write(without_identifier(number, doi), item)?;
-                    continue;
-                }
-                numbers.push(number);
-                return Ok(write(verdict, item)?);
-            }
-            Ok::<_, Error>(())
-        })?;
-        for (number, item) in unwritten {
-            if let Err(doi) = &item.pasted {
-                write(without_identifier(number, doi), item)?;
+                write_verdict(&mut spool, &row)?;
             }
         }
-        for number in checked.sets.iter_mut().flat_map(|set| &mut set.citations) {
-            *number = numbers.get(*number as usize - 1).copied().unwrap_or(*number);
-        }
+        let checked = checker.checked();
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         spool.rewind()?;
         io::copy(&mut spool, session.out())?;
         if !session.is_json() {
             write_same_sets(session.out(), &checked)?;
         }
-        let is_complete = pasted.len() == items.len();
+        let is_complete = items.iter().all(|item| item.pasted.is_ok());
         if items.is_empty() && !session.is_json() {
             writeln!(session.out(), "no reference cites a dataset of this registry")?;
         }

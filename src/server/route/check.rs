@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{Response, StatusCode};
 use serde_json::{Value, json};
 
-use crate::citation::check::{Checked, Verdict, check as check_citations};
+use crate::citation::check::{Checked, Checker, Verdict};
 use crate::citation::recognise;
 use crate::error::Result;
 use crate::pages::{CheckPage, Quoted};
@@ -96,12 +96,12 @@ async fn answer(
         .source
         .compare(asked.client(), move |reading| {
             let (mut quoted, mut room): (Vec<Quoted>, _) = (Vec::new(), PAGE_BYTES);
-            let checked = check_citations(&reading.registry, &pasted, now, |verdict| {
+            let mut checker = Checker::new(&reading.registry, now)?;
+            for (citation, pasted) in (1..).zip(&pasted) {
                 reading.check_time()?;
-                quoted.push(shortened(verdict, &mut room));
-                Ok::<_, crate::Error>(())
-            })?;
-            Ok((quoted, checked))
+                quoted.push(shortened(checker.check(citation, pasted)?, &mut room));
+            }
+            Ok((quoted, checker.checked()))
         })
         .await?;
     if format == Format::Html {
