@@ -125,33 +125,7 @@ fn length_of_attempt(text: &str) -> Option<usize> {
     if word.chars().count() >= MIN_CHARS {
         return Some(length);
     }
-    // Groups of digits that are not 32 in all.
-    let groups = length_of_groups(text);
-    let digits = text[..groups].bytes().filter(u8::is_ascii_hexdigit).count();
-    let decimal_digits = text[..groups].bytes().filter(u8::is_ascii_digit).count();
-    if digits >= MIN_CHARS && decimal_digits >= MIN_DIGITS {
-        return Some(groups);
-    }
     is_begun.then_some(length)
-}
-
-/// The length of the hexadecimal words at the beginning of a text that are separated by one space
-/// or hyphen, as far as an identifier could reach.
-fn length_of_groups(text: &str) -> usize {
-    const MAX_BYTES: usize = 2 * DIGITS;
-    let mut end = 0;
-    loop {
-        let from = if end == 0 { 0 } else { end + 1 };
-        let Some(rest) = text.get(from..) else { return end };
-        let length = hexadecimal_length(rest, MAX_BYTES);
-        if length == 0 || rest[length..].starts_with(char::is_alphanumeric) {
-            return end;
-        }
-        end = from + length;
-        if end > MAX_BYTES || !text[end..].starts_with([' ', '-']) {
-            return end;
-        }
-    }
 }
 
 /// The number of hexadecimal digits at the beginning of a text, counted up to `max`.
@@ -221,11 +195,7 @@ mod tests {
             (format!("DI:{}", &DIGITS[1..]), "!DI:…"),
             (format!("DI:{DIGITS}0"), "!DI:7…0"),
             (format!("DI:{}", DIGITS.replace('0', "O")), "!DI:763122197bfb3ffbfOda14adbfb1b13b"),
-            (format!("DI:{groups}"), "!DI:76312219 7bfb3ffb f0da14ad"),
-            (
-                format!("DI:{} {}", &DIGITS[..5], &DIGITS[6..]),
-                "!DI:76312 197bfb3ffbf0da14adbfb1b13b",
-            ),
+            (format!("DI:{groups}"), "!DI:76312219"),
             ("DI:763…".to_owned(), "!DI:763"),
             ("DI:7631...".to_owned(), "!DI:7631"),
         ];
