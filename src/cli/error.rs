@@ -147,16 +147,6 @@ impl From<accession::Error> for Error {
     }
 }
 
-impl From<accession::server::ServerError> for Error {
-    fn from(error: accession::server::ServerError) -> Self {
-        let kind = error.kind();
-        let hint = of_kind(kind, false).map(str::to_owned);
-        let (kind, of_library) = (kind.as_str(), Some(kind));
-        let message = accession::Error::chain_of(&error);
-        Report { kind, message, hint, of_library, ..Report::default() }.into()
-    }
-}
-
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Error::io(accession::Error::chain_of(&error))

@@ -1,23 +1,4 @@
 //! The command line: arguments, output and exit statuses. The library knows nothing of them.
-//!
-//! # Layers
-//!
-//! Each may use only those before it:
-//!
-//! - `warning`: the kinds of warnings
-//! - [`output`]: tables, JSON, messages, progress
-//! - `error`: errors with their hints, exit statuses, what was committed
-//! - `interrupt`: Ctrl-C in commands that keep what they have done
-//! - `session`: one run of the program, with its registry, clock, user and output
-//! - `suggestion`: what may have been meant by what is unknown
-//! - `paths`: ids that are listed as paths
-//! - [`reading`]: the files that a command names
-//! - `references`: lists of references
-//! - `dataset_warnings`: warnings for a reader of a dataset
-//! - `applied`: one change: its arguments, and its report
-//! - [`args`]: arguments that several commands take
-//! - [`command`]: the commands, a file a subject
-//! - `program`: the program with all its commands and global options
 
 mod applied;
 mod args;

@@ -29,7 +29,7 @@ use super::layer::explain;
 use super::problem::Problem;
 use super::route;
 use super::state::State;
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind, Result};
 
 /// The buffer for the head of a request. A longer head is refused.
 const HEAD_BYTES: usize = 32 * 1_024;
@@ -54,53 +54,27 @@ pub struct Server {
     stopped: Stop,
 }
 
-/// Why a server cannot be started.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServerError {
-    /// The address is not available.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the operating system reported.
-        source: io::Error,
-    },
-    /// Threads or signals are not available.
-    #[error("cannot start the server")]
-    Start(#[source] io::Error),
-    /// The registry cannot be opened.
-    #[error(transparent)]
-    Registry(#[from] crate::Error),
-}
-
-impl ServerError {
-    /// The kind of the error.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            ServerError::Listen { .. } => ErrorKind::CannotListen,
-            ServerError::Start(_) => ErrorKind::Io,
-            ServerError::Registry(error) => error.kind(),
-        }
-    }
-}
-
 impl Server {
     /// Listens on an address; port 0 means any that is free.
     ///
     /// # Errors
     ///
-    /// [`ServerError::Listen`]: another program listens there, or it is not an address of this host.
-    pub fn bind(address: SocketAddr) -> Result<Self, ServerError> {
+    /// [`ErrorKind::CannotListen`]: another program listens there, or it is not an address of this host.
+    /// [`ErrorKind::Io`]: threads or signals are not available.
+    pub fn bind(address: SocketAddr) -> Result<Self> {
+        let unable = |source| Error::new(ErrorKind::Io, "cannot start the server").because(source);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .max_blocking_threads(32)
             .build()
-            .map_err(ServerError::Start)?;
-        let refused = |source| ServerError::Listen { address, source };
+            .map_err(unable)?;
+        let refused = |source| {
+            let message = format!("cannot listen on {address}");
+            Error::new(ErrorKind::CannotListen, message).because(source)
+        };
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let stopped = runtime.block_on(async { Stop::new() }).map_err(ServerError::Start)?;
+        let stopped = runtime.block_on(async { Stop::new() }).map_err(unable)?;
         Ok(Server { runtime, listener, address, stopped })
     }
 
@@ -113,8 +87,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ServerError::Registry`]: the registry cannot be opened.
-    pub fn run(self, config: Config) -> Result<(), ServerError> {
+    /// The registry cannot be opened.
+    pub fn run(self, config: Config) -> Result<()> {
         let Server { runtime, listener, stopped, .. } = self;
         let state = Arc::new(State::new(config)?);
         let router = route::router(Arc::clone(&state));

@@ -11,15 +11,7 @@
 //! taken the page before it. Comparisons, checks and lists with patterns have a budget. These limits
 //! are of the work and of its bytes, not of the connection: a client that hangs up gives nothing back
 //! before its work has ended, and one that reads nothing keeps what was made for it.
-//!
-//! # Layers
-//!
-//! Each may use only those before it: `client`, `config`, `problem`, `metrics`; `permits`: limits;
-//! `source`: the registry; `sending`: what is in memory for clients; `cache`: the files that mirrors read;
-//! `coding`, `conditions`, `recent`; `request`, `response`; `finished`: responses that are kept; `listed`: lists
-//! that are; `state`: what requests share; `memento`; `layer`; `route`; `listener`: connections.
 
-use crate::error::Result;
 mod cache;
 mod client;
 mod coding;
@@ -45,9 +37,10 @@ use std::sync::Arc;
 
 pub use axum::Router;
 
+use crate::error::Result;
 pub use client::{Network, NetworkError, Peer};
 pub use config::{Config, Limits};
-pub use listener::{Server, ServerError};
+pub use listener::Server;
 use state::State;
 
 /// All routes, as a service. A client is limited by its address if the server adds the other end of the
