@@ -7,10 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{
-    self, InputFormat, OldPaymentIds, OpenedFile, Options, Record, Records, StatedFile,
-};
-use accession::minting::payment::PaymentId;
+use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
 use accession::mirror::{manifest, read_published};
 use accession::model::{FileRecord, quoted};
 use accession::registry::FileListing;
@@ -414,14 +411,4 @@ impl EdgeSpaces {
             ),
         );
     }
-}
-
-/// Reads payment ids, one per line.
-///
-/// # Errors
-///
-/// The file cannot be read, or a line is not a payment id.
-pub fn old_payment_ids(file: &InputFile) -> Result<Vec<PaymentId>> {
-    let (reader, name) = open(file)?;
-    Ok(OldPaymentIds::open(reader, &name)?.collect::<Result<_, accession::Error>>()?)
 }

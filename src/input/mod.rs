@@ -55,7 +55,7 @@ mod warning;
 pub use content::StatedFile;
 pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
-pub use old_payment_ids::OldPaymentIds;
+pub use old_payment_ids::old_payment_ids;
 pub use records::{Events, Records, open};
 pub use warning::{InputWarning, InputWarningKind};
 

@@ -11,77 +11,49 @@ use crate::minting::payment::PaymentId;
 /// that is not one.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// The payment ids of a file with one id per line, in its order; nothing follows an error.
+/// Reads the payment ids of a file with one id per line, in its order. The file may be compressed with
+/// gzip; messages call it `name`.
 ///
 /// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
 /// case, since those of the old scheme are compared as upper case. Any other line is an
 /// error: an id that was skipped could be issued again.
 ///
-/// Memory: one line, of at most 256 bytes.
-pub struct OldPaymentIds {
-    lines: NumberedLines,
-    has_failed: bool,
-}
-
-impl OldPaymentIds {
-    /// Opens a file, which may be compressed with gzip. Messages call it `name`.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use accession::input::OldPaymentIds;
-    ///
-    /// let ids = OldPaymentIds::open(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
-    /// let ids: Vec<String> =
-    ///     ids.map(|id| Ok(id?.to_string())).collect::<Result<_, accession::Error>>()?;
-    /// assert_eq!(ids, ["2KNQ8300Z", "2KNQ83010"]);
-    ///
-    /// let mut ids = OldPaymentIds::open(&b"2KNQ8300Z,paid\n"[..], "old.txt")?;
-    /// let error = ids.next().and_then(Result::err).map(|error| error.to_string());
-    /// assert_eq!(error.as_deref(), Some("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id"));
-    /// # Ok::<(), accession::Error>(())
-    /// ```
-    pub fn open(file: impl Read + Send + 'static, name: &str) -> Result<Self, Error> {
-        let file = OpenedFile::open(file, name)?;
-        let name = file.name().clone();
-        let lines = NumberedLines::new(file.into_reader(), name, MAX_LINE_BYTES);
-        Ok(OldPaymentIds { lines, has_failed: false })
-    }
-
-    fn next_id(&mut self) -> Result<Option<PaymentId>, Error> {
-        while self.lines.advance()? {
-            let line = self.lines.text();
-            if line.is_empty() {
-                continue;
-            }
-            let text = String::from_utf8_lossy(line).into_owned();
-            // A longer line is not an id, so the part that was not read does not matter.
-            return match text.to_ascii_uppercase().parse() {
-                Ok(id) => Ok(Some(id)),
-                Err(_) => Err(self
-                    .lines
-                    .fail(Error::input(format!("{} is not a payment id", shown(&text))))),
-            };
+/// # Errors
+///
+/// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip; a line is not a
+/// payment id.
+///
+/// # Examples
+///
+/// ```
+/// use accession::input::old_payment_ids;
+///
+/// let ids = old_payment_ids(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
+/// assert_eq!([ids[0].to_string(), ids[1].to_string()], ["2KNQ8300Z", "2KNQ83010"]);
+///
+/// let error = old_payment_ids(&b"2KNQ8300Z,paid\n"[..], "old.txt").map_err(|error| error.to_string());
+/// assert_eq!(error, Err("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id".to_owned()));
+/// # Ok::<(), accession::Error>(())
+/// ```
+pub fn old_payment_ids(
+    file: impl Read + Send + 'static,
+    name: &str,
+) -> Result<Vec<PaymentId>, Error> {
+    let file = OpenedFile::open(file, name)?;
+    let name = file.name().clone();
+    let mut lines = NumberedLines::new(file.into_reader(), name, MAX_LINE_BYTES);
+    let mut ids = Vec::new();
+    while lines.advance()? {
+        if lines.text().is_empty() {
+            continue;
         }
-        Ok(None)
+        let text = String::from_utf8_lossy(lines.text()).into_owned();
+        // A longer line is not an id, so the part that was not read does not matter.
+        let id = text.to_ascii_uppercase().parse();
+        let refused = |_| Error::input(format!("{} is not a payment id", shown(&text)));
+        ids.push(id.map_err(|error| lines.fail(refused(error)))?);
     }
-}
-
-impl Iterator for OldPaymentIds {
-    type Item = Result<PaymentId, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.has_failed {
-            return None;
-        }
-        let next = self.next_id().transpose();
-        self.has_failed = matches!(next, Some(Err(_)));
-        next
-    }
+    Ok(ids)
 }
 
 #[cfg(test)]
@@ -93,8 +65,8 @@ mod tests {
 
     fn read(bytes: impl Into<Vec<u8>>) -> Result<Vec<String>, String> {
         let file = std::io::Cursor::new(bytes.into());
-        let ids = OldPaymentIds::open(file, "old.txt").map_err(|error| error.to_string())?;
-        ids.map(|id| id.map(|id| id.to_string()).map_err(|error| error.to_string())).collect()
+        let ids = old_payment_ids(file, "old.txt").map_err(|error| error.to_string())?;
+        Ok(ids.iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -136,9 +108,7 @@ mod tests {
     fn a_line_of_10_mb_is_refused_without_being_read() {
         let file = CountingReader { left: 10_000_000, read: Arc::default() };
         let read = file.read.clone();
-        let mut ids = OldPaymentIds::open(file, "old.txt").unwrap();
-        assert!(ids.next().unwrap().unwrap_err().to_string().len() < 400);
-        assert!(ids.next().is_none());
+        assert!(old_payment_ids(file, "old.txt").unwrap_err().to_string().len() < 400);
         // The beginning from which gzip is detected is at most 1 MiB and a buffer.
         let read = read.load(Ordering::Relaxed);
         assert!(read <= 1_200_000, "{read}");

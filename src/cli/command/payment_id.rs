@@ -1,11 +1,12 @@
 use std::io::Write;
 
+use accession::input::old_payment_ids;
 use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::{Access, Moment};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::error::{Commit, Exit, Result};
-use crate::cli::reading::{InputFile, old_payment_ids};
+use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
 
 /// Issue and decode nine-character payment ids
@@ -97,7 +98,10 @@ impl New {
         let scheme = self.scheme.scheme();
         let worker = scheme.worker(self.worker)?;
         let old_ids = match &self.old_ids {
-            Some(file) => old_payment_ids(file)?,
+            Some(file) => {
+                let (reader, name) = open(file)?;
+                old_payment_ids(reader, &name)?
+            }
             None => Vec::new(),
         };
         let registry = session.open(Access::Write)?;
