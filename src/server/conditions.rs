@@ -36,11 +36,17 @@ impl Conditions {
         }
     }
 
-    /// Whether the client has what has this tag. Tags are compared weakly (RFC 9110 §13.1.2).
+    /// Whether the client has what exists and has this tag: it names the tag, or anything.
     pub fn has(&self, tag: &HeaderValue) -> bool {
+        self.names(tag) || self.names(&HeaderValue::from_static("*"))
+    }
+
+    /// Whether the client names this tag, of something of which it is not known yet whether it exists.
+    /// Tags are compared weakly (RFC 9110 §13.1.2).
+    pub fn names(&self, tag: &HeaderValue) -> bool {
         let known = self.known.as_ref().map(HeaderValue::to_str);
         let (Some(Ok(known)), Ok(tag)) = (known, tag.to_str()) else { return false };
-        known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
+        known.split(',').map(str::trim).any(|one| one.trim_start_matches("W/") == tag)
     }
 
     /// Which of so many bytes with a tag are sent. Of several ranges, and of other units, all bytes

@@ -56,6 +56,12 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
     let tag = listed.header("etag").to_owned();
     let unchanged = served.ask(axum::http::Method::GET, &address, &[("if-none-match", &tag)], "");
     assert_eq!(unchanged.status, 304);
+    // Whoever has anything has what exists, and nothing else.
+    for (algorithm, status) in [("", 304), ("?algorithm=md5", 304), ("?algorithm=sha-512", 404)] {
+        let any = format!("{address}{algorithm}");
+        let any = served.ask(axum::http::Method::GET, &any, &[("if-none-match", "*")], "");
+        assert_eq!(any.status, status, "{algorithm}");
+    }
     // What its records or its algorithm do not have is no condition.
     let other = format!("{address}?algorithm=md5");
     let other = served.ask(axum::http::Method::GET, &other, &[("if-none-match", &tag)], "");

@@ -80,7 +80,7 @@ fn write(
     // Which algorithm is the usual one follows from the granules and the records.
     let asked = algorithm.map_or("usual", Algorithm::as_str);
     let tag = format!("\"{identifier}-{last}-{asked}-{}\"", set.dataset());
-    if conditions.has(&value(&tag)) {
+    if conditions.names(&value(&tag)) {
         return Ok(Written { file: scratch::file()?, bytes: 0, left_out: 0, tag });
     }
     let found = algorithm_of(&snapshot, &set, algorithm)?;
