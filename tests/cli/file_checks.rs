@@ -1,5 +1,6 @@
 //! Checks of files that are stopped, killed, or made where nothing can be recorded.
 
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use crate::harness::console::{Sandbox, program};
+use crate::harness::installed::installed;
 
 /// A dataset with a small file, a sparse one that takes minutes to read, and another small one.
 fn sandbox() -> Sandbox {
@@ -189,4 +191,58 @@ fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_writte
         assert!(printed.contains("\"files\":3,\"bytes\":8,\"findings\":1"), "{printed}");
         assert_eq!(std::fs::read(&registry).unwrap(), bytes);
     }
+}
+
+#[test]
+fn a_subset_that_cannot_be_saved_is_cited_with_its_content() {
+    let sandbox = sandbox();
+    std::fs::write(sandbox.path().join("two"), "C\nA\n").unwrap();
+    for selection in ["--select A --select C", "--select-from two"] {
+        let cite = format!("--json cite D {selection} --content");
+        let output = as_nobody(&sandbox, &cite);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains("subset-not-saved"), "{}", stderr(&output));
+        let content = |output: Output| -> serde_json::Value {
+            let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            printed["content"].clone()
+        };
+        let cited = content(output);
+        let listed = sandbox.run("accession fixity list D | grep -v B | sha256sum");
+        assert_eq!(cited["digest"].as_str(), listed.split_whitespace().next());
+        // The same as of one that is saved.
+        let mode = std::fs::Permissions::from_mode(0o644);
+        std::fs::set_permissions(sandbox.path().join("accession.db"), mode).unwrap();
+        assert_eq!(content(sandbox.command(&cite).output().unwrap()), cited);
+    }
+}
+
+#[test]
+fn a_part_that_is_checked_shows_bytes_rate_and_the_time_that_is_left() {
+    let Some(script) = installed("script") else { return };
+    let sandbox = sandbox();
+    let line = "stty cols 120; accession fixity check D --root data --root-name nas --for 20s";
+    let mut command = Command::new(script);
+    command.args(["-qec", line, "/dev/null"]).current_dir(sandbox.path());
+    command.env("PATH", format!("{}/.bin:/usr/bin:/bin", sandbox.path().display()));
+    command.env("TERM", "xterm").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut shown, mut part) = (String::new(), [0; 4_096]);
+    let line = loop {
+        let read = child.stdout.as_mut().unwrap().read(&mut part).unwrap();
+        assert!(read > 0, "it ended without progress: {shown}");
+        shown.push_str(&String::from_utf8_lossy(&part[..read]));
+        let mut lines = shown.split(['\r', '\n']);
+        if let Some(line) = lines.find(|line| line.trim_end().ends_with(" left")) {
+            break line.trim_end().to_owned();
+        }
+    };
+    // Ctrl-C at the terminal.
+    child.stdin.take().unwrap().write_all(b"\x03").unwrap();
+    let _ = child.wait().unwrap();
+    let (_, line) = line.split_once("reading ").unwrap();
+    let [bytes, rate, left] = line.split(", ").collect::<Vec<_>>().try_into().unwrap();
+    assert!(bytes.ends_with("iB") && rate.ends_with("iB/s"), "{line}");
+    // Not when 200 GB are read, but when the time is over.
+    let seconds: u64 = left.strip_suffix("s left").unwrap().parse().unwrap();
+    assert!((1..=20).contains(&seconds), "{line}");
 }

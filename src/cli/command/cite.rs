@@ -100,10 +100,10 @@ impl Args {
             None if self.select.is_empty() => None,
             None => Some(Members::Patterns(self.select)),
         };
-        let cited = match (members, &selection) {
+        let cited = match (&members, &selection) {
             (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
-                cite_subset(session, name, at, &members, now)?
+                cite_subset(session, name, at, members, now)?
             }
             (Some(_), Selection::Identifier { .. }) => {
                 return Err(Error::usage("a subset is selected from a dataset as of a time")
@@ -117,7 +117,13 @@ impl Args {
         let annotations = cited.set.instance().annotations.clone();
         let content = match self.content {
             true => {
-                let files = session.open(Access::Read)?.snapshot()?.files(&cited.set)?;
+                let snapshot = session.open(Access::Read)?.snapshot()?;
+                // Where it cannot be saved, only the list says what the subset has.
+                let files = match &members {
+                    Some(Members::Listed(listing)) => snapshot.files_listed(&cited.set, listing)?,
+                    _ => snapshot.files(&cited.set)?,
+                };
+                drop(snapshot);
                 Some(SetContent::of(&cited.set, files)?)
             }
             false => None,

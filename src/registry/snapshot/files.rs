@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::granules::IdPages;
 use super::view::{Known, Snapshot};
 use crate::error::{Error, Result};
-use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, Set, Timestamp};
+use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, IdPage, Set, Timestamp};
 use crate::registry::files::{
     FilesRead, KnownFile, LoggedInOrder, LoggedRecord, LoggedRecords, RecordMerge, known_files,
     logged_records,
 };
 use crate::registry::handle::Registry;
+use crate::registry::listing::Listing;
 use crate::store::{DatasetKey, RecordBatch, StoredFileRecord};
 
 impl Snapshot {
@@ -24,6 +24,15 @@ impl Snapshot {
         self.files_from(set, None)
     }
 
+    /// As [`Snapshot::files`], of granules of a set that are listed: of a subset that is not stored.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::files`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn files_listed(&self, set: &Set, listing: &Listing) -> Result<FileList> {
+        self.files_of(set, listing.id_pages()?)
+    }
+
     /// As [`Snapshot::files`], of the granules after one (`None` means from the first).
     ///
     /// # Errors
@@ -34,6 +43,19 @@ impl Snapshot {
         set: &Set,
         after: Option<&GranuleId>,
     ) -> Result<FileList> {
+        let granules = self.granules(set)?;
+        let granules = match after {
+            Some(after) => granules.after(after),
+            None => granules,
+        };
+        self.files_of(set, granules.into_id_pages())
+    }
+
+    fn files_of(
+        &self,
+        set: &Set,
+        pages: impl Iterator<Item = Result<IdPage>> + Send + 'static,
+    ) -> Result<FileList> {
         let known_at = match self.known {
             Known::Now => Timestamp::MAX,
             Known::At(recorded) => recorded,
@@ -42,14 +64,9 @@ impl Snapshot {
             let (dataset, _) = self.dataset_of(read, set.dataset())?;
             Ok((dataset, read.last_record_batch(dataset, known_at)?))
         })?;
-        let granules = self.granules(set)?;
-        let granules = match after {
-            Some(after) => granules.after(after),
-            None => granules,
-        };
         Ok(FileList {
             registry: self.registry.clone(),
-            pages: granules.into_id_pages(),
+            pages: Box::new(pages),
             dataset,
             last_number: last.as_ref().map_or(0, |last| last.last_number),
             recorded: last.map(|last| last.recorded),
@@ -178,7 +195,7 @@ pub struct ListedFile {
 /// granules of the set are proved as by [`Granules`](super::Granules).
 pub struct FileList {
     registry: Registry,
-    pages: IdPages,
+    pages: Box<dyn Iterator<Item = Result<IdPage>> + Send>,
     dataset: DatasetKey,
     last_number: u64,
     recorded: Option<Timestamp>,
