@@ -66,6 +66,34 @@ fn fill(scene: &Scene) {
 }
 
 #[test]
+fn a_connection_that_was_denied_the_state_is_used_again() {
+    let Some(scene) = Scene::new() else { return };
+    scene.open().change(&name("A"), &ingest("1"), &stamp()).unwrap();
+    let role = format!("no_state_{}", scene.url.rsplit('/').next().unwrap());
+    let mut owner = scene.client();
+    owner
+        .batch_execute(&format!(
+            "CREATE ROLE {role} LOGIN;
+             GRANT USAGE ON SCHEMA accession TO {role};
+             GRANT SELECT ON ALL TABLES IN SCHEMA accession TO {role};
+             REVOKE SELECT ON accession.writer FROM {role}"
+        ))
+        .unwrap();
+    let served = Served::start(&scene.url.replace("postgres@", &format!("{role}@")));
+    let mut connections = || -> Vec<i32> {
+        let sql = "SELECT pid FROM pg_stat_activity WHERE usename = $1 ORDER BY pid";
+        owner.query(sql, &[&role]).unwrap().iter().map(|row| row.get(0)).collect()
+    };
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        // Nothing is kept, since its state is not known, and everything is read.
+        assert_eq!(served.get("/datasets/A/", "application/json").0, 200);
+        seen.push(connections());
+    }
+    assert!(!seen[0].is_empty() && seen.iter().all(|it| *it == seen[0]), "{seen:?}");
+}
+
+#[test]
 fn every_page_is_the_same_as_that_of_a_copy_in_a_file() {
     let Some(scene) = Scene::new() else { return };
     fill(&scene);
