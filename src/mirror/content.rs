@@ -182,12 +182,14 @@ impl Content {
     /// What is to be remembered. `pulled` says whether it is taken.
     pub fn remembered(&self, pulled: bool) -> Option<RememberedFiles<'_>> {
         let known = self.known.as_ref();
-        let take = match &self.files {
+        let (take, merge) = match &self.files {
             Files::Ignored => {
                 return known.map(|known| RememberedFiles::Disagreed(known.clone()));
             }
-            Files::Taken(note) if pulled => Some(note.as_deref()),
-            Files::Taken(_) | Files::Compared => None,
+            Files::Taken(note) if pulled => (Some(note.as_deref()), self.merge.as_ref()),
+            // What would be accepted is not, so it still contradicts.
+            Files::Taken(Some(_)) => (None, None),
+            Files::Taken(None) | Files::Compared => (None, self.merge.as_ref()),
         };
         let Some((log, end)) = &self.read else {
             return known.map(|known| RememberedFiles::Unchanged(known.clone()));
@@ -199,7 +201,7 @@ impl Content {
         }
         let FilesPosition { count, bytes, check } = *end;
         let read = FilesRead { count, bytes, check, ..FilesRead::default() };
-        Some(RememberedFiles::Read { log, known, read, take })
+        Some(RememberedFiles::Read { log, known, read, merge, take })
     }
 }
 

@@ -328,7 +328,7 @@ fn beside(read: &store::Snapshot, key: DatasetKey) -> Result<[u64; 3]> {
     Ok([
         read.count_annotations(key, Timestamp::MAX)?,
         read.last_record_version(key)?,
-        read.last_record_batch(key, Timestamp::MAX)?.map_or(0, |last| last.last_number),
+        read.last_file_record(key)?,
     ])
 }
 

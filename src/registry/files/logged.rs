@@ -161,8 +161,7 @@ pub(crate) fn logged_records(
     dataset: DatasetKey,
     after: u64,
 ) -> Result<LoggedInOrder<'_>> {
-    let last = read.last_record_batch(dataset, Timestamp::MAX)?;
-    let last = last.map_or(0, |last| last.last_number);
+    let last = read.last_file_record(dataset)?;
     let mut sorter = Sorter::default();
     let mut known: Option<StoredFileRecord> = None;
     let mut is_read = last <= after;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::logged::{LoggedRecord, StatedRecord};
 use super::merge::RecordMerge;
 use crate::error::{Error, Result};
-use crate::model::{Identifier, Timestamp};
+use crate::model::Identifier;
 use crate::store::{self, DatasetKey};
 
 /// The greatest number of records that are kept, and the bytes of their notes.
@@ -70,8 +70,7 @@ impl FilesRead {
     /// Whether nothing was recorded here since that could contradict what was read: then only what
     /// follows it is to be compared.
     pub fn is_settled(&self, read: &store::Snapshot, dataset: DatasetKey) -> Result<bool> {
-        let last = read.last_record_batch(dataset, Timestamp::MAX)?;
-        let last = last.map_or(0, |last| last.last_number);
+        let last = read.last_file_record(dataset)?;
         if self.contradicting.is_none() || last < self.own {
             return Ok(false);
         }

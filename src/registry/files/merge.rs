@@ -7,7 +7,7 @@
 
 use super::logged::{LoggedRecord, LoggedRecords};
 use super::state::{FileCounts, FileState, KnownFile, Says, known_files};
-use crate::disk::{Sorted, Sorter, Spool};
+use crate::disk::{Sorter, Spool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::FileRecord;
 use crate::store::{self, DatasetKey};
@@ -23,9 +23,11 @@ const MAX_IN_FORCE: usize = 100;
 /// The records of a log, compared with those of a dataset.
 #[derive(Debug, Default)]
 pub(crate) struct RecordMerge {
-    /// The records to take, in the order in which they are numbered here. The values are encoded
-    /// records after a byte that says which they are.
-    taken: Sorter,
+    /// The dataset, and its last record that was compared.
+    of: Option<(DatasetKey, u64)>,
+    /// The records to take, in the order in which they are numbered here: encoded, after a byte that says
+    /// which they are.
+    taken: Spool,
     pub counts: FileCounts,
     /// The records in force at the primary of files that are known otherwise here, by file.
     contradicting: Spool,
@@ -114,7 +116,9 @@ impl RecordMerge {
             value.extend(record.encoded());
             sorter.add(&key, &value)?;
         }
-        let (mut merge, mut page, mut bytes) = (RecordMerge::default(), Vec::<Claimed>::new(), 0);
+        let of = Some((dataset, read.last_file_record(dataset)?));
+        let mut merge = RecordMerge { of, ..RecordMerge::default() };
+        let (mut taken, mut page, mut bytes) = (Sorter::default(), Vec::<Claimed>::new(), 0);
         for entry in sorter.finish()? {
             let (_, value) = entry?;
             let Some((is_whole, encoded)) = value.split_first() else { continue };
@@ -127,7 +131,7 @@ impl RecordMerge {
             };
             if page.last().is_none_or(is_next) {
                 if page.len() >= PAGE_FILES || bytes >= PAGE_BYTES {
-                    merge.decide(read, dataset, std::mem::take(&mut page), accept)?;
+                    merge.decide(read, dataset, std::mem::take(&mut page), accept, &mut taken)?;
                     bytes = 0;
                 }
                 page.push(Claimed { is_whole: *is_whole == 1, ..Claimed::default() });
@@ -138,8 +142,16 @@ impl RecordMerge {
                 claimed.add(record)?;
             }
         }
-        merge.decide(read, dataset, page, accept)?;
+        merge.decide(read, dataset, page, accept, &mut taken)?;
+        for entry in taken.finish()? {
+            merge.taken.add(&entry?.1)?;
+        }
         Ok(merge)
+    }
+
+    /// Whether nothing was recorded for the dataset since.
+    pub fn is_current(&self, read: &store::Snapshot, dataset: DatasetKey) -> Result<bool> {
+        Ok(self.of == Some((dataset, read.last_file_record(dataset)?)))
     }
 
     fn decide(
@@ -148,6 +160,7 @@ impl RecordMerge {
         dataset: DatasetKey,
         page: Vec<Claimed>,
         accept: bool,
+        taken: &mut Sorter,
     ) -> Result<()> {
         let files = || page.iter().filter_map(|claimed| claimed.file.as_ref());
         let mut ids: Vec<&str> = files().map(|file| file.granule_id.as_str()).collect();
@@ -163,13 +176,13 @@ impl RecordMerge {
             let is_succeeded =
                 || claimed.earlier.iter().any(|it| here.is_succeeded(it, &claimed.state));
             if !here.contradicts(&claimed.state) {
-                self.take(claimed, here, Taken::Added)?;
+                self.take(claimed, here, Taken::Added, taken)?;
             } else if is_succeeded() {
-                self.take(claimed, here, Taken::Replacing)?;
+                self.take(claimed, here, Taken::Replacing, taken)?;
             } else if !claimed.is_whole {
                 self.needs_whole = true;
             } else if accept {
-                self.take(claimed, here, Taken::Accepted)?;
+                self.take(claimed, here, Taken::Accepted, taken)?;
             } else {
                 for record in &claimed.in_force {
                     self.contradicting.add(&record.encoded())?;
@@ -181,7 +194,13 @@ impl RecordMerge {
 
     /// Takes what is in force at the primary. What contradicts what is known comes first: the others
     /// then add to it.
-    fn take(&mut self, claimed: &Claimed, mut here: FileState, why: Taken) -> Result<()> {
+    fn take(
+        &mut self,
+        claimed: &Claimed,
+        mut here: FileState,
+        why: Taken,
+        taken: &mut Sorter,
+    ) -> Result<()> {
         let says = |record: &&LoggedRecord| here.compare(&record.record.content) == Says::Otherwise;
         let (otherwise, others): (Vec<_>, Vec<_>) = claimed.in_force.iter().partition(says);
         let anchor = |record: &LoggedRecord| match why {
@@ -198,7 +217,7 @@ impl RecordMerge {
             let key = [anchor(record).to_be_bytes(), (place as u64).to_be_bytes()].concat();
             let mut value = vec![why as u8];
             value.extend(record.encoded());
-            self.taken.add(&key, &value)?;
+            taken.add(&key, &value)?;
         }
         Ok(())
     }
@@ -214,14 +233,12 @@ impl RecordMerge {
     }
 
     /// The records to take, in the order in which they are to be stored.
-    pub fn into_taken(self) -> Result<impl Iterator<Item = Result<(Taken, LoggedRecord)>>> {
-        let taken: Sorted = self.taken.finish()?;
-        let taken = taken.map(|entry| {
-            let (_, value) = entry?;
+    pub fn taken(&self) -> impl Iterator<Item = Result<(Taken, LoggedRecord)>> + '_ {
+        self.taken.records().map(|value| {
+            let value = value?;
             let (why, encoded) = value.split_first().unwrap_or((&0, &[]));
             let why = TAKEN.get(usize::from(*why)).copied().unwrap_or(Taken::Added);
             Ok((why, LoggedRecord::decoded(encoded)?))
-        });
-        Ok(taken)
+        })
     }
 }

@@ -341,9 +341,7 @@ impl State {
             mode: self.check.mode.as_str().to_owned(),
             root: self.check.root.clone(),
             algorithms: serde_json::json!(algorithms).to_string(),
-            last_record: read
-                .last_record_batch(key, Timestamp::MAX)?
-                .map_or(0, |batch| batch.last_number),
+            last_record: read.last_file_record(key)?,
             from_id: from.to_owned(),
             to_id: Some(from.to_owned()),
             lease_to_id: until,

@@ -367,8 +367,7 @@ pub(super) fn import(target: &Target<'_>, log: &LoggedRecords) -> Result<FileCou
     if log.count() == 0 {
         return Ok(FileCounts::default());
     }
-    let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;
-    let stored = last.map_or(0, |last| last.last_number);
+    let stored = transaction.last_file_record(dataset)?;
     if log.after > 0 && log.after != stored {
         let message = "file records were entered meanwhile";
         return Err(Error::new(ErrorKind::Busy, message));
@@ -389,7 +388,7 @@ pub(super) fn import(target: &Target<'_>, log: &LoggedRecords) -> Result<FileCou
         let accept = options.accept_content;
         let merge = RecordMerge::of(transaction, dataset, log, std::iter::empty(), accept)?;
         refuse(&merge)?;
-        return take(transaction, dataset, merge, options.note.as_deref(), stamp);
+        return take(transaction, dataset, &merge, options.note.as_deref(), stamp);
     }
     let mut counts = FileCounts { equal: stored - log.after, ..FileCounts::default() };
     let mut batches = Batches::begin(transaction, dataset)?;
@@ -445,7 +444,7 @@ fn append(
 pub(super) fn take(
     transaction: &Transaction,
     dataset: DatasetKey,
-    merge: RecordMerge,
+    merge: &RecordMerge,
     note: Option<&str>,
     stamp: &Stamp,
 ) -> Result<FileCounts> {
@@ -457,7 +456,7 @@ pub(super) fn take(
     let latest = batches.last.as_ref().map(|last| last.recorded);
     let earliest = latest.unwrap_or(Timestamp::MIN);
     let (recorded, recorded_by) = stamp.record(transaction, latest, earliest)?;
-    for entry in merge.into_taken()? {
+    for entry in merge.taken() {
         let (why, record) = entry?;
         let note = match why {
             Taken::Accepted => note.map(str::to_owned),

@@ -49,6 +49,8 @@ pub(crate) enum RememberedFiles<'a> {
         known: Option<&'a FilesRead>,
         /// Where they end.
         read: FilesRead,
+        /// How they compared when they were read, with what is taken now.
+        merge: Option<&'a RecordMerge>,
         /// Whether what they say more is stored; with a note, what contradicts, too.
         take: Option<Option<&'a str>>,
     },
@@ -62,13 +64,12 @@ impl RememberedFiles<'_> {
         dataset: DatasetKey,
         stamp: &Stamp,
     ) -> Result<(FilesRead, FileCounts)> {
-        let (log, known, read, take) = match self {
+        let (log, known, read, compared, take) = match self {
             #[cfg(feature = "http")]
             RememberedFiles::Copied(read) => {
                 let none = RecordMerge::default();
-                let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;
-                let last = last.map_or(0, |last| last.last_number);
-                let mut read = FilesRead { own: last, taken: true, agreed: true, ..read.clone() };
+                let own = transaction.last_file_record(dataset)?;
+                let mut read = FilesRead { own, taken: true, agreed: true, ..read.clone() };
                 read.keep(&none)?;
                 return Ok((read, FileCounts::default()));
             }
@@ -79,28 +80,36 @@ impl RememberedFiles<'_> {
             RememberedFiles::Disagreed(known) => {
                 return Ok((FilesRead { agreed: false, ..known.clone() }, FileCounts::default()));
             }
-            RememberedFiles::Read { log, known, read, take } => (log, known, read, take),
+            RememberedFiles::Read { log, known, read, merge, take } => {
+                (log, known, read, *merge, take)
+            }
         };
         let accept = matches!(take, Some(Some(_)));
         let note = take.flatten();
         check_entered_note(note)?;
         check_accepted(accept, note)?;
-        let kept = known.iter().flat_map(|known| known.contradicting());
-        let merge = RecordMerge::of(transaction, dataset, log, kept, accept)?;
+        let again;
+        let merge = match compared {
+            Some(merge) if merge.is_current(transaction, dataset)? => merge,
+            _ => {
+                let kept = known.iter().flat_map(|known| known.contradicting());
+                again = RecordMerge::of(transaction, dataset, log, kept, accept)?;
+                &again
+            }
+        };
         if merge.needs_whole {
             let message = "file records were entered meanwhile";
             return Err(Error::new(ErrorKind::Busy, message));
         }
         let mut read = read.clone();
-        read.keep(&merge)?;
+        read.keep(merge)?;
         read.agreed = !merge.has_contradictions();
         read.taken = take.is_some();
         let counts = match take {
             Some(note) => files::take(transaction, dataset, merge, *note, stamp)?,
             None => FileCounts::default(),
         };
-        let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;
-        read.own = last.map_or(0, |last| last.last_number);
+        read.own = transaction.last_file_record(dataset)?;
         Ok((read, counts))
     }
 }

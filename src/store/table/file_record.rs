@@ -28,6 +28,12 @@ impl Snapshot {
         self.row(Scope::Dataset(dataset), &LAST, &values, |row| self.record_batch(row))
     }
 
+    /// The number of the last file record of a dataset. 0 if there is none.
+    pub fn last_file_record(&self, dataset: DatasetKey) -> Result<u64> {
+        let last = self.last_record_batch(dataset, Timestamp::MAX)?;
+        Ok(last.map_or(0, |last| last.last_number))
+    }
+
     /// The batch of the file record with this number. `None` means that there is no such record.
     pub fn record_batch_of(&self, dataset: DatasetKey, number: u64) -> Result<Option<RecordBatch>> {
         static OF: Sql = Sql::new(
