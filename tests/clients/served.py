@@ -50,11 +50,14 @@ def orcid(number):
 class Site:
     """Fills a registry, and serves it until the end of a `with` block."""
 
+    # What `serve` is told, besides the address.
+    options = ["--site-name", "US Archive"]
+
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="accession-clients-")
         self.registry = pathlib.Path(self.directory.name) / "accession.db"
         self.fill()
-        command = [PROGRAM, "--registry", self.registry, "serve", "--listen", "127.0.0.1:0", "--site-name", "US Archive"]
+        command = [PROGRAM, "--registry", self.registry, "serve", "--listen", "127.0.0.1:0", *self.options]
         self.log = open(pathlib.Path(self.directory.name) / "log", "wb")
         self.server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.url = self.server.stdout.readline().split()[-1].rstrip("/")
