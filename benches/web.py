@@ -140,14 +140,34 @@ def free_port():
         return server.getsockname()[1]
 
 
+def wanted(server):
+    """What is asked for: its name, the address, the headers, the number of requests, and the bound."""
+    small, large = identifier_of(server, "D00"), identifier_of(server, "LIST")
+    json_type, html, packed = {"Accept": "application/json"}, {"Accept": "text/html"}, {"Accept-Encoding": "gzip"}
+    return [
+        ("identifier as JSON", f"/DI:{small}", json_type, REQUESTS, 3),
+        ("dataset page", "/datasets/D00/", html, REQUESTS, 4),
+        ("dataset page, gzip", "/datasets/D00/", html | packed, REQUESTS, 4),
+        ("index", "/", html, REQUESTS, 4),
+        ("history as JSON", "/datasets/D00/history", json_type, REQUESTS, 5),
+        (f"list of {LISTED} ids", f"/DI:{large}/granules", {}, LARGE_REQUESTS, 2.5),
+        ("the same, gzip", f"/DI:{large}/granules", packed, LARGE_REQUESTS, 2),
+    ]
+
+
 def first_requests(accession, registry):
-    """Times the first request of each kind, on a server that has just been started."""
+    """Times requests on PostgreSQL, each the first one after a write."""
     fill(accession, registry)
+    print("\n| what, on PostgreSQL | first request after a write, ms | the next one, ms |\n|---|---|---|")
     with serve(accession, registry) as server:
-        for path in ("/datasets/D00/", "/", "/datasets/D00/history"):
-            began = time.perf_counter()
-            fetch(server, path, {"Accept": "text/html"})
-            print(f"first request on PostgreSQL, {path}: {(time.perf_counter() - began) * 1_000:.1f} ms")
+        for number, (name, path, headers, *_) in enumerate(wanted(server)):
+            import_changes(accession, registry, f"WRITTEN{number}", [f"{at(number)}\t+\tgranule-{number}\n"])
+            times = []
+            for _ in range(2):
+                began = time.perf_counter()
+                fetch(server, path, headers)
+                times.append((time.perf_counter() - began) * 1_000)
+            print(f"| {name} | {times[0]:.1f} | {times[1]:.1f} |")
 
 
 def main():
@@ -161,19 +181,8 @@ def main():
         os.mkdir("files")
         port = str(free_port())
         pathlib.Path("nginx.conf").write_text(NGINX.replace("PORT", port))
-        json_type, html = {"Accept": "application/json"}, {"Accept": "text/html"}
-        packed = {"Accept-Encoding": "gzip"}
         with serve(accession, "web.db") as server, Server(["nginx", "-p", directory, "-c", "nginx.conf"], f"127.0.0.1:{port}") as nginx:
-            small, large = identifier_of(server, "D00"), identifier_of(server, "LIST")
-            asked = [
-                ("identifier as JSON", f"/DI:{small}", json_type, REQUESTS, 3),
-                ("dataset page", "/datasets/D00/", html, REQUESTS, 4),
-                ("dataset page, gzip", "/datasets/D00/", html | packed, REQUESTS, 4),
-                ("index", "/", html, REQUESTS, 4),
-                ("history as JSON", "/datasets/D00/history", json_type, REQUESTS, 5),
-                (f"list of {LISTED} ids", f"/DI:{large}/granules", {}, LARGE_REQUESTS, 2.5),
-                ("the same, gzip", f"/DI:{large}/granules", packed, LARGE_REQUESTS, 2),
-            ]
+            asked = wanted(server)
             print("| what | bytes | cold, ms | µs a request | nginx, µs | ratio | bound |")
             print("|---|---|---|---|---|---|---|")
 
@@ -207,11 +216,11 @@ def main():
             for name in ("alone", "beside lists"):
                 readers = []
                 if name != "alone":
-                    command = [sys.executable, SCRIPT, "--download", server.host, str(server.port), f"/DI:{large}/granules"]
+                    command = [sys.executable, SCRIPT, "--download", server.host, str(server.port), asked[-1][1]]
                     readers = [subprocess.Popen(command)]
                     time.sleep(2)
                 times[name] = []
-                ask(server, f"/DI:{small}", json_type, 2_000, times[name])
+                ask(server, *asked[0][1:3], 2_000, times[name])
                 for reader in readers:
                     assert reader.poll() is None, "a list was not downloaded"
                     reader.kill()

@@ -19,7 +19,7 @@ use super::conditions::{Conditions, Extent};
 use super::problem::Problem;
 use super::recent::Recent;
 use super::response::{ACCEPT_DATETIME, REPR_DIGEST, describe, digest, value};
-use super::sending::{Content, Flight, Room, Stored};
+use super::sending::{Flight, Form, Room, Stored};
 
 /// The greatest number of bytes of responses in memory.
 const MEMORY_BYTES: usize = 32 * 1_024 * 1_024;
@@ -95,15 +95,11 @@ impl Wanted {
     }
 
     /// Completes a response: compresses and tags what was made for it.
-    pub async fn finish(
-        &self,
-        response: Response<Body>,
-        content: Content,
-    ) -> Result<Finished, Problem> {
+    pub async fn finish(&self, response: Response<Body>, form: Form) -> Result<Finished, Problem> {
         let (mut parts, _) = response.into_parts();
-        let body = match content {
-            Content::Stored { content, .. } => content,
-            Content::Made { bytes, .. } => {
+        let body = match form {
+            Form::Stored(content) => content,
+            Form::Made(bytes) => {
                 let coding = self.key.coding;
                 let encode = move || {
                     let (bytes, coding) = match coding.shorten(&bytes) {
@@ -244,24 +240,14 @@ impl Responses {
         finished: Finished,
     ) -> Result<Arc<Finished>, Finished> {
         let bytes = usize::try_from(finished.body.len()).unwrap_or(usize::MAX);
-        let fits = bytes <= MOST_BYTES;
-        let of_memory = match &finished.body {
-            // A file that is too long is sent from where it is.
-            Stored::File { .. } if !fits => 0,
-            _ => bytes,
-        };
-        if finished.status != StatusCode::OK || of_memory > MOST_BYTES {
+        if finished.status != StatusCode::OK || bytes > MOST_BYTES {
             return Err(finished);
         }
-        let (Some(entry), Some(content)) = (self.room(ENTRY_BYTES), self.room(of_memory)) else {
+        let (Some(entry), Some(content)) = (self.room(ENTRY_BYTES), self.room(bytes)) else {
             return Err(finished);
         };
-        let body = match of_memory {
-            0 => finished.body.clone(),
-            _ => match finished.body.clone().in_memory(content).await {
-                Ok(body) => body,
-                Err(_) => return Err(finished),
-            },
+        let Ok(body) = finished.body.clone().in_memory(content).await else {
+            return Err(finished);
         };
         let finished = Arc::new(Finished { body, _room: Some(entry), ..finished });
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -271,9 +257,7 @@ impl Responses {
         kept.responses.insert(Arc::new(wanted.key.clone()), Arc::clone(&finished));
         Ok(finished)
     }
-}
 
-impl Responses {
     /// Room for some bytes, for which others are removed. `None` means that slow readers hold them.
     fn room(&self, bytes: usize) -> Option<Room> {
         loop {

@@ -125,9 +125,8 @@ async fn complete(
     response: Response<Body>,
     content: Content,
 ) -> Result<Response<Body>, Problem> {
-    let is_kept = content.is_kept();
-    let finished = wanted.finish(response, content).await?;
-    let kept = match epoch.filter(|_| is_kept) {
+    let finished = wanted.finish(response, content.form).await?;
+    let kept = match epoch.filter(|_| content.is_kept) {
         None => Err(finished),
         Some(epoch) => state.responses.keep(epoch, wanted, finished).await,
     };

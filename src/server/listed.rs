@@ -95,7 +95,9 @@ pub struct Lists {
 struct Kept {
     /// `None` is a list that is longer than the cache.
     lists: Recent<Key, Option<List>>,
-    bytes: u64,
+    /// Every file that takes space on the disk, with its bytes: of a list that is kept, that is being written, or that
+    /// was removed while clients read it.
+    files: Vec<(Weak<File>, u64)>,
     filling: HashMap<Key, Weak<Filling>>,
 }
 
@@ -104,11 +106,10 @@ const MAX_LISTS: usize = 4_096;
 
 /// The file of a list that is being written.
 pub struct Writer {
-    file: BufWriter<File>,
+    lists: Arc<Lists>,
+    file: BufWriter<Arc<File>>,
     sha256: Sha256,
     bytes: u64,
-    most_bytes: u64,
-    waited_bytes: u64,
     filling: Weak<Filling>,
 }
 
@@ -129,27 +130,20 @@ impl Writer {
     fn finish(mut self) -> io::Result<List> {
         self.file.flush()?;
         let file = self.file.into_inner().map_err(|error| error.into_error())?;
-        let content = Stored::File { file: Arc::new(file), bytes: self.bytes };
+        let content = Stored::File { file, bytes: self.bytes };
         Ok(List { content, digest: self.sha256.finalize().into() })
     }
 }
 
 impl Write for Writer {
     fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        self.write_all(part)?;
-        Ok(part.len())
-    }
-
-    fn write_all(&mut self, part: &[u8]) -> io::Result<()> {
         // Not `Interrupted`, after which writing is tried again.
         if self.is_abandoned() {
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.bytes += part.len() as u64;
-        if self.bytes > self.most_bytes {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        if self.bytes > self.waited_bytes
+        self.lists.make_room(self.file.get_ref(), self.bytes)?;
+        if self.bytes > self.lists.waited_bytes
             && let Some(filling) = self.filling.upgrade()
         {
             filling.0.send_if_modified(|progress| {
@@ -161,7 +155,8 @@ impl Write for Writer {
             });
         }
         self.sha256.update(part);
-        self.file.write_all(part)
+        self.file.write_all(part)?;
+        Ok(part.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -292,7 +287,7 @@ impl Lists {
     }
 
     fn write(
-        &self,
+        self: Arc<Self>,
         filling: Weak<Filling>,
         write: impl FnOnce(&mut Writer) -> Result<(), Unwritten>,
     ) -> Result<List, Unwritten> {
@@ -301,25 +296,37 @@ impl Lists {
             Some(directory) => scratch::file_in(directory),
         };
         let file = file.map_err(|error| Unwritten::File(io::Error::other(error.with_causes())))?;
-        let file = BufWriter::with_capacity(256 * 1_024, file);
-        let Lists { most_bytes, waited_bytes, .. } = *self;
-        let sha256 = Sha256::new();
-        let mut writer = Writer { file, sha256, bytes: 0, most_bytes, waited_bytes, filling };
+        let file = BufWriter::with_capacity(256 * 1_024, Arc::new(file));
+        let mut writer = Writer { lists: self, file, sha256: Sha256::new(), bytes: 0, filling };
         write(&mut writer)?;
         Ok(writer.finish()?)
     }
 
-    /// Keeps a list in place of others that were asked for less recently. `None` is one that is too long.
-    fn keep(&self, key: Key, list: Option<List>) {
-        let bytes = |list: &Option<List>| list.as_ref().map_or(0, |list| list.content.len());
-        let mut kept = self.kept();
-        kept.bytes += bytes(&list);
-        if let Some(replaced) = kept.lists.insert(key, list) {
-            kept.bytes -= bytes(&replaced);
+    /// Makes room for so many bytes of a file, in place of lists that were asked for less recently.
+    fn make_room(&self, file: &Arc<File>, bytes: u64) -> io::Result<()> {
+        if bytes > self.most_bytes {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
-        while kept.bytes > self.most_bytes || kept.lists.len() > MAX_LISTS {
-            let Some(removed) = kept.lists.remove_oldest() else { break };
-            kept.bytes -= bytes(&removed);
+        let (mut kept, file) = (self.kept(), Arc::downgrade(file));
+        loop {
+            kept.files.retain(|(other, _)| other.strong_count() > 0 && !other.ptr_eq(&file));
+            let others: u64 = kept.files.iter().map(|(_, bytes)| bytes).sum();
+            if others + bytes <= self.most_bytes {
+                kept.files.push((file, bytes));
+                return Ok(());
+            }
+            if kept.lists.remove_oldest().is_none() {
+                return Err(io::Error::other("what clients read fills the cache"));
+            }
+        }
+    }
+
+    /// Keeps a list. `None` is one that is too long.
+    fn keep(&self, key: Key, list: Option<List>) {
+        let mut kept = self.kept();
+        kept.lists.insert(key, list);
+        if kept.lists.len() > MAX_LISTS {
+            kept.lists.remove_oldest();
         }
     }
 
@@ -372,6 +379,12 @@ mod tests {
         }
     }
 
+    fn on_disk(lists: &Lists) -> u64 {
+        let mut kept = lists.kept();
+        kept.files.retain(|(file, _)| file.strong_count() > 0);
+        kept.files.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     fn zeros(bytes: usize) -> impl FnOnce(&mut Writer) -> Result<(), Unwritten> {
         move |writer| Ok(writer.write_all(&vec![0; bytes])?)
     }
@@ -410,13 +423,26 @@ mod tests {
         complete(get(2, 40).await);
         complete(get(1, 0).await);
         assert_eq!(complete(get(3, 40).await).content.len(), 40);
-        assert_eq!(lists.kept().bytes, 80);
+        assert_eq!(on_disk(&lists), 80);
         assert_eq!(complete(get(1, 7).await).content.len(), 40, "it was used after the second");
         assert_eq!(complete(get(2, 8).await).content.len(), 8, "it was removed");
         // One that is too long is not written again.
         assert!(matches!(get(4, 101).await, Ok(Found::Unkept)));
         assert!(matches!(get(4, 1).await, Ok(Found::Unkept)));
-        assert!(lists.kept().bytes <= 100 && lists.kept().filling.is_empty());
+        assert!(on_disk(&lists) <= 100 && lists.kept().filling.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_read_by_slow_clients_counts_until_they_have_read_it() {
+        let lists = Arc::new(lists(100));
+        let get = |number| lists.get(None, key(number, Coding::Identity), Wait::Short, zeros(40));
+        let reader = complete(get(1).await).reader();
+        let other = complete(get(2).await).reader();
+        assert!(matches!(get(3).await, Ok(Found::Unkept)), "both were removed, and are there");
+        assert_eq!(on_disk(&lists), 80);
+        drop((reader, other));
+        complete(get(3).await);
+        assert_eq!(on_disk(&lists), 40);
     }
 
     #[tokio::test]

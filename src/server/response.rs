@@ -11,7 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::request::Format;
-use super::sending::Content;
+use super::sending::{Content, Form};
 use crate::error::Result;
 use crate::model::Instance;
 use crate::pages::Link;
@@ -55,14 +55,14 @@ pub fn whole(format: Format, content: impl Into<Bytes>, keep: Keep) -> Response<
 pub fn whole_of_type(content_type: &str, content: impl Into<Bytes>, keep: Keep) -> Response<Body> {
     let mut response = of_type(content_type, Body::empty(), keep);
     let is_kept = keep != Keep::Never;
-    response.extensions_mut().insert(Content::Made { bytes: content.into(), is_kept });
+    response.extensions_mut().insert(Content { form: Form::Made(content.into()), is_kept });
     response
 }
 
 /// The same response, which is not kept here for other clients, who will hardly ask for the same.
 pub fn unkept(mut response: Response<Body>) -> Response<Body> {
-    if let Some(Content::Made { is_kept, .. }) = response.extensions_mut().get_mut() {
-        *is_kept = false;
+    if let Some(content) = response.extensions_mut().get_mut::<Content>() {
+        content.is_kept = false;
     }
     response
 }

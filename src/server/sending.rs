@@ -60,27 +60,19 @@ pub enum Stored {
 
 /// The content of a response, as an extension of it.
 #[derive(Debug, Clone)]
-pub enum Content {
-    /// Bytes that are still to be compressed and tagged.
-    Made {
-        bytes: Bytes,
-        /// Whether the response is kept for the next request.
-        is_kept: bool,
-    },
-    /// What is sent as it is, whose headers are there already.
-    Stored {
-        content: Stored,
-        /// Whether the response is kept for the next request.
-        is_kept: bool,
-    },
+pub struct Content {
+    pub form: Form,
+    /// Whether the response is kept for the next request.
+    pub is_kept: bool,
 }
 
-impl Content {
-    /// Whether the response is kept for the next request.
-    pub fn is_kept(&self) -> bool {
-        let (Content::Made { is_kept, .. } | Content::Stored { is_kept, .. }) = self;
-        *is_kept
-    }
+/// What a response is sent from.
+#[derive(Debug, Clone)]
+pub enum Form {
+    /// Bytes that are still to be compressed and tagged.
+    Made(Bytes),
+    /// What is sent as it is, whose headers are there already.
+    Stored(Stored),
 }
 
 impl AsRef<[u8]> for Held {

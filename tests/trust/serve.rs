@@ -1,6 +1,6 @@
 //! The server under load: a writer at full speed, clients that break off, and a restore in the middle.
-//! Every set that is served is the one that its identifier means, every error is announced, and the
-//! memory of the server does not grow.
+//! Every set that is served is the one that its identifier means, every error is announced, the memory of
+//! the server does not grow, and its files take no more of the disk than they may.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -32,9 +32,16 @@ const BREAKERS: u64 = 2;
 /// How many granules the dataset holds at most.
 const HELD: usize = 300;
 
+/// What the lists that the server keeps may take of the disk: a few of them.
+const CACHE_BYTES: u64 = 20_000;
+
+/// What the server may take after the load beyond what it takes at the start.
+const MEMORY_KB: u64 = 64 * 1_024;
+
 /// The server, and what it must know.
 struct Load {
     directory: tempfile::TempDir,
+    start_kb: u64,
     child: Mutex<Child>,
     address: String,
     began: Instant,
@@ -70,7 +77,8 @@ impl Load {
         let log = std::fs::File::create(directory.path().join("log")).unwrap();
         let mut child = program_in(directory.path())
             .args(["--registry", path.to_str().unwrap(), "--quiet", "serve"])
-            .args(["--listen", "127.0.0.1:0"])
+            .args(["--listen", "127.0.0.1:0", "--cache-size", &CACHE_BYTES.to_string(), "--cache"])
+            .arg(directory.path().join("cache"))
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -80,6 +88,7 @@ impl Load {
         let address = line.trim().strip_prefix("listening on http://").unwrap();
         Load {
             directory,
+            start_kb: memory_kb(child.id()),
             child: Mutex::new(child),
             address: address.trim_end_matches('/').to_owned(),
             began: Instant::now(),
@@ -244,10 +253,22 @@ impl Load {
 
     /// The memory of the server now, in kB.
     fn memory_kb(&self) -> u64 {
+        memory_kb(self.child.lock().unwrap().id())
+    }
+
+    /// The most bytes that files without names have taken at once in the cache.
+    fn watch_cache(&self) -> u64 {
         let child = self.child.lock().unwrap().id();
-        let status = std::fs::read_to_string(format!("/proc/{child}/status")).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        let mut most = 0;
+        while self.progress() < 1.0 {
+            let files = open_lists(child);
+            // What is the same afterwards was there all the time.
+            if files == open_lists(child) {
+                most = most.max(files.iter().map(|(_, bytes)| bytes).sum());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        most
     }
 
     /// The memory of the server after the first quarter of the run.
@@ -257,6 +278,26 @@ impl Load {
         }
         self.memory_kb()
     }
+}
+
+/// The memory of a process, in kB.
+fn memory_kb(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// The files without names that a process has open in its cache, with their lengths.
+fn open_lists(process: u32) -> Vec<(PathBuf, u64)> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let list = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.ok()?.path();
+        let opened = std::fs::read_link(&path).ok()?;
+        let text = opened.to_str()?;
+        let is_list = text.contains("/cache/") && text.ends_with(" (deleted)");
+        Some((opened, std::fs::metadata(path).ok()?.len())).filter(|_| is_list)
+    };
+    entries.filter_map(list).collect()
 }
 
 /// Ingests a granule, and deletes one where there are many. Returns the identifier and the second.
@@ -304,10 +345,10 @@ fn under_load_every_set_is_right_and_every_error_announced() {
     let mut dice = dice("serve");
     let load = Load::new(&mut dice);
     let load = &load;
-    let warm = std::thread::scope(|scope| {
+    let (warm, on_disk) = std::thread::scope(|scope| {
         let (writer, mut dice) = (dice.split(), dice);
         scope.spawn(move || load.write(writer));
-        let warm = std::thread::scope(|scope| {
+        let watched = std::thread::scope(|scope| {
             for _ in 0..READERS {
                 let dice = dice.split();
                 scope.spawn(move || load.read(dice));
@@ -317,18 +358,24 @@ fn under_load_every_set_is_right_and_every_error_announced() {
                 scope.spawn(move || load.break_off(dice));
             }
             scope.spawn(|| load.restore());
-            load.warm_memory_kb()
+            let cache = scope.spawn(|| load.watch_cache());
+            (load.warm_memory_kb(), cache.join().unwrap())
         });
         load.is_over.store(true, Ordering::Release);
-        warm
+        watched
     });
     let end = load.memory_kb();
     let counts = load.counts.lock().unwrap();
-    println!("{counts:?}, {warm} kB after a quarter, {end} kB at the end");
+    let start = load.start_kb;
+    println!(
+        "{counts:?}, {start} kB at the start, {warm} kB after a quarter, {end} kB at the end; lists on disk: {on_disk} B at most"
+    );
     for what in ["changes", "lists", "places", "pages", "restores", "clients that broke off"] {
         assert!(counts.contains_key(what), "no {what}: {counts:?}");
     }
     assert!(end < warm + 32 * 1_024, "{warm} kB after a quarter, {end} kB at the end");
+    assert!(end <= start + MEMORY_KB, "{start} kB at the start, {end} kB at the end");
+    assert!(0 < on_disk && on_disk <= CACHE_BYTES, "{on_disk} B of {CACHE_BYTES}");
     let mut child = load.child.lock().unwrap();
     let id = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();

@@ -28,7 +28,7 @@ use crate::server::request::{Asked, Format};
 use crate::server::response::{
     Keep, REPR_DIGEST, json, repr_digest, tagged, unkept, whole, with_links,
 };
-use crate::server::sending::{Content, next_part};
+use crate::server::sending::{Content, Form, next_part};
 use crate::server::source::{Cost, Reading};
 use crate::server::state::State;
 
@@ -192,7 +192,7 @@ fn stored(format: Format, tag: &str, coding: Coding, list: List) -> Response<Bod
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(REPR_DIGEST, repr_digest(&list.digest));
     headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
-    response.extensions_mut().insert(Content::Stored { content: list.content, is_kept: true });
+    response.extensions_mut().insert(Content { form: Form::Stored(list.content), is_kept: true });
     response
 }
 

@@ -16,7 +16,7 @@ use crate::server::cache::{Opened, Version};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, dataset_name};
 use crate::server::response::{Keep, described, value};
-use crate::server::sending::{Content, Stored};
+use crate::server::sending::{Content, Form, Stored};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -102,7 +102,7 @@ fn send(content_type: &str, opened: Opened, keep: Keep) -> Response<Body> {
     let mut response = described(content_type, Body::empty(), &digest, keep);
     response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     let content = Stored::File { file: Arc::new(file), bytes };
-    response.extensions_mut().insert(Content::Stored { content, is_kept: false });
+    response.extensions_mut().insert(Content { form: Form::Stored(content), is_kept: false });
     response
 }
 
