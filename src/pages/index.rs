@@ -157,8 +157,11 @@ impl IndexPage {
             }
             p.small.soft {
                 @if !self.rows.is_empty() {
-                    "Lines: granules held in the last twelve months, each on its own scale; the dot is the last \
-                     change. Confirmed: when a listing of the archive last agreed with what is registered. "
+                    "Lines: granules held in the "
+                    @if site.is_complete() { "last twelve months" }
+                    @else { "twelve months until the last change or confirmation" }
+                    ", each on its own scale; the dot is the last change. Confirmed: when a listing of the archive \
+                     last agreed with what is registered. "
                 }
                 @if site.is_complete() && !self.shows_withdrawn && self.query.is_empty() {
                     a href=(site.href("/?withdrawn=listed")) { "Show withdrawn datasets too" } " · "
@@ -226,7 +229,7 @@ impl IndexPage {
                     tr {
                         th scope="col" { "Dataset" }
                         th.n scope="col" { "Granules" }
-                        th scope="col" { "Last 12 months" }
+                        th scope="col" { @if site.is_complete() { "Last " } "12 months" }
                         th scope="col" { "Changed" }
                         th scope="col" { "Confirmed" }
                     }

@@ -135,7 +135,7 @@ impl SetPage {
                         span.di #di { "DI:" (self.identifier) }
                         " " (copy_button("di", "the identifier"))
                     }
-                    p { (self.state(site)) }
+                    (self.state(site))
                     p.actions {
                         a.button.main href=(site.href(&Site::granules(self.identifier))) { "List the granules" }
                         " " a.button href="#verify" { "Check your files" }
@@ -174,20 +174,19 @@ impl SetPage {
         latest.reverse();
         html! {
             @if latest.is_empty() {
-                span.state.plus { "A cited subset: " }
-                "granules of a dataset that were cited on their own. It always means these granules."
+                p {
+                    span.state.plus { "A cited subset: " }
+                    "granules of a dataset that were cited on their own. It always means these granules."
+                }
             }
-            @for Place { instance, next, .. } in latest {
-                @match instance.until {
-                    None => {
-                        span.state.plus { "Still current at " (instance.dataset) ". " }
-                    },
-                    Some(until) => {
-                        span.state.warn { "No longer current at " (instance.dataset) ", " }
-                        "replaced on "
-                        a href=(site.href(&Site::instance(&instance.dataset, until))) { (date(until)) }
+            @for Place { instance: Instance { dataset, until, .. }, next, .. } in latest {
+                @match until {
+                    None => p { span.state.plus { "Still current at " (dataset) "." } },
+                    Some(until) => p {
+                        span.state.warn { "No longer current at " (dataset) ", " }
+                        "replaced on " a href=(site.href(&Site::instance(dataset, *until))) { (date(*until)) }
                         @if let Some(next) = next { " by " a.di href=(site.href(&Site::set(*next))) { "DI:" (next) } }
-                        ". "
+                        "."
                     },
                 }
             }

@@ -46,8 +46,9 @@ fn a_set_says_of_each_dataset_whether_it_is_current() {
     let page = served.page(&format!("/DI:{}", identifier.as_str().unwrap()));
     for expected in [
         "<h1>1 granule, held by 2 datasets</h1>",
-        "Still current at KEEPS",
-        "No longer current at CHANGES",
+        // A line each.
+        "<p><span class=\"state plus\">Still current at KEEPS.</span></p>",
+        "<p><span class=\"state warn\">No longer current at CHANGES, </span>",
         "/datasets/CHANGES@2002-01-01T00:00:00Z#cite",
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
@@ -109,10 +110,12 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
     ];
     let places = places.map(|it| page.find(it).unwrap_or_else(|| panic!("{it}: {page}")));
     assert!(places.is_sorted(), "{places:?}");
-    for at in ["2001-01-03", "2001-02-03", "2001-03-03"] {
+    // Only the last one is larger than the others, of which none is named then.
+    for (at, is_named) in [("2001-01-03", false), ("2001-03-01", false), ("2001-03-03", true)] {
         let link = format!("<li><a href=\"/datasets/US.FOOL2.002@{at}T00:00:00Z\">");
-        assert!(page.contains(&link), "{at}: {page}");
+        assert_eq!(page.contains(&link), is_named, "{at}: {page}");
     }
+    assert!(page.contains("Numbered: the largest change. "), "{page}");
     assert!(!page.contains(" style="), "{page}");
     assert_eq!(served.get("/datasets/US.FOOL2.002").header("location"), "/datasets/US.FOOL2.002/");
     assert_eq!(

@@ -175,15 +175,16 @@ impl<'a> Drawing<'a> {
         let largest = self.largest.iter().map(|large| {
             format!("{} on {}", signed(large.added, large.deleted), day_text(large.at.day()))
         });
+        let largest = largest.collect::<Vec<_>>().join("; ");
         format!(
             "From {} to {} granules in {} changes: {} added, {} deleted after the first. \
-             Largest: {}. Last change {}.",
+             {}Last change {}.",
             digits(begin),
             digits(self.held),
             digits(self.series.changes()),
             digits(added),
             digits(deleted),
-            largest.collect::<Vec<_>>().join("; "),
+            if largest.is_empty() { largest } else { format!("Largest: {largest}. ") },
             day_text(self.last.day()),
         )
     }
@@ -309,15 +310,18 @@ impl<'a> Drawing<'a> {
             let x = number(self.x(tick.at) / 10.0);
             let _ = write!(svg, "<text x=\"{x}%\"{class}>{}</text>", tick.label);
         }
-        let y = self.y(self.held);
+        // The words are above all of the line that they are as wide as.
+        let spans = self.series.spans();
+        let from = spans.partition_point(|span| self.x(span.last) <= 0.7 * WIDTH).saturating_sub(1);
+        let most = spans.iter().skip(from).map(|span| span.most).max().unwrap_or(self.held);
+        let (y, last) = (self.y(most), format!("last change {}", day_text(self.last.day())));
+        let held = digits(self.held);
         let _ = write!(
             svg,
-            "</g><text x=\"100%\" y=\"{}\" class=\"end now\">{} {end}</text>\
-             <text x=\"100%\" y=\"{}\" class=\"end\">last change {}</text>",
+            "</g><text x=\"100%\" y=\"{}\" class=\"end now\">{held} {end}</text>\
+             <text x=\"100%\" y=\"{}\" class=\"end\">{last}</text>",
             y - 25,
-            digits(self.held),
             y - 10,
-            day_text(self.last.day()),
         );
         for (index, ((x, y), large)) in marks.iter().zip(&self.largest).enumerate() {
             // Near the right edge, the words are left of the mark.

@@ -45,19 +45,25 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
         figure {
             h2.vh { "Granules held over time" }
             (PreEscaped(drawing.svg(end, &times)))
-            ol.notes {
-                @for large in &drawing.largest {
-                    li {
-                        (change_at(figure, large.at)) " "
-                        b { (signed(large.added, large.deleted)) } " "
-                        @if let Some(text) = &large.note { (note(text)) }
+            @if !drawing.largest.is_empty() {
+                ol.notes {
+                    @for large in &drawing.largest {
+                        li {
+                            (change_at(figure, large.at)) " "
+                            b { (signed(large.added, large.deleted)) } " "
+                            @if let Some(text) = &large.note { (note(text)) }
+                        }
                     }
                 }
             }
             @if !annotated.is_empty() { (listed(figure)) }
             figcaption {
-                @if drawing.largest.len() == 1 { "Numbered: the change after the first. " }
-                @else { "Numbered: the largest changes. " }
+                @match drawing.largest.len() {
+                    0 => "",
+                    1 if series.changes() == 2 => "Numbered: the change after the first. ",
+                    1 => "Numbered: the largest change. ",
+                    _ => "Numbered: the largest changes. ",
+                }
                 @if unit == Unit::Week { "Weeks begin on Monday, UTC. " }
                 @else if unit == Unit::Century { "Centuries are in UTC. " }
                 @else if unit == Unit::Millennium { "Millennia are in UTC. " }

@@ -12,7 +12,7 @@
 //! 4. Below is what was added and deleted in each calendar unit: the finest of which there are at most 60,
 //!    which is named. The scale is linear and labelled, and no bar is lower than a pixel. The first change
 //!    is where the line begins and has no bar: a first delivery would flatten all others.
-//! 5. The three largest changes after the first are numbered, and named below with their notes. Annotated
+//! 5. The three largest changes after the first, if they are larger than the rest, are numbered, and named below with their notes. Annotated
 //!    changes are marked.
 //! 6. One drawing serves all widths: its shapes stretch, its words do not. A table has the same figures.
 //! 7. One change is a sentence.

@@ -28,7 +28,7 @@ pub struct Series {
     unit: Unit,
     /// The units with changes after the first one, in order of time.
     bins: Vec<Bin>,
-    /// The largest changes after the first one, the largest first.
+    /// The largest changes after the first one, the largest first: one more than are named.
     largest: Vec<Large>,
     changes: u64,
     /// The granules held after the first change, and what all later ones added and deleted.
@@ -55,6 +55,13 @@ pub(super) struct Large {
     pub added: u64,
     pub deleted: u64,
     pub note: Option<String>,
+}
+
+impl Large {
+    /// The larger one is named; of equally large ones, that with a note.
+    fn rank(&self) -> (u64, bool) {
+        (self.added.saturating_add(self.deleted), self.note.is_some())
+    }
 }
 
 /// Some consecutive changes.
@@ -137,14 +144,12 @@ impl Series {
     /// Keeps a change if it is among the largest.
     fn rank(&mut self, instance: &Instance) {
         let Instance { timestamp: at, ingested: added, deleted, .. } = *instance;
-        let size = |large: &Large| large.added.saturating_add(large.deleted);
-        let own = added.saturating_add(deleted);
-        let rank = self.largest.partition_point(|large| size(large) >= own);
-        if rank < LARGEST {
-            let note =
-                instance.note.as_ref().map(|note| note.chars().take(NOTE_CHARACTERS).collect());
-            self.largest.insert(rank, Large { at, added, deleted, note });
-            self.largest.truncate(LARGEST);
+        let note = instance.note.as_ref().map(|note| note.chars().take(NOTE_CHARACTERS).collect());
+        let own = Large { at, added, deleted, note };
+        let rank = self.largest.partition_point(|large| large.rank() >= own.rank());
+        if rank <= LARGEST {
+            self.largest.insert(rank, own);
+            self.largest.truncate(LARGEST + 1);
         }
     }
 
@@ -158,9 +163,12 @@ impl Series {
         bins
     }
 
-    /// The largest changes after the first one, in order of time.
+    /// The largest changes after the first one, in order of time. Of several of one rank, all are named
+    /// or none, since some of them would be chosen by chance.
     pub(super) fn largest(&self) -> Vec<&Large> {
-        let mut largest: Vec<&Large> = self.largest.iter().collect();
+        let unnamed = self.largest.get(LARGEST).map(Large::rank);
+        let mut largest: Vec<&Large> =
+            self.largest.iter().filter(|large| Some(large.rank()) > unnamed).collect();
         largest.sort_by_key(|large| large.at);
         largest
     }
@@ -318,12 +326,24 @@ mod tests {
 
     #[test]
     fn the_largest_changes_after_the_first_are_named() {
-        let mut series = Series::new();
-        for (second, added) in [(0, 1_000), (1, 5), (2, 30), (3, 7), (4, 30), (5, 9)] {
-            series.add(&instance(second, 10, added, 0));
+        for (added, named) in [
+            (&[1_000][..], &[][..]),
+            (&[1_000, 5, 30, 7, 30, 9], &[(2, 30), (4, 30), (5, 9)]),
+            (&[1_000, 1, 1], &[(1, 1), (2, 1)]),
+            (&[1_000, 1, 1, 1, 1], &[(2, 1)]),
+            (&[1_000, 4, 5, 4, 9, 4], &[(2, 5), (4, 9)]),
+            // The second one has a note.
+            (&[1_000, 1, 11, 1, 1, 1], &[(2, 11)]),
+            (&[1_000, 1, 1, 1, 1, 11], &[(2, 1), (5, 11)]),
+        ] {
+            let mut series = Series::new();
+            for (second, added) in (0..).zip(added) {
+                let note = (second == 2).then(|| "noted".to_owned());
+                series.add(&Instance { note, ..instance(second, 10, *added, 0) });
+            }
+            let largest = series.largest();
+            let largest = largest.iter().map(|it| (it.at.as_micros() / 1_000_000, it.added));
+            assert_eq!(largest.collect::<Vec<(i64, u64)>>(), named, "{added:?}");
         }
-        let largest: Vec<(i64, u64)> =
-            series.largest().iter().map(|it| (it.at.as_micros() / 1_000_000, it.added)).collect();
-        assert_eq!(largest, [(2, 30), (4, 30), (5, 9)]);
     }
 }

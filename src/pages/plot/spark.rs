@@ -90,7 +90,8 @@ impl Spark {
             let Some(held) = held else { continue };
             let (x, y) = ((column as f64 / columns * WIDTH).round(), y(*held));
             match before {
-                None => path = format!("M{x} {y}"),
+                // The line reaches the dot, which is between two of the times.
+                None => path = format!("M{} {y}", number(last.map_or(x, |at| self.x(at).min(x)))),
                 Some(before) if before != y => {
                     let _ = write!(path, "H{x}V{y}");
                 }
@@ -135,7 +136,7 @@ mod tests {
         let held = times.iter().map(|time| (*time >= at("2026-06-01")).then_some(7)).collect();
         let spark = Spark { from, until, held };
         let svg = spark.svg(Some(at("2026-06-01")), None).into_string();
-        assert!(svg.contains("<path d=\"M105 15H200\"/>"), "{svg}");
+        assert!(svg.contains("<path d=\"M104.1 15H200\"/>"), "{svg}");
         assert!(svg.contains("class=\"dot\""), "{svg}");
         let period = Some((at("2026-06-01"), Some(at("2026-06-02"))));
         assert!(spark.svg(None, period).into_string().contains("width=\"4\" height=\"30\""));
