@@ -64,7 +64,7 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
     let description =
         description.map(|text| text.chars().take(DESCRIPTION_CHARACTERS).collect::<String>());
     let has_canonical = head.links.iter().any(|link| link.rel == "canonical");
-    let canonical = head.canonical.as_ref().and_then(|path| site.address(path));
+    let canonical = head.canonical.as_ref().and_then(|path| site.canonical(path));
     html! {
         (DOCTYPE)
         html lang="en" {

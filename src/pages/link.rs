@@ -77,6 +77,9 @@ pub enum Describes {
 /// repositories behind proxies (DSpace#8943). The linkset has all of them.
 const MAX_AUTHORS: usize = 5;
 
+/// The greatest length of the address of a licence in the header.
+const MAX_ADDRESS_BYTES: usize = 300;
+
 /// The greatest length of a header `Link`, in bytes. With its name it is less than 2 kB.
 const MAX_HEADER_BYTES: usize = 2_000;
 
@@ -84,8 +87,15 @@ const MAX_HEADER_BYTES: usize = 2_000;
 /// and the linkset have them.
 const OMITTED: [&str; 4] = ["prev memento", "next memento", "describedby", "author"];
 
-/// The links without those that make the header longer than 2 kB, as the longest names do.
+/// The links without those that make the header longer than 2 kB, as many creators and the longest names
+/// do.
 pub fn within_header(mut links: Vec<Link>) -> Vec<Link> {
+    let mut authors = 0;
+    links.retain(|link| {
+        authors += usize::from(link.rel == "author");
+        let is_short = link.rel != "license" || link.href.len() <= MAX_ADDRESS_BYTES;
+        is_short && (link.rel != "author" || authors <= MAX_AUTHORS)
+    });
     let mut bytes: usize = links.iter().map(|link| link.header().len() + 2).sum();
     for rel in OMITTED {
         while bytes > MAX_HEADER_BYTES
@@ -97,15 +107,8 @@ pub fn within_header(mut links: Vec<Link>) -> Vec<Link> {
     links
 }
 
-/// The links of a page about a dataset, or about a set of it, at `path`. With `Extent::Header`, only
-/// some of the authors are linked.
-pub fn links(
-    site: &Site,
-    record: &Dataset,
-    path: &str,
-    describes: Describes,
-    extent: Extent,
-) -> Vec<Link> {
+/// The links of a page about a dataset, or about a set of it, at `path`.
+pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) -> Vec<Link> {
     let mut links = Vec::new();
     let own = site.address(path);
     let cite_as = match describes {
@@ -115,18 +118,10 @@ pub fn links(
     links.extend(cite_as.map(|address| Link::new("cite-as", address)));
     links.push(Link::new("type", "https://schema.org/AboutPage"));
     links.push(Link::new("type", "https://schema.org/Dataset"));
-    let short = |address: &str| extent == Extent::All || address.len() <= MAX_ADDRESS_BYTES;
-    if let Some(licence) =
-        record.licence.as_deref().and_then(licence_address).filter(|it| short(it))
-    {
-        links.push(Link::new("license", licence));
-    }
+    let licence = record.licence.as_deref().and_then(licence_address);
+    links.extend(licence.map(|licence| Link::new("license", licence)));
     let orcids = record.creators.iter().filter_map(Creator::orcid);
-    let most = match extent {
-        Extent::Header => MAX_AUTHORS,
-        Extent::All => usize::MAX,
-    };
-    links.extend(orcids.take(most).map(|orcid| Link::new("author", Orcid::address(orcid))));
+    links.extend(orcids.map(|orcid| Link::new("author", Orcid::address(orcid))));
     if site.is_complete() {
         let identifier = match describes {
             Describes::Dataset(identifier) => identifier,
@@ -147,18 +142,6 @@ pub fn links(
     }
     links
 }
-
-/// How many links are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
-    /// Few enough for the header `Link`.
-    Header,
-    /// All of them.
-    All,
-}
-
-/// The greatest length of the address of a licence in the header.
-const MAX_ADDRESS_BYTES: usize = 300;
 
 #[cfg(test)]
 mod tests {

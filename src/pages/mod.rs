@@ -39,10 +39,10 @@ pub use identifier::identifier_page;
 pub use index::{IndexPage, IndexRow, Sort};
 pub use instance::InstancePage;
 pub use layout::{ProblemPage, moved};
-pub use link::{Describes, Extent, Link, links, within_header};
+pub use link::{Describes, Link, links, within_header};
 pub use part::PartPage;
 pub use plot::{Series, Spark};
-pub use robots::{Entry, SITEMAP_ADDRESSES, entry, robots, sitemap, sitemap_index, sitemaps};
+pub use robots::{Entry, SITEMAP_ADDRESSES, entries, robots, sitemap, sitemap_index, sitemaps};
 pub use set::{Place, SetPage, Since};
 pub use site::{Serves, Site};
 

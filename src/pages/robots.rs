@@ -1,8 +1,9 @@
 //! What search engines read: which addresses there are, and which they should leave out.
 
 use super::site::Site;
+use crate::error::Result;
 use crate::model::{DatasetName, Timestamp};
-use crate::registry::Listed;
+use crate::registry::{Listed, Snapshot};
 
 /// The greatest number of addresses in a sitemap (sitemaps.org).
 pub const SITEMAP_ADDRESSES: u64 = 50_000;
@@ -15,13 +16,22 @@ const COSTLY: [&str; 7] =
 /// A dataset, and when the latest of what its page shows was recorded. `None` means that nothing was.
 pub type Entry = (DatasetName, Option<Timestamp>);
 
-/// The entry of a dataset: its latest change, annotation or confirmation counts.
-pub fn entry(listed: &Listed) -> Entry {
-    let noted = listed.latest.iter().flat_map(|latest| &latest.annotations);
-    let recorded = listed.latest.iter().map(|latest| latest.recorded);
-    let confirmed = listed.confirmed.iter().map(|confirmed| confirmed.recorded);
-    let last = recorded.chain(confirmed).chain(noted.map(|note| note.recorded)).max();
-    (listed.dataset.name.clone(), last)
+/// The entries of some datasets: the latest change, annotation, confirmation or edit counts.
+///
+/// # Errors
+///
+/// The error of a registry: the registry cannot be read.
+pub fn entries(snapshot: &Snapshot, datasets: &[Listed]) -> Result<Vec<Entry>> {
+    let edits = snapshot.last_edits(datasets)?;
+    let entry = |listed: &Listed| {
+        let noted = listed.latest.iter().flat_map(|latest| &latest.annotations);
+        let recorded = listed.latest.iter().map(|latest| latest.recorded);
+        let confirmed = listed.confirmed.iter().map(|confirmed| confirmed.recorded);
+        let edited = edits.get(listed.dataset.name.as_str()).copied();
+        let all = recorded.chain(confirmed).chain(noted.map(|note| note.recorded)).chain(edited);
+        (listed.dataset.name.clone(), all.max())
+    };
+    Ok(datasets.iter().map(entry).collect())
 }
 
 /// The addresses of the pages of datasets, as XML.
@@ -79,7 +89,7 @@ pub fn robots(site: &Site) -> String {
         }
         false => text.push_str(&format!("Disallow: {base}/datasets/*/log/\n")),
     }
-    if let Some(address) = site.address("/sitemap.xml") {
+    if let Some(address) = site.canonical("/sitemap.xml") {
         text.push_str(&format!("\nSitemap: {address}\n"));
     }
     text

@@ -21,7 +21,11 @@ pub struct Site {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Serves {
     /// A program: every address of a registry.
-    Everything,
+    Everything {
+        /// Whether the site's address is the one that others know, and not the one that the program
+        /// listens at, which may be another machine's to them.
+        is_public: bool,
+    },
     /// A web server for files: the pages of the datasets, and what mirrors read. They may be anywhere
     /// below an address, so links are relative.
     Files {
@@ -36,7 +40,7 @@ impl Site {
 
     /// Whether every address of a registry is answered.
     pub fn is_complete(&self) -> bool {
-        self.serves == Serves::Everything
+        matches!(self.serves, Serves::Everything { .. })
     }
 
     /// A path of the site as its pages link to it: below the path of its public address or, in files,
@@ -44,7 +48,7 @@ impl Site {
     /// before which would be a scheme.
     pub fn href(&self, path: &str) -> String {
         match self.serves {
-            Serves::Everything => format!("{}{path}", self.base_path()),
+            Serves::Everything { .. } => format!("{}{path}", self.base_path()),
             Serves::Files { depth: 0 } => format!(".{path}"),
             Serves::Files { depth } => {
                 format!("{}{}", "../".repeat(depth), path.trim_start_matches('/'))
@@ -55,6 +59,11 @@ impl Site {
     /// The absolute address of a path. `None` means that the public address is not known.
     pub fn address(&self, path: &str) -> Option<String> {
         self.public_url.as_ref().map(|url| format!("{url}{path}"))
+    }
+
+    /// The address by which search engines know a path. `None` means that the public address is not known.
+    pub fn canonical(&self, path: &str) -> Option<String> {
+        self.address(path).filter(|_| self.serves != Serves::Everything { is_public: false })
     }
 
     /// The absolute address of a path or, if the public address is not known, its relative one.
@@ -155,9 +164,15 @@ mod tests {
                 name: "Archive".to_owned(),
                 contact: None,
                 public_url: url.map(str::to_owned),
-                serves: Serves::Everything,
+                serves: Serves::Everything { is_public: url.is_some() },
             };
-            assert_eq!(site.href(&Site::dataset(&"A".parse().unwrap())), href);
+            let path = Site::dataset(&"A".parse().unwrap());
+            assert_eq!(site.href(&path), href);
+            assert_eq!(site.canonical(&path), url.map(|url| format!("{url}{path}")));
+            // The address that a program listens at is not one to be found at.
+            let listening = Some("http://127.0.0.1:8000".to_owned());
+            let serves = Serves::Everything { is_public: false };
+            assert_eq!(Site { public_url: listening, serves, ..site }.canonical(&path), None);
         }
     }
 

@@ -12,8 +12,8 @@ use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Set, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, Entry, Extent, FILES, Feed, Fixity, IndexPage, IndexRow, Series,
-    Serves, Site, Spark, entry, identifier_page, links, moved, robots, sitemaps,
+    DatasetPage, Describes, FILES, Feed, Fixity, IndexPage, IndexRow, Series, Serves, Site, Spark,
+    entries, identifier_page, links, moved, robots, sitemaps,
 };
 use crate::registry::{Edit, Listed, Registry, Snapshot};
 
@@ -126,7 +126,7 @@ pub(super) fn dataset_files(
     let page = DatasetPage::read(&snapshot, name, Arc::new(series), fixity, now)?;
     let Listed { dataset, latest, .. } = &page.listed;
     let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
-    let links = links(site, dataset, &Site::dataset(name), describes, Extent::All);
+    let links = links(site, dataset, &Site::dataset(name), describes);
     let feed = Feed::of_dataset(&snapshot, name)?.atom(site);
     Ok([(INDEX, page.html(site, &links)), (FEED, feed)])
 }
@@ -140,8 +140,8 @@ pub(super) fn site_files(
     now: Timestamp,
 ) -> Result<Vec<(String, String)>> {
     published.retain(|listed| listed.withdrawn.is_none());
-    let entries: Vec<Entry> = published.iter().map(entry).collect();
     let snapshot = registry.snapshot()?;
+    let entries = entries(&snapshot, &published)?;
     let feed = Feed::of_all(&snapshot, site, published.clone())?.atom(site);
     let held = published.iter().filter_map(|listed| listed.latest.as_ref());
     let totals = Some((published.len() as u64, held.map(|latest| latest.granules).sum()));

@@ -22,7 +22,7 @@ use super::request::prefers_html;
 use super::response::{value, with_links};
 use super::sending::Content;
 use super::state::State;
-use crate::pages::ProblemPage;
+use crate::pages::{Link, ProblemPage, Site};
 
 /// Nothing but files of the site is loaded, and its forms lead to itself.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
@@ -160,8 +160,22 @@ async fn limit_and_explain(state: &State, request: Request, next: Next) -> Respo
     };
     match response.extensions().get::<Problem>().cloned() {
         Some(problem) => explain(state, &problem, &path, wants_page),
+        None if response.status().is_success() => {
+            with_links(response, to_whole(&state.site, &path))
+        }
         None => response,
     }
+}
+
+/// The link from what a dataset or a set has, such as a history or a list, to the page of the whole.
+fn to_whole(site: &Site, path: &str) -> Option<Link> {
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    let (rel, whole) = match *segments {
+        ["datasets", name, part, ..] if !part.is_empty() => ("up", format!("/datasets/{name}/")),
+        [set, _] if set.starts_with("DI:") => ("collection", format!("/{set}")),
+        _ => return None,
+    };
+    Some(Link::new(rel, site.address_or_href(&whole)))
 }
 
 /// The response to OPTIONS at any address, such as a preflight request of a script on another site.
@@ -206,5 +220,5 @@ pub fn explain(state: &State, problem: &Problem, path: &str, wants_page: bool) -
     if problem.status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(ALLOW, methods(path));
     }
-    with_links(response, &problem.links)
+    with_links(response, problem.links.clone())
 }

@@ -15,7 +15,7 @@ use super::conditions::Conditions;
 use super::problem::Problem;
 use crate::citation::CitationFormat;
 use crate::model::{DatasetName, GranuleId, Moment, Timestamp};
-use crate::pages::FORMATS;
+use crate::pages::{FORMATS, Site};
 
 /// A request: its path, its query and its headers.
 #[derive(Debug)]
@@ -189,7 +189,7 @@ impl Asked {
     }
 
     /// The target of the page after this one: the same, except for where it begins.
-    pub fn next_page(&self, after: &str, limit: u64, format: Format) -> String {
+    pub fn next_page(&self, site: &Site, after: &str, limit: u64, format: Format) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let own = form_urlencoded::parse(self.query.as_bytes());
         query
@@ -197,7 +197,7 @@ impl Asked {
         query.append_pair("after", after);
         query.append_pair("limit", &limit.to_string());
         query.append_pair("format", format.name());
-        format!("{}?{}", self.path, query.finish())
+        site.address_or_href(&format!("{}?{}", self.path, query.finish()))
     }
 
     /// Another path with the query of this request.

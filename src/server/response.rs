@@ -118,11 +118,16 @@ pub fn redirect(status: StatusCode, location: &str) -> Response<Body> {
     response
 }
 
-/// The response with links in its header.
-pub fn with_links(mut response: Response<Body>, links: &[Link]) -> Response<Body> {
-    let header: Vec<String> = links.iter().map(Link::header).collect();
+/// The response with further links in its header.
+pub fn with_links(
+    mut response: Response<Body>,
+    links: impl IntoIterator<Item = Link>,
+) -> Response<Body> {
+    let known = response.headers().get(LINK).and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let links = links.into_iter().map(|link| link.header());
+    let header: Vec<String> = known.into_iter().chain(links).collect();
     if !header.is_empty() {
-        response.headers_mut().append(LINK, value(&header.join(", ")));
+        response.headers_mut().insert(LINK, value(&header.join(", ")));
     }
     response
 }
@@ -159,8 +164,8 @@ pub fn list<T: Serialize>(
 
 /// A page of a list that is written already.
 pub fn page(format: Format, content: String, next: Option<&str>) -> Response<Body> {
-    let links: Vec<Link> = next.map(|next| Link::new("next", next)).into_iter().collect();
-    with_links(whole(format, content, Keep::WhileCurrent), &links)
+    let next = next.map(|next| Link::new("next", next));
+    with_links(whole(format, content, Keep::WhileCurrent), next)
 }
 
 /// A JSON value as a line. What is sent is made of strings, numbers and lists of them, which can always

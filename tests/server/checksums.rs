@@ -45,6 +45,8 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
     assert_eq!(listed.text(), format!("\\{}  data\\\\1\n", "01".repeat(32)));
     assert_eq!(listed.header("content-type"), "text/plain; charset=utf-8");
     assert_eq!(listed.header("cache-control"), "no-cache");
+    let set = format!("<https://registry.example{}>", address.trim_end_matches("/checksums"));
+    assert_eq!(listed.header("link"), format!("{set}; rel=\"collection\""));
     assert_eq!(listed.header("accession-left-out"), "1");
     let md5 = served.get(&format!("{address}?algorithm=MD5"));
     assert_eq!(md5.text(), format!("\\{}  data\\\\1\n", "02".repeat(16)));

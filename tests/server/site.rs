@@ -180,7 +180,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
             name: "US Archive".to_owned(),
             contact: Some("archive@example.org".to_owned()),
             public_url: Some("https://registry.example".to_owned()),
-            serves: Serves::Everything,
+            serves: Serves::Everything { is_public: true },
         },
         open: Box::new(move || Ok(Registry::open(&path, Access::Follow)?.published(&datasets))),
         clock: Box::new(now),

@@ -20,6 +20,81 @@ fn targets(header: &str, rel: &str) -> Vec<String> {
         .collect()
 }
 
+/// Whatever the format, a dataset and a set have their own links, and what belongs to them leads to them.
+#[test]
+fn every_format_has_its_links() {
+    let served = Served::seed();
+    served.change("OTHER", "2001-05-01T00:00:00Z", &["A"], &[]);
+    let edit = DatasetEdit {
+        granule_url: Edit::Set("https://data.example/{granule}".parse().unwrap()),
+        ..DatasetEdit::default()
+    };
+    served.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp(now())).unwrap();
+    let (dataset, set) = ("/datasets/US.FOOL2.002/", format!("/DI:{SECOND}"));
+    let instance = "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z";
+    let url = |path: &str| format!("https://registry.example{path}");
+    let signposts = ["cite-as", "type", "license", "author", "describedby", "item", "linkset"];
+    let timed = [&signposts[..], &["original timegate", "timemap"]].concat();
+    let citations = "json bibtex bibtex-misc ris csl-json datacite-json datacite-xml json-ld text \
+                     tuple cff linkset";
+    let mut asked = 0;
+    let mut check = |path: &str, format: &str, rels: &[&str]| -> String {
+        let sign = if path.contains('?') { '&' } else { '?' };
+        let answer = served.get(&format!("{path}{sign}format={format}"));
+        assert_eq!(answer.status, 200, "{path} {format}: {}", answer.text());
+        assert_eq!(answer.headers.get_all("link").iter().count(), 1, "{path} {format}");
+        let header = answer.header("link").to_owned();
+        assert!(header.len() < 2_048, "{path} {format}: {} bytes", header.len());
+        for rel in rels {
+            assert!(!targets(&header, rel).is_empty(), "{path} {format}: {rel}: {header}");
+        }
+        asked += 1;
+        header
+    };
+    for format in citations.split_whitespace().chain(["html"]) {
+        check(dataset, format, &timed);
+        check(instance, format, &[&timed[..], &["prev memento", "next memento"]].concat());
+        check(&set, format, &signposts);
+    }
+    for format in ["jsonl", "csv"] {
+        check(&set, format, &signposts);
+    }
+    for (path, formats, rel, whole) in [
+        ("/datasets/US.FOOL2.002/history", "html json jsonl csv timemap", "up", dataset),
+        ("/datasets/US.FOOL2.002/feed.atom", "atom", "up", dataset),
+        ("/datasets/US.FOOL2.002/head.json", "json", "up", dataset),
+        ("/datasets/US.FOOL2.002/log/000000.jsonl", "jsonl", "up", dataset),
+        ("/datasets/US.FOOL2.002/subsets.jsonl", "jsonl", "up", dataset),
+        (&format!("{set}/granules"), "lines jsonl", "collection", &set),
+        (&format!("{set}/granules?limit=2"), "lines jsonl", "collection", &set),
+        (&format!("{set}/granules?select=FOOL2*"), "lines jsonl", "collection", &set),
+        (&format!("{set}/urls"), "lines jsonl", "collection", &set),
+        (&format!("{set}/blocks"), "jsonl", "collection", &set),
+    ] {
+        for format in formats.split_whitespace() {
+            let header = check(path, format, &[]);
+            assert_eq!(targets(&header, rel), [url(whole)], "{path} {format}: {header}");
+        }
+    }
+    // A page of a list leads to the next one, for browsers, too.
+    for (path, formats) in [
+        ("/datasets/US.FOOL2.002/history?limit=2", "html json jsonl csv timemap"),
+        ("/?limit=1", "json jsonl csv"),
+        ("/find?granule=FOOL2*&limit=2", "json jsonl csv"),
+        ("/compare/US.FOOL2.002@2001-01-02...US.FOOL2.002?limit=1", "json jsonl csv"),
+        (&format!("{set}/granules?limit=2"), "lines jsonl"),
+        (&format!("{set}/urls?limit=2"), "lines jsonl"),
+    ] {
+        for format in formats.split_whitespace() {
+            let header = check(path, format, &["next"]);
+            let next = targets(&header, "next").remove(0);
+            let next = next.strip_prefix("https://registry.example").unwrap();
+            assert_eq!(served.get(next).status, 200, "{path} {format}: {next}");
+        }
+    }
+    assert!(asked > 60, "{asked}");
+}
+
 #[test]
 fn the_links_of_the_header_and_of_the_page_are_the_same() {
     let served = Served::seed();
@@ -206,6 +281,11 @@ fn a_sitemap_says_when_what_a_page_shows_was_recorded_last() {
     let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(later) };
     served.registry.annotate(&set, &note, &stamp).unwrap();
     assert!(shown(later), "{}", served.get("/sitemap.xml").text());
+    let edit = DatasetEdit { title: Edit::Set("FOO".to_owned()), ..DatasetEdit::default() };
+    let edited = "2026-01-03T00:00:00Z".parse().unwrap();
+    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(edited) };
+    served.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp).unwrap();
+    assert!(shown(edited), "{}", served.get("/sitemap.xml").text());
 }
 
 #[test]

@@ -220,6 +220,7 @@ impl Serve {
         }
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
+        let is_public = self.public_url.is_some();
         let public_url = self.public_url.map_or(listening.clone(), |PublicUrl(url)| url);
         let (open, datasets) = (session.opener(), self.datasets);
         let config = Config {
@@ -227,7 +228,7 @@ impl Serve {
                 name: self.site_name,
                 contact: self.contact,
                 public_url: Some(public_url.clone()),
-                serves: Serves::Everything,
+                serves: Serves::Everything { is_public },
             },
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),

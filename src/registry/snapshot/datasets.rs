@@ -1,5 +1,7 @@
 //! The datasets of a registry.
 
+use std::collections::BTreeMap;
+
 use super::select::Selection;
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
@@ -312,6 +314,23 @@ impl Snapshot {
             });
             Ok(versions.collect())
         })
+    }
+
+    /// When the record of each of some datasets was edited last, by its name. Without those on a machine
+    /// that cannot be reached, nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn last_edits(&self, datasets: &[Listed]) -> Result<BTreeMap<String, Timestamp>> {
+        let names = || datasets.iter().map(|listed| &listed.dataset.name);
+        let (Some(from), Some(to)) = (names().min(), names().max()) else {
+            return Ok(BTreeMap::new());
+        };
+        match self.ask(|read| read.last_edits(from, to)) {
+            Err(error) if error.kind() == ErrorKind::ConnectionLost => Ok(BTreeMap::new()),
+            edits => edits,
+        }
     }
 
     /// When a dataset was registered, and its name then. Neither ever changes.

@@ -69,10 +69,10 @@ pub async fn comparison(
         return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let rows: Vec<Row> = differences.iter().map(Row::of).collect();
-    let next = rows.last().filter(|_| has_more).map(|last| {
-        let next = asked.next_page(last.granule.as_str(), listed as u64, format);
-        state.site.address_or_href(&next)
-    });
+    let next = rows
+        .last()
+        .filter(|_| has_more)
+        .map(|last| asked.next_page(&state.site, last.granule.as_str(), listed as u64, format));
     let counts = is_whole.then_some(counts);
     Ok(list(format, &rows, &["side", "granule"], next.as_deref(), || {
         object([&left, &right], counts, &rows, next.as_deref())

@@ -121,7 +121,7 @@ async fn lead_to_memento(
         own_links.extend(memento::ends(&state.site, name, first, last));
     }
     match selected {
-        Some(instance) => Ok(with_links(memento::lead(&state.site, &instance), &own_links)),
+        Some(instance) => Ok(with_links(memento::lead(&state.site, &instance), own_links)),
         None => {
             let problem = Problem::unknown("no-history", format!("{name} has no history yet."));
             Err(Problem { links: own_links, ..problem })
@@ -177,7 +177,7 @@ pub async fn instance(
     let mut others = memento::links(&state.site, &name);
     others.extend(memento::neighbours(&state.site, &page.cited));
     if format!("/datasets/{name}@{at}") != canonical {
-        others.push(Link::new("canonical", state.site.address_or_href(&canonical)));
+        others.extend(state.site.canonical(&canonical).map(|it| Link::new("canonical", it)));
     }
     let about = About {
         record: &page.listed.dataset,

@@ -62,8 +62,7 @@ pub async fn granules(
     if !is_whole {
         return part(&state, &asked, identifier, wanted).await;
     }
-    let response = whole_list(&state, &asked, identifier, format).await?;
-    Ok(with_links(response, &[collection(&state, identifier)]))
+    whole_list(&state, &asked, identifier, format).await
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
@@ -90,10 +89,6 @@ pub async fn urls(
     part(&state, &asked, identifier, Wanted::read(&asked, format, Some(template))?).await
 }
 
-fn collection(state: &State, identifier: Identifier) -> Link {
-    Link::new("collection", state.site.address_or_href(&Site::set(identifier)))
-}
-
 /// Sends what is wanted of a list from the registry.
 async fn part(
     state: &Arc<State>,
@@ -105,27 +100,22 @@ async fn part(
     // Where granules are fetched can change.
     let keep = if wanted.urls.is_some() { Keep::WhileCurrent } else { Keep::Forever };
     let tag = wanted.tag(identifier, asked);
-    let mut links = vec![collection(state, identifier)];
     // A page is read at once, so that its end is known; a longer part of a list is streamed.
-    let response = match limit {
+    match limit {
         Some(limit) if limit <= PAGE_ROWS as u64 => {
             let read = state.source.work(asked.client(), wanted.cost(), move |reading| {
                 read_page(open(&reading.registry, identifier, &wanted)?, &wanted, limit)
             });
             let (content, last) = read.await?;
-            if let Some(last) = last {
-                let next = asked.next_page(last.as_str(), limit, format);
-                let next = state.site.address_or_href(&next);
-                links.push(Link::new("next", next));
-            }
-            unkept(whole(format, content, keep))
+            let response = unkept(whole(format, content, keep));
+            let next = last.map(|last| asked.next_page(&state.site, last.as_str(), limit, format));
+            Ok(with_links(response, next.map(|next| Link::new("next", next))))
         }
         _ => {
             let list = Unsent::open(state, asked.client(), wanted, identifier).await?;
-            tagged(format, &tag, list.stream().await?, keep)
+            Ok(tagged(format, &tag, list.stream().await?, keep))
         }
-    };
-    Ok(with_links(response, &links))
+    }
 }
 
 /// Sends a whole list: from its file, as soon as that is written and proved. One that is too long to wait

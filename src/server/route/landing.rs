@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::citation::{Citation, CitationFormat};
 use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
-use crate::pages::{Describes, Extent, Link, Site, links, within_header};
+use crate::pages::{Describes, Link, Site, links, within_header};
 use crate::registry::Snapshot;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
@@ -56,7 +56,7 @@ pub fn respond(
     json: impl FnOnce() -> String,
 ) -> Result<Response<Body>, Problem> {
     let About { record, path, describes, citation } = *about;
-    let mut own_links = links(site, record, path, describes, Extent::Header);
+    let mut own_links = links(site, record, path, describes);
     own_links.extend(others);
     let own_links = within_header(own_links);
     let content = match format {
@@ -73,7 +73,7 @@ pub fn respond(
         }
         _ => json(),
     };
-    Ok(with_links(whole(format, content, Keep::WhileCurrent), &own_links))
+    Ok(with_links(whole(format, content, Keep::WhileCurrent), own_links))
 }
 
 /// All links of a page as a linkset (RFC 9264), with those of the list that it links to.
@@ -82,7 +82,7 @@ fn linkset(site: &Site, about: &About<'_>) -> String {
     let anchor = site.address_or_href(path);
     let mut context = Map::new();
     context.insert("anchor".to_owned(), anchor.clone().into());
-    let all = links(site, record, path, describes, Extent::All);
+    let all = links(site, record, path, describes);
     for link in all.iter().filter(|link| link.rel != "linkset") {
         let targets = context.entry(link.rel).or_insert_with(|| json!([]));
         if let Some(targets) = targets.as_array_mut() {

@@ -102,19 +102,20 @@ pub async fn index(
         Err(path) => return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path))),
     };
     let next = rows.last().filter(|_| has_more).map(|last| last.listed.dataset.name.clone());
+    let link =
+        |next: &DatasetName| asked.next_page(&state.site, next.as_str(), limit.into(), format);
+    let link = next.as_ref().map(link);
     if format == Format::Html {
         let page = IndexPage { rows, next, query, sort, shows_withdrawn, is_first, totals, now };
-        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+        return Ok(response::page(format, page.html(&state.site), link.as_deref()));
     }
-    let next = next.map(|next| asked.next_page(next.as_str(), limit.into(), format));
-    let next = next.map(|next| state.site.address_or_href(&next));
     let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
     Ok(list(
         format,
         &datasets,
         &DATASET_COLUMNS,
-        next.as_deref(),
-        || json!({ "datasets": datasets, "next": next }),
+        link.as_deref(),
+        || json!({ "datasets": datasets, "next": link }),
     ))
 }
 
@@ -326,12 +327,13 @@ pub async fn history(
         Err(moved) => return Ok(moved),
     };
     let last = instances.last().filter(|_| has_more).map(|last| last.timestamp);
+    let next =
+        |last: Timestamp| asked.next_page(&state.site, &last.to_string(), limit.into(), format);
+    let next = last.map(next);
     if format == Format::Html {
         let page = HistoryPage { listed, instances, next: last, is_first: before.is_none() };
-        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+        return Ok(response::page(format, page.html(&state.site), next.as_deref()));
     }
-    let next = last.map(|last| asked.next_page(&last.to_string(), limit.into(), format));
-    let next = next.map(|next| state.site.address_or_href(&next));
     if format == Format::TimeMap {
         let map = memento::map(&state.site, &name, &instances, next.as_deref());
         return Ok(response::page(format, map, next.as_deref()));
@@ -411,19 +413,19 @@ pub async fn find(
         })
     });
     let (periods, has_more) = read.await?;
-    if format == Format::Html {
-        let page =
-            FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
-        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
-    }
     let next = periods.last().filter(|_| has_more).map(|last| {
         let mut after = format!("{}@{}", last.dataset, last.ingested);
         if is_beginning {
             after.push('/');
             after.push_str(last.granule.as_str());
         }
-        state.site.address_or_href(&asked.next_page(&after, limit.into(), format))
+        asked.next_page(&state.site, &after, limit.into(), format)
     });
+    if format == Format::Html {
+        let page =
+            FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
+        return Ok(response::page(format, page.html(&state.site), next.as_deref()));
+    }
     Ok(list(
         format,
         &periods,

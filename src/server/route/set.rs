@@ -12,8 +12,7 @@ use crate::citation::Citation;
 use crate::error::Result;
 use crate::model::{Identifier, Instance, Moment, Pattern, Set, Timestamp};
 use crate::pages::{
-    Describes, Extent, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links,
-    within_header,
+    Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links, within_header,
 };
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
@@ -155,7 +154,7 @@ async fn intervals(
         .await?;
     let next = intervals.last().filter(|_| has_more).map(|last| {
         let after = format!("{}@{}", last.dataset, last.timestamp);
-        state.site.address_or_href(&asked.next_page(&after, limit.into(), format))
+        asked.next_page(&state.site, &after, limit.into(), format)
     });
     let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
     let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
@@ -170,9 +169,9 @@ async fn intervals(
     });
     let own_links = record.map_or_else(Vec::new, |record| {
         let (path, of) = (Site::set(identifier), Describes::Set(identifier));
-        within_header(links(&state.site, &record.dataset, &path, of, Extent::Header))
+        within_header(links(&state.site, &record.dataset, &path, of))
     });
-    Ok(with_links(response, &own_links))
+    Ok(with_links(response, own_links))
 }
 
 /// The page, and the formats of its citation.

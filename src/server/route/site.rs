@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{Entry, FILES, Fixity, SITEMAP_ADDRESSES, entry};
+use crate::pages::{Entry, FILES, Fixity, SITEMAP_ADDRESSES};
 use crate::registry::{Listed, Snapshot, Withdrawn};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
@@ -134,14 +134,14 @@ fn entries(reading: &Reading, snapshot: &Snapshot, first: u64) -> Result<Option<
         return Ok(None);
     };
     let Some(name) = names.first() else { return Ok(Some(Vec::new())) };
-    let mut entries = vec![entry(&snapshot.reachable_dataset(name)?)];
+    let mut entries = pages::entries(snapshot, &[snapshot.reachable_dataset(name)?])?;
     while let Some((last, _)) = entries.last().filter(|_| entries.len() < names.len()) {
         reading.check_time()?;
         let page = snapshot.reachable_datasets(Some(last), Withdrawn::LeftOut, AT_ONCE)?;
         if page.datasets.is_empty() {
             break;
         }
-        entries.extend(page.datasets.iter().map(entry));
+        entries.extend(pages::entries(snapshot, &page.datasets)?);
     }
     entries.truncate(names.len());
     Ok(Some(entries))

@@ -1,6 +1,8 @@
 //! The tables `dataset` and `record_version`: the records of the datasets, with their earlier versions,
 //! and withdrawals.
 
+use std::collections::BTreeMap;
+
 use super::annotation::annotations;
 use super::dataset::limits;
 use crate::model::{
@@ -515,6 +517,25 @@ impl Snapshot {
             None => Ok(others.max(newest(&VERSIONS, &[])?)),
             recent => Ok(recent),
         }
+    }
+
+    /// When the records of the datasets from one name to another were edited last.
+    pub fn last_edits(
+        &self,
+        from: &DatasetName,
+        to: &DatasetName,
+    ) -> Result<BTreeMap<String, Timestamp>> {
+        static EDITS: Sql = Sql::new(
+            "SELECT dataset.name, max(record_version.recorded)
+            FROM {record_version}
+            JOIN {dataset} ON dataset.id = record_version.dataset_id
+            WHERE dataset.name BETWEEN ?1 AND ?2
+            GROUP BY dataset.name",
+        );
+        let values = [from.as_str().into(), to.as_str().into()];
+        let edits = self
+            .rows(Scope::AllDatasets, &EDITS, &values, |row| Ok((row.string(0)?, row.instant(1)?)));
+        Ok(edits?.into_iter().collect())
     }
 
     /// The number of the last version of a dataset's record. 0 means that no version is stored.
