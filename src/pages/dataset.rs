@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::figures::{
-    ago, annotations, command, copy_button, counted, date, day_text, grouped, identifier, time,
+    ago, annotations, command, copy_button, counted, date, day_text, grouped, time,
 };
 use super::fixity::Fixity;
 use super::history::{self, Picks};
@@ -186,7 +186,7 @@ impl DatasetPage {
                         span.label { "The set that is held now" }
                         @if site.is_complete() {
                             a.di #di href=(site.href(&Site::set(latest.identifier))) { "DI:" (latest.identifier) }
-                        } @else { span #di { (identifier(latest.identifier)) } }
+                        } @else { span.di #di { "DI:" (latest.identifier) } }
                         " " (copy_button("di", "the identifier"))
                     }
                     p.count {
