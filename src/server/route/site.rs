@@ -64,6 +64,8 @@ pub async fn openapi(Extracted(state): Extracted<Arc<State>>) -> Result<Response
     let mut document: serde_json::Value =
         serde_json::from_str(OPENAPI).map_err(|error| Problem::internal(error.to_string()))?;
     document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
+    document["info"]["contact"] =
+        json!({ "name": state.site.contact.as_ref().unwrap_or(&state.site.name) });
     document["servers"] = json!([{ "url": state.site.address_or_href("") }]);
     Ok(whole(Format::Json, document.to_string(), Keep::WhileCurrent))
 }

@@ -158,6 +158,9 @@ fn begin(begin: &str, then: &[&str]) -> Vec<String> {
 /// A number that is another one after every commit: a transaction that writes replaces the tokens of the
 /// datasets that it locks.
 ///
+/// Reads a row a dataset: those who write to different datasets wait for no row that they share, so no
+/// one row, and no greatest number, changes with every commit.
+///
 /// # Errors
 ///
 /// [`ErrorKind::Replaced`](crate::store::ErrorKind::Replaced): another registry is at the address now, or none.
