@@ -15,7 +15,7 @@ use super::source::{Health, Reading, Source};
 use crate::error::Result;
 use crate::model::{DatasetName, Identifier, Set, Timestamp};
 use crate::pages::{Fixity, Series, Site};
-use crate::registry::{FileTotals, Snapshot};
+use crate::registry::{CountedFiles, Snapshot};
 
 /// A day, in microseconds.
 const DAY: i64 = 24 * 3_600 * 1_000_000;
@@ -44,7 +44,8 @@ pub struct State {
     pub trusted_proxies: Vec<Network>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     plots: Shown<(u64, DatasetName), Series>,
-    totals: Shown<(u64, Identifier, DatasetName, u64), FileTotals>,
+    /// Those of the set that a dataset holds have no identifier: they are counted from one to the next.
+    counted: Shown<(u64, DatasetName, Option<Identifier>), CountedFiles>,
 }
 
 impl State {
@@ -69,7 +70,7 @@ impl State {
             metrics: Metrics::default(),
             cache: Cache::new(cache),
             plots: Shown::default(),
-            totals: Shown::default(),
+            counted: Shown::default(),
         })
     }
 
@@ -117,7 +118,7 @@ impl State {
     }
 
     /// What is recorded of the files of a set, and what checks of them found. `None` means that nothing
-    /// is recorded. Files are counted once, and not those of an earlier set that is large.
+    /// is recorded. Files are counted once, then what changed, and not those of a set that is too large.
     ///
     /// # Errors
     ///
@@ -130,21 +131,28 @@ impl State {
     ) -> Result<Option<Fixity>> {
         Fixity::read(snapshot, set, |last_record| {
             let dataset = set.dataset().clone();
-            let key = (reading.generation, set.identifier(), dataset, last_record);
-            if let Some(known) = self.totals.find(&key) {
-                return Ok(Some(known));
-            }
-            if set.instance().until.is_some() && set.granules() > COUNTED_GRANULES {
-                return Ok(None);
-            }
-            Ok(Some(self.totals.keep(key, snapshot.files(set)?.totals()?)))
+            let is_earlier = set.instance().until.is_some();
+            let is_held = !is_earlier && set.subset().is_none();
+            let key = (reading.generation, dataset, (!is_held).then(|| set.identifier()));
+            let known = self.counted.find(&key);
+            let most = if is_earlier { COUNTED_EARLIER } else { COUNTED_HELD };
+            let counted = match known {
+                Some(known) if known.is_of(set, last_record) => known,
+                _ if set.granules() > most => return Ok(None),
+                known => self.counted.keep(key, snapshot.count_files(set, known.as_deref())?),
+            };
+            Ok(Some(Arc::clone(&counted.totals)))
         })
     }
 }
 
 /// The greatest number of granules of an earlier set whose files are counted for its page. There are any
 /// number of such sets.
-const COUNTED_GRANULES: u64 = 20_000;
+const COUNTED_EARLIER: u64 = 20_000;
+
+/// The same of the set that a dataset holds, which takes about 2 seconds for a million the first time: the
+/// page of a larger one would end as unavailable.
+const COUNTED_HELD: u64 = 2_000_000;
 
 /// What was made for the pages that were shown last.
 struct Shown<Key, Value>(Mutex<Recent<Key, Arc<Value>>>);

@@ -149,6 +149,59 @@ fn pages_say_what_is_recorded_of_the_files_and_what_checks_found() {
     assert!(served.get("/metrics").text().contains(&format!("{metric} 1\n")));
 }
 
+/// What the pages of a dataset say of its files.
+fn section(served: &Served) -> (String, serde_json::Value) {
+    let page = served.page("/datasets/US/");
+    let section = page.split("<section id=\"files\">").nth(1).unwrap_or_default();
+    (section.split("</section>").next().unwrap().to_owned(), described(&page))
+}
+
+#[test]
+fn files_that_are_counted_from_one_set_to_the_next_are_those_that_are_counted_anew() {
+    let (served, _) = served();
+    let change = |day: u32, ingest: &[&str], delete: &[&str]| {
+        served.change("US", &format!("2001-02-{day:02}T00:00:00Z"), ingest, delete);
+    };
+    let size = |granule: &str, size: u64| {
+        let mut files = FileListing::new();
+        let content = FileContent::new(Some(size), None).unwrap();
+        let path = FilePath::new(format!("{granule}.nc")).unwrap();
+        files.add(&FileRecord::new(id(granule), path, content), None).unwrap();
+        let note = Some("again".to_owned());
+        let options = FileOptions { accept_content: true, note, ..FileOptions::default() };
+        served.registry.add_files(&name("US"), &files, &options, &stamp(now())).unwrap();
+    };
+    let steps: [&dyn Fn(); 13] = [
+        &|| add(&served, "US", "A", "A", Algorithm::Sha256, 1),
+        &|| size("A", 7),
+        &|| add(&served, "US", "B", "data/B", Algorithm::Md5, 2),
+        &|| change(1, &["C", "D"], &["A"]),
+        &|| size("C", 40),
+        &|| size("D", 500),
+        // Other content, another algorithm, and another size.
+        &|| add(&served, "US", "B", "data/B", Algorithm::Md5, 3),
+        &|| add(&served, "US", "B", "data/B", Algorithm::Sha512, 3),
+        &|| size("C", 41),
+        // What was recorded before is known again, and nothing of one that is deleted in between.
+        &|| change(2, &["A"], &["B", "C"]),
+        &|| {
+            size("A", 8);
+            change(3, &["B"], &["A", "D"]);
+            change(4, &["C"], &[]);
+        },
+        &|| change(5, &["E"], &["B", "C"]),
+        &|| change(6, &["A", "B", "C", "D"], &["E"]),
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    for (number, step) in steps.iter().enumerate() {
+        step();
+        let counted = section(&served);
+        assert_eq!(counted, section(&served.again()), "after step {number}");
+        seen.insert(counted.0);
+    }
+    assert!(seen.len() > 9, "{seen:#?}");
+}
+
 #[test]
 fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_none() {
     let served = Served::new();

@@ -51,7 +51,8 @@ impl Snapshot {
         self.files_of(set, granules.into_id_pages())
     }
 
-    fn files_of(
+    /// The files of granules of a set, whose ids are in canonical order.
+    pub(super) fn files_of(
         &self,
         set: &Set,
         pages: impl Iterator<Item = Result<IdPage>> + Send + 'static,
