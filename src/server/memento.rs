@@ -25,8 +25,9 @@ const SECOND: i64 = 1_000_000;
 ///
 /// It is not a time as HTTP writes it.
 pub fn asked_for(header: &str) -> Result<Moment, Problem> {
+    let detail = "Accept-Datetime takes a time as HTTP writes it: Tue, 02 Jan 2001 00:00:00 GMT.";
     let read = Timestamp::from_other_spelling(header);
-    let at = read.map_err(|error| Problem::usage(format!("Accept-Datetime: {error}.")))?;
+    let at = read.map_err(|_| Problem::usage(detail))?;
     let last = at.as_micros().div_euclid(SECOND) * SECOND + SECOND - 1;
     Ok(Moment::Instant(Timestamp::from_micros(last).unwrap_or(Timestamp::MAX)))
 }

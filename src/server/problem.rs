@@ -144,15 +144,21 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         let kind = error.kind();
         let name = kind.as_str();
-        let detail = sentence(&error.to_string());
+        let detail = match kind {
+            // These begin with what was asked for.
+            ErrorKind::IdentifierUnknown => format!("DI:{error}."),
+            ErrorKind::NoHistory => format!("{error}."),
+            _ => sentence(&error.to_string()),
+        };
         match kind {
             ErrorKind::DatasetUnknown => Problem::unknown(name, detail).with_hint(
                 "The start page lists all datasets, and searches their names and titles.",
             ),
-            ErrorKind::NoHistory | ErrorKind::BeforeHistory => Problem::unknown(name, detail),
+            ErrorKind::NoHistory | ErrorKind::BeforeHistory | ErrorKind::NoChecksums => {
+                Problem::unknown(name, detail)
+            }
             ErrorKind::Ambiguous => Problem::conflict(name, detail)
                 .with_hint("The parameter dataset names one of them."),
-            ErrorKind::NoChecksums => Problem::unknown(name, detail),
             ErrorKind::IdentifierUnknown => Problem::unknown(name, detail)
                 .with_hint("Another archive may have issued it, or a digit may be wrong."),
             ErrorKind::Interrupted => Problem::too_costly("This takes longer than a request may."),

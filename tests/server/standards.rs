@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use accession::registry::{Edit, NewAnnotation};
-use accession::{DatasetEdit, Selection, Stamp, Timestamp};
+use accession::{Dataset, DatasetEdit, Selection, Stamp, Timestamp};
 use axum::http::Method;
 use serde_json::Value;
 
@@ -451,4 +451,23 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
         }
     }
     assert!(all > 180, "{all} requests: the formats of shared parameters are asked for, too");
+}
+
+#[test]
+fn refusals_repeat_what_was_asked_for_and_say_how_it_is_written() {
+    let served = Served::new();
+    let dataset = Dataset::named(name("nothing-yet"));
+    served.registry.add_dataset(&dataset, &stamp(now())).unwrap();
+    let unknown = format!("/DI:{}", "f".repeat(32));
+    let page = "/datasets/nothing-yet@2001-01-02";
+    for (path, detail) in [(unknown.as_str(), "DI:ffffffff"), (page, "nothing-yet has no history")]
+    {
+        let refused = served.get(path);
+        let refused = (refused.status, refused.text());
+        assert!(refused.0 == 404 && refused.1.contains(&format!("\"{detail}")), "{refused:?}");
+    }
+    let headers = [("accept-datetime", "2001-02-30")];
+    let refused = served.ask(Method::GET, "/datasets/nothing-yet/", &headers, "");
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("Tue, 02 Jan 2001 00:00:00 GMT"), "{}", refused.text());
 }
