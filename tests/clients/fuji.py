@@ -33,8 +33,7 @@ FILES = "".join(f"{2 * digits:0>64}  {granule}\n" for digits, granule in [("a2",
 class Https(urllib.request.HTTPSHandler):
     """What the internet answers."""
 
-    server = None
-    doi_resolves = True
+    server, doi_resolves = None, True
 
     def https_open(self, request):
         to, accept = urllib.parse.urlsplit(request.full_url), request.get_header("Accept", "")
