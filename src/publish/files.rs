@@ -15,7 +15,7 @@ use crate::mirror::log::{
 };
 use crate::mirror::manifest;
 use crate::model::{DatasetName, Timestamp, quoted};
-use crate::registry::{Listed, LoggedRecord, Registry, Snapshot, Withdrawn};
+use crate::registry::{LoggedRecord, Snapshot};
 
 /// The file records that are to be published.
 pub(super) struct NewFiles {
@@ -184,22 +184,6 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
             Err(Error::published_damaged(&path, None, "it is not UTF-8"))
         }
         Err(source) => Err(Error::cannot("read", &path, source)),
-    }
-}
-
-/// All datasets of a registry.
-pub(super) fn all_datasets(registry: &Registry) -> Result<Vec<Listed>> {
-    /// The number of datasets that are listed at once.
-    const PAGE_DATASETS: u32 = 1_000;
-    let snapshot = registry.snapshot()?;
-    let (mut all, mut after) = (Vec::new(), None);
-    loop {
-        let page = snapshot.datasets(after.as_ref(), Withdrawn::Listed, PAGE_DATASETS)?;
-        all.extend(page.datasets);
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(all),
-        }
     }
 }
 

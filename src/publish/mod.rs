@@ -36,9 +36,9 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::model::DatasetName;
-use crate::registry::Registry;
+use crate::registry::{Registry, Withdrawn};
 pub use dataset::Published;
-use files::{Place, all_datasets};
+use files::Place;
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
 pub use verify::{Difference, VerifiedFiles, verify};
@@ -85,10 +85,11 @@ pub fn publish_each<E: From<Error>>(
 
 /// The present names of the datasets to publish.
 fn names(registry: &Registry, datasets: &[DatasetName]) -> Result<Vec<DatasetName>> {
-    if datasets.is_empty() {
-        return Ok(all_datasets(registry)?.into_iter().map(|listed| listed.dataset.name).collect());
-    }
     let snapshot = registry.snapshot()?;
+    if datasets.is_empty() {
+        let all = snapshot.all_datasets(Withdrawn::Listed)?;
+        return Ok(all.into_iter().map(|listed| listed.dataset.name).collect());
+    }
     datasets.iter().map(|name| snapshot.present_name(name)).collect()
 }
 
@@ -100,7 +101,7 @@ fn names(registry: &Registry, datasets: &[DatasetName]) -> Result<Vec<DatasetNam
 /// those of the registry and of its files.
 pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<DatasetName>> {
     let mut known = BTreeSet::new();
-    for listed in all_datasets(registry)? {
+    for listed in registry.snapshot()?.all_datasets(Withdrawn::Listed)? {
         known.extend(listed.former_names);
         known.insert(listed.dataset.name);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{HEAD, Place, all_datasets, text_in};
+use super::files::{HEAD, Place, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Set, Timestamp};
@@ -15,7 +15,7 @@ use crate::pages::{
     DatasetPage, Describes, FILES, Feed, Fixity, IndexPage, IndexRow, Series, Serves, Site, Spark,
     entries, identifier_page, links, moved, robots, sitemaps,
 };
-use crate::registry::{Edit, Listed, Registry, Snapshot};
+use crate::registry::{Edit, Listed, Registry, Snapshot, Withdrawn};
 
 /// The page of a directory.
 pub(super) const INDEX: &str = "index.html";
@@ -98,7 +98,7 @@ fn remove_others(root: &Directory, files: &[(String, String)]) -> Result<()> {
 /// The datasets of a registry that have a head in the directory.
 pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<Listed>> {
     let mut published = Vec::new();
-    for listed in all_datasets(registry)? {
+    for listed in registry.snapshot()?.all_datasets(Withdrawn::Listed)? {
         let Some(directory) = datasets.enter(listed.dataset.name.as_str())? else { continue };
         if directory.read(HEAD)?.is_some() {
             published.push(listed);

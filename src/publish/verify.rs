@@ -259,14 +259,8 @@ impl Found {
         let mut expected = Expected { compared: Compared::open(directory, SUBSETS)?, failed: None };
         let path = directory.path_of(SUBSETS);
         let unread = |source| Error::cannot("read", &path, source);
-        let written = manifest::write_subsets(
-            snapshot,
-            name,
-            Timestamp::MAX,
-            &mut subsets,
-            &mut expected,
-            unread,
-        );
+        let (until, out) = (Timestamp::MAX, &mut expected);
+        let written = manifest::write_subsets(snapshot, name, until, &mut subsets, out, unread);
         let Expected { compared, failed } = expected;
         match (failed, written) {
             (Some(error), _) => return Err(error),
@@ -275,24 +269,13 @@ impl Found {
         let digest = subsets.finish();
         if digest == head.subsets {
             self.end("", compared, "the head announces nothing that follows")?;
-        } else if let Some(file) = directory.read(SUBSETS)? {
-            let (source, mut reader): (Arc<str>, _) = (SUBSETS.into(), SubsetReader::default());
-            let (mut file, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
-            while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(unread)?
-                > 0
+        } else {
+            let mut reader = SubsetReader::default();
+            if self.announced_lines(directory, SUBSETS, |line, place| reader.read(line, place))?
+                && let Err(what) = reader.check(head.subsets)
             {
-                number += 1;
-                if let Err(what) = reader.read(&line, (&source, number)) {
-                    self.differs(SUBSETS, Some(number), &what);
-                    return Ok(digest);
-                }
-                line.clear();
-            }
-            if let Err(what) = reader.check(head.subsets) {
                 self.differs(SUBSETS, None, &what);
             }
-        } else {
-            self.differs(SUBSETS, None, "it is missing");
         }
         Ok(digest)
     }
@@ -309,26 +292,42 @@ impl Found {
         let path = directory.path_of(ANNOTATIONS);
         let unread = |source| Error::cannot("read", &path, source);
         let digest = manifest::write_annotations(snapshot, name, &mut io::sink(), unread)?;
-        let Some(file) = directory.read(ANNOTATIONS)? else {
-            if !head.annotations.is_empty() {
-                self.differs(ANNOTATIONS, None, "it is missing");
-            }
+        if head.annotations.is_empty() && directory.read(ANNOTATIONS)?.is_none() {
             return Ok(digest);
-        };
-        let (source, mut reader): (Arc<str>, _) = (ANNOTATIONS.into(), AnnotationReader::default());
-        let (mut file, mut line, mut number) = (BufReader::new(file), Vec::new(), 0);
-        while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(unread)? > 0 {
-            number += 1;
-            if let Err(what) = reader.read(&line, (&source, number)) {
-                self.differs(ANNOTATIONS, Some(number), &what);
-                return Ok(digest);
-            }
-            line.clear();
         }
-        if let Err(what) = reader.check(head.annotations) {
+        let mut reader = AnnotationReader::default();
+        if self.announced_lines(directory, ANNOTATIONS, |line, place| reader.read(line, place))?
+            && let Err(what) = reader.check(head.annotations)
+        {
             self.differs(ANNOTATIONS, None, &what);
         }
         Ok(digest)
+    }
+
+    /// Reads the lines of a file that a head announces, up to the first that cannot be read. Returns
+    /// whether the file is there, and all could.
+    fn announced_lines<T>(
+        &mut self,
+        directory: &Directory,
+        name: &str,
+        mut read: impl FnMut(&[u8], (&Arc<str>, u64)) -> std::result::Result<T, String>,
+    ) -> Result<bool> {
+        let Some(file) = directory.read(name)? else {
+            self.differs(name, None, "it is missing");
+            return Ok(false);
+        };
+        let (source, mut file): (Arc<str>, _) = (name.into(), BufReader::new(file));
+        let unread = |source| Error::cannot("read", &directory.path_of(name), source);
+        let (mut line, mut number) = (Vec::new(), 0);
+        while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(unread)? > 0 {
+            number += 1;
+            if let Err(what) = read(&line, (&source, number)) {
+                self.differs(name, Some(number), &what);
+                return Ok(false);
+            }
+            line.clear();
+        }
+        Ok(true)
     }
 }
 
