@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
 use accession::model::quoted;
-use accession::registry::{CameBack, Effort, FileCounts, Skipped};
+use accession::registry::{Effort, FileCounts, Skipped};
 use accession::{
     Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
     Registry, Stamp,
@@ -13,14 +13,10 @@ use accession::{
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::dataset_warnings::{
-    warn_of_back_dated, warn_of_former_name, warn_of_future_change, warn_of_near_name,
-    warn_of_shared_doi,
-};
+use super::dataset_warnings::{warn_of_near_name, warn_of_shared_doi};
 use super::error::{Commit, Exit, Result};
-use super::output::{Output, count};
+use super::output::Output;
 use super::session::{ChangeTime, Create, Session, Written};
-use super::warning::WarningKind;
 
 /// One change of a dataset, as it was asked for.
 pub struct Application<'a> {
@@ -360,9 +356,8 @@ pub fn print_applied(
     applied: &Applied,
     created: Created,
 ) -> Result<Exit> {
-    warn_of_skipped(session, applied);
-    warn_of_time(session, application, applied)?;
-    warn_of_sync(session, applied);
+    let program = session.program();
+    session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
     application.report(session, applied, created, None, |out| {
         match (unchanged, &applied.instance) {
             (Some(why), None) => {
@@ -382,75 +377,6 @@ pub fn print_applied(
             false => Ok(()),
         }
     })
-}
-
-/// Warns about a clock that is behind, and about granules that were skipped.
-fn warn_of_skipped(session: &Session, applied: &Applied) {
-    if let Some(behind_micros) = applied.clock_behind_micros {
-        let seconds = behind_micros / 1_000_000;
-        session.warn(
-            WarningKind::ClockBehind,
-            &format!(
-                "the clock is {seconds} s behind the last change; the change is stamped a microsecond after that"
-            ),
-        );
-    }
-    let Skipped { held, repeated, missing } = applied.skipped;
-    let parts: Vec<String> =
-        [(held, "already held"), (missing, "not held"), (repeated, "repeated")]
-            .into_iter()
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, why)| format!("{number} {why}"))
-            .collect();
-    if !parts.is_empty() {
-        let skipped = count(held + repeated + missing, "granule");
-        session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {}", parts.join(", ")));
-    }
-}
-
-/// Warns about the name of the dataset and the times of its changes.
-fn warn_of_time(session: &Session, application: &Application<'_>, applied: &Applied) -> Result<()> {
-    let Some(in_force) = &applied.in_force else { return Ok(()) };
-    let now = session.now()?;
-    warn_of_former_name(session, application.dataset, &in_force.dataset);
-    if applied.clock_behind_micros.is_none() {
-        warn_of_future_change(session, in_force, now);
-    }
-    if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
-        warn_of_back_dated(session, change);
-    }
-    Ok(())
-}
-
-/// Warns that granules came back, or that a confirmation could not be recorded.
-fn warn_of_sync(session: &Session, applied: &Applied) {
-    if let Some(CameBack { granules, without, earlier }) = &applied.came_back {
-        let Instance { dataset, timestamp, .. } = without;
-        let [were, are, they] = match granules {
-            1 => ["was", "is", "it was"],
-            _ => ["were", "are", "they were"],
-        };
-        let again = earlier.as_ref().map_or_else(String::new, |earlier| {
-            format!(
-                ", and the set is again that of {}, DI:{}",
-                earlier.timestamp, earlier.identifier
-            )
-        });
-        session.warn(
-            WarningKind::CameBack,
-            &format!(
-                "{} that {were} deleted at {timestamp} {are} back{again}: if {they} never gone, `{} annotate {dataset}@{timestamp} --note WHY --questionable` marks that set",
-                count(*granules, "granule"),
-                session.program()
-            ),
-        );
-    }
-    if let Some(why) = &applied.not_confirmed {
-        session.warn(
-            WarningKind::NotConfirmed,
-            &format!("it could not be recorded that the listing was confirmed: {why}"),
-        );
-    }
 }
 
 /// Writes a change in one line.

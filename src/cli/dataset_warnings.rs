@@ -1,15 +1,12 @@
-//! Warnings for a reader of a dataset: that it was renamed or withdrawn, or that its last change is
-//! in the future.
+//! What a command says about a dataset besides its result: the library's warnings about it, those that
+//! need the registry again, and what may have been meant by what is unknown.
 
 use accession::error::Unknown;
-use accession::model::{Withdrawal, quoted};
-use accession::registry::Listed;
-use accession::{Access, DatasetName, ErrorKind, Instance, Moment, Snapshot, Timestamp};
+use accession::model::{WarningKind, Withdrawal, quoted};
+use accession::{Access, DatasetName, ErrorKind, Snapshot};
 
 use super::error::{Error, Result};
-use super::output::in_force;
 use super::session::Session;
-use super::warning::WarningKind;
 
 /// Prints every warning about the dataset that a command reads.
 ///
@@ -18,31 +15,12 @@ use super::warning::WarningKind;
 /// The registry cannot be read. A dataset that does not exist is not an error here.
 pub fn warn_of_dataset(session: &Session, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
     match snapshot.described_dataset(name) {
-        Ok(listed) => warn_of_listed(session, name, &listed),
+        Ok(listed) => {
+            session.warn_all(listed.warnings(name, session.now()?));
+            Ok(())
+        }
         Err(error) if error.kind() == ErrorKind::DatasetUnknown => Ok(()),
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Prints every warning about a dataset that was named `asked`.
-///
-/// # Errors
-///
-/// The clock cannot be used.
-pub fn warn_of_listed(session: &Session, asked: &DatasetName, listed: &Listed) -> Result<()> {
-    let name = &listed.dataset.name;
-    warn_of_former_name(session, asked, name);
-    if let Some(withdrawal) = &listed.withdrawn {
-        warn_of_withdrawal(session, name, withdrawal);
-    }
-    warn_of_future(session, listed, session.now()?);
-    Ok(())
-}
-
-/// Warns that a dataset was named by a former name.
-pub fn warn_of_former_name(session: &Session, asked: &DatasetName, current: &DatasetName) {
-    if asked != current {
-        session.warn(WarningKind::FormerName, &format!("{asked} was renamed: it is now {current}"));
     }
 }
 
@@ -67,81 +45,11 @@ pub fn warn_of_withdrawn_primary(session: &Session, name: &DatasetName, found: &
     session.warn(WarningKind::PrimaryWithdrawn, &what);
 }
 
-fn warn_of_withdrawal(session: &Session, name: &DatasetName, withdrawal: &Withdrawal) {
-    let note = withdrawal.note.as_deref();
-    let note = note.map(|note| format!(": {}", quoted(note))).unwrap_or_default();
-    let since = withdrawal.timestamp;
-    session.warn(WarningKind::Withdrawn, &format!("{name} was withdrawn at {since}{note}"));
-}
-
-/// More identifiers of a day than these are counted.
-const MOST_NAMED: usize = 5;
-
-/// Warns that a date, which means the end of that day, is not enough to name one set.
-pub fn warn_of_others(session: &Session, at: Option<Moment>, others: &[Instance]) {
-    let Some(at) = at else { return };
-    if let [first, .., last] = others
-        && others.len() > MOST_NAMED
-    {
-        let Instance { dataset, identifier, .. } = first;
-        let what = format!(
-            "on {at}, {} others were also in force, from {identifier} to {}: `accession history {dataset}` lists them; a time of the day names one",
-            others.len(),
-            last.identifier
-        );
-        return session.warn(WarningKind::OtherIdentifiers, &what);
-    }
-    for other in others {
-        let (identifier, in_force) = (other.identifier, in_force(other));
-        session.warn(
-            WarningKind::OtherIdentifiers,
-            &format!(
-                "on {at}, {identifier} was also in force: {in_force}; a time of the day names one"
-            ),
-        );
-    }
-}
-
-/// Warns that the last change of a dataset is in the future.
-pub fn warn_of_future(session: &Session, listed: &Listed, now: Timestamp) {
-    if let Some(latest) = &listed.latest {
-        warn_of_future_change(session, latest, now);
-    }
-}
-
-/// Warns that an instance takes effect in the future.
-pub fn warn_of_future_change(session: &Session, latest: &Instance, now: Timestamp) {
-    if latest.timestamp > now {
-        let Instance { dataset, timestamp, .. } = latest;
-        session.warn(
-            WarningKind::LastChangeInFuture,
-            &format!(
-                "the last change of {dataset}, at {timestamp}, is in the future: now it is {now}"
-            ),
-        );
-    }
-}
-
 /// The error of a list that lacks the datasets of machines that cannot be reached.
 pub fn incomplete(datasets: u64) -> accession::Error {
     let message =
         format!("a machine cannot be reached, and the answer lacks its datasets: {datasets}");
     accession::Error::new(ErrorKind::Incomplete, message)
-}
-
-/// Warns that a change of a dataset that has a history takes effect long before it is recorded.
-pub fn warn_of_back_dated(session: &Session, change: &Instance) {
-    if !change.is_back_dated() {
-        return;
-    }
-    let (at, day) = (change.timestamp, change.timestamp.day());
-    let at = if day.start() == at { day.to_string() } else { at.to_string() };
-    session.warn(
-        WarningKind::BackDated,
-        &format!(
-            "back-dated to {at}: a citation already made for a date after that gives the previous identifier"
-        ),
-    );
 }
 
 /// The error with a hint of what may have been meant, if anything that exists comes close.

@@ -11,7 +11,6 @@ mod program;
 mod reading;
 mod references;
 mod session;
-mod warning;
 
 use std::ffi::OsString;
 use std::io::Write;

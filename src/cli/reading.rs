@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
 use accession::mirror::{manifest, read_published};
-use accession::model::{FileRecord, quoted};
+use accession::model::{FileRecord, WarningKind, quoted};
 use accession::registry::FileListing;
 use accession::{DatasetName, Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
 
@@ -17,7 +17,6 @@ use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
 use super::paths::{PathArgs, Samples};
 use super::session::Session;
-use super::warning::WarningKind;
 
 /// An input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,7 +225,7 @@ impl<'a> Entries<'a> {
         };
         progress.end();
         self.pages.add(&records);
-        warn_of_records(self.session, &records);
+        self.session.warn_all(records.warnings());
         if deleted > 0 {
             let skipped = count(deleted, "granule");
             self.session.warn(
@@ -247,12 +246,6 @@ impl Iterator for Entries<'_> {
         let entry = self.entry().transpose();
         self.has_ended = !matches!(entry, Some(Ok(_)));
         entry
-    }
-}
-
-fn warn_of_records(session: &Session, records: &Records) {
-    for warning in records.warnings() {
-        session.warn(WarningKind::of_input(warning.kind), &warning.to_string());
     }
 }
 
@@ -302,7 +295,7 @@ pub fn import_events(
         progress.advance_row();
     }
     progress.end();
-    warn_of_records(session, events.records());
+    session.warn_all(events.records().warnings());
     spaces.warn_if_any(session);
     let mut pages = SearchPages::default();
     pages.add(events.records());

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::model::TimestampError;
+use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
 use accession::{Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp};
 use serde::Serialize;
@@ -16,7 +16,6 @@ use super::error::{Commit, Error as CliError, Exit, Result};
 use super::output::{
     Column, Failure, Label, Output, Progress, Row, Table, count, for_shell, json, write_message,
 };
-use super::warning::WarningKind;
 
 /// One run of the program.
 pub struct Session {
@@ -248,6 +247,11 @@ impl Session {
         let warning = serde_json::json!({ "warning": { "kind": kind.name(), "message": message } });
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
+    }
+
+    /// Prints warnings of the library.
+    pub fn warn_all(&self, warnings: impl IntoIterator<Item = Warning>) {
+        warnings.into_iter().for_each(|Warning { kind, message }| self.warn(kind, &message));
     }
 
     /// Standard output: buffered, escaped on a terminal, unchanged in a pipe.

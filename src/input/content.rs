@@ -4,9 +4,11 @@ use serde_json::Value;
 
 use super::error::shown;
 use super::format::Options;
-use super::warning::{InputWarning, InputWarningKind, Tally};
+use super::warning::Tally;
 use crate::error::{Error, ErrorKind};
-use crate::model::{Algorithm, Checksum, FileContent, FilePath, SourceLocation, quoted};
+use crate::model::{
+    Algorithm, Checksum, FileContent, FilePath, SourceLocation, Warning, WarningKind, quoted,
+};
 
 /// What a file states of a file of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +86,8 @@ impl FileReading {
     }
 
     /// The warning about what was skipped.
-    pub(super) fn warning(&self) -> Option<InputWarning> {
-        self.skipped.warning(InputWarningKind::FilesSkipped)
+    pub(super) fn warning(&self) -> Option<Warning> {
+        self.skipped.warning(WarningKind::FilesSkipped)
     }
 }
 

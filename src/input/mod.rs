@@ -57,7 +57,6 @@ pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::old_payment_ids;
 pub use records::{Events, Records, open};
-pub use warning::{InputWarning, InputWarningKind};
 
 use std::io::BufRead;
 

@@ -10,10 +10,10 @@ use super::lines::{Content, Lines};
 use super::pdr::Pdr;
 use super::responses::{Dialect, Response};
 use super::table::Table;
-use super::warning::{InputWarning, WarningCollector};
+use super::warning::WarningCollector;
 use super::{Hits, Record};
 use crate::error::{Error, ErrorKind};
-use crate::model::{Day, Event, EventKind, Moment};
+use crate::model::{Day, Event, EventKind, Moment, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
 pub struct Records {
@@ -189,7 +189,7 @@ impl Records {
     /// );
     /// # Ok::<(), accession::Error>(())
     /// ```
-    pub fn warnings(&self) -> Vec<InputWarning> {
+    pub fn warnings(&self) -> Vec<Warning> {
         let files = match &self.reader {
             FormatReader::Lines(reader) => reader.files.warning(),
             FormatReader::Table(_) => None,

@@ -2,7 +2,8 @@
 
 use std::io::{Cursor, Write};
 
-use super::{Hits, InputFormat, InputWarningKind, OpenedFile, Options, Records, open};
+use super::{Hits, InputFormat, OpenedFile, Options, Records, open};
+use crate::model::WarningKind;
 
 fn read_lines(bytes: &'static [u8]) -> Result<Vec<String>, String> {
     let options = Options { format: Some(InputFormat::Lines), ..Options::default() };
@@ -183,8 +184,8 @@ fn a_file_that_looks_wrong_is_reported_after_reading() {
     let mut sums = records("11  A\n22  B\n", "MD5SUMS").unwrap();
     assert_eq!(sums.warnings(), []);
     assert_eq!(sums.by_ref().count(), 2);
-    let kinds: Vec<InputWarningKind> = sums.warnings().iter().map(|warning| warning.kind).collect();
-    assert_eq!(kinds, [InputWarningKind::Separators]);
+    let kinds: Vec<WarningKind> = sums.warnings().iter().map(|warning| warning.kind).collect();
+    assert_eq!(kinds, [WarningKind::Separators]);
     let mut plain = records("A\nB\n", "ids.txt").unwrap();
     assert_eq!(plain.by_ref().count(), 2);
     assert_eq!(plain.warnings(), []);

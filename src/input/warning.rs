@@ -1,78 +1,30 @@
 //! Warnings about a file that does not look like a list of ids, although every line is a valid id, and
 //! about what is stated of files and cannot be read.
 
-use std::fmt;
+use crate::model::{GranuleId, SourceLocation, Warning, WarningKind, quoted};
 
-use crate::model::{GranuleId, SourceLocation, quoted};
-
-/// A likely mistake in a file. The ids are accepted unchanged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputWarning {
-    /// The kind of mistake.
-    pub kind: InputWarningKind,
-    /// Where it was read first.
-    pub location: SourceLocation,
-    /// The id that was read there, or why a file was skipped.
-    pub example: String,
-    /// The number of lines, or files, that it concerns.
-    pub lines: u64,
-}
-
-/// The kinds of likely mistakes in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum InputWarningKind {
-    /// Lines that begin with `#`.
-    Comments,
-    /// Sizes, checksums or paths of files that cannot be read, and were skipped.
-    FilesSkipped,
-    /// A first line that looks like the header of a table.
-    Header,
-    /// A separator of columns, `|` or two blanks, in most lines.
-    Separators,
-}
-
-impl InputWarningKind {
-    /// Returns the stable name for scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            InputWarningKind::Comments => "comment-lines",
-            InputWarningKind::FilesSkipped => "files-skipped",
-            InputWarningKind::Header => "header-line",
-            InputWarningKind::Separators => "separators",
-        }
+/// The message about a likely mistake, which was read first at a location, and its example: an id, or why
+/// a file was skipped. It concerns a number of lines, or files.
+fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u64) -> String {
+    if kind == WarningKind::FilesSkipped {
+        let more = match lines {
+            0 | 1 => String::new(),
+            lines => format!(", and of {} more", lines - 1),
+        };
+        return format!("{location}: what is stated of a file was skipped{more}: {example}");
     }
-}
-
-impl fmt::Display for InputWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InputWarning { kind, location, example, lines } = self;
-        if *kind == InputWarningKind::FilesSkipped {
-            let what = "what is stated of a file was skipped";
-            return match lines {
-                0 | 1 => write!(f, "{location}: {what}: {example}"),
-                2 => write!(f, "{location}: {what}, and of 1 more: {example}"),
-                lines => write!(f, "{location}: {what}, and of {} more: {example}", lines - 1),
-            };
-        }
-        write!(f, "{location}: {} ", quoted(example))?;
-        match kind {
-            InputWarningKind::FilesSkipped => {}
-            InputWarningKind::Comments => {
-                f.write_str("begins with #, which does not start a comment")?;
-            }
-            InputWarningKind::Header => {
-                return f.write_str("looks like the header of a table, but is read as an id");
-            }
-            InputWarningKind::Separators => {
-                f.write_str("looks like a row of several columns, but is read as one id")?;
-            }
-        }
-        match lines {
-            0 | 1 => Ok(()),
-            2 => f.write_str(", and so does 1 more line"),
-            lines => write!(f, ", and so do {} more lines", lines - 1),
-        }
-    }
+    let what = match kind {
+        WarningKind::HeaderLine => "looks like the header of a table, but is read as an id",
+        WarningKind::CommentLines => "begins with #, which does not start a comment",
+        _ => "looks like a row of several columns, but is read as one id",
+    };
+    let more = match lines {
+        0 | 1 => String::new(),
+        _ if kind == WarningKind::HeaderLine => String::new(),
+        2 => ", and so does 1 more line".to_owned(),
+        lines => format!(", and so do {} more lines", lines - 1),
+    };
+    format!("{location}: {} {what}{more}", quoted(example))
 }
 
 /// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
@@ -121,9 +73,9 @@ impl Tally {
         }
     }
 
-    pub(super) fn warning(&self, kind: InputWarningKind) -> Option<InputWarning> {
-        let (location, example) = self.first.clone()?;
-        Some(InputWarning { kind, location, example, lines: self.lines })
+    pub(super) fn warning(&self, kind: WarningKind) -> Option<Warning> {
+        let (location, example) = self.first.as_ref()?;
+        Some(Warning::new(kind, message(kind, location, example, self.lines)))
     }
 }
 
@@ -143,12 +95,12 @@ impl WarningCollector {
     }
 
     /// The warnings about all ids so far.
-    pub(super) fn warnings(&self) -> Vec<InputWarning> {
+    pub(super) fn warnings(&self) -> Vec<Warning> {
         let is_table = self.separators.lines * 2 > self.ids;
-        let separators = self.separators.warning(InputWarningKind::Separators);
+        let separators = self.separators.warning(WarningKind::Separators);
         [
-            self.header.warning(InputWarningKind::Header),
-            self.comments.warning(InputWarningKind::Comments),
+            self.header.warning(WarningKind::HeaderLine),
+            self.comments.warning(WarningKind::CommentLines),
             separators.filter(|_| is_table),
         ]
         .into_iter()
@@ -180,7 +132,7 @@ mod tests {
             let location = SourceLocation::Line { source: "ids.txt".into(), line };
             collector.observe(&text.parse().unwrap(), &location);
         }
-        let named = |warning: InputWarning| format!("{}: {warning}", warning.kind.name());
+        let named = |warning: Warning| format!("{}: {warning}", warning.kind.name());
         collector.warnings().into_iter().map(named).collect()
     }
 

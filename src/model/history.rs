@@ -46,6 +46,14 @@ impl Instance {
     /// everyday delivery is shorter.
     pub(crate) const TIMELY_MICROS: i64 = 48 * 3_600 * 1_000_000;
 
+    /// When it was in force, in words: `FROM until UNTIL`.
+    pub fn in_force(&self) -> String {
+        match self.until {
+            Some(until) => format!("{} until {until}", self.timestamp),
+            None => format!("{} until now", self.timestamp),
+        }
+    }
+
     /// Whether it was in force at `timestamp`.
     pub fn is_in_force_at(&self, timestamp: Timestamp) -> bool {
         self.timestamp <= timestamp && self.until.is_none_or(|until| timestamp < until)

@@ -39,6 +39,14 @@ pub fn is_interpreted(character: char) -> bool {
         )
 }
 
+/// A number with its noun: `1 granule`, `2 granules`.
+pub fn count(number: impl Into<u64>, noun: &str) -> String {
+    match number.into() {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
 /// Where a value was read, as messages name it: `ids.txt:12`, `argument 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SourceLocation {

@@ -21,6 +21,7 @@ mod record;
 mod set;
 mod text;
 mod time;
+mod warning;
 
 pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
 pub use creator::{Creator, CreatorError, Orcid, OrcidError};
@@ -39,7 +40,7 @@ pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
 pub use licence::{Licence, LicenceError};
 pub use limit::{Limit, LimitError, Limits};
-pub use message::{SourceLocation, is_interpreted, quoted};
+pub use message::{SourceLocation, count, is_interpreted, quoted};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
 pub use pattern::{Pattern, PatternError};
@@ -49,3 +50,4 @@ pub use record::{
 };
 pub use set::{Criteria, Set, Subset};
 pub use time::{AgeError, Day, Timestamp, TimestampError, age};
+pub use warning::{Warning, WarningKind};

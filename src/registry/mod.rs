@@ -25,6 +25,7 @@ mod snapshot;
 mod staging;
 mod status;
 mod verify;
+mod warnings;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};

@@ -10,6 +10,5 @@ pub use accession::citation::typed::{
 pub use granules::{FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, Source};
 pub use set::{
-    Deletions, KnownAtArgs, PublicUrl, SetArgs, ValueOrRemoval, edit_of, named_path,
-    value_or_removal,
+    Deletions, DeletionsError, KnownAtArgs, PublicUrl, PublicUrlError, SetArgs, edit, named_path,
 };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use accession::citation::typed::refuse_future;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry, source_name};
-use accession::model::{SourceOptions, age};
+use accession::model::{SourceOptions, WarningKind, age};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName, ErrorKind, Moment};
 
@@ -15,7 +15,6 @@ use crate::cli::error::{Error, Result};
 use crate::cli::output::{json, one_line};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// A primary.
 #[derive(clap::Args)]

@@ -1,11 +1,11 @@
 use std::io::Write;
 
 use accession::Access;
+use accession::model::Warning;
 use accession::registry::{Annotated, NewAnnotation};
 
 use crate::cli::applied::ClockArgs;
 use crate::cli::args::TypedSet;
-use crate::cli::dataset_warnings::warn_of_others;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::output::{Column, Row, annotated};
 use crate::cli::session::Session;
@@ -56,7 +56,7 @@ impl Args {
         let at = self.set.at(None);
         let selection = self.set.into_selection(session.now()?, &snapshot)?;
         if at.is_some() {
-            warn_of_others(session, at, &snapshot.select(&selection)?.others);
+            session.warn_all(Warning::of_others(at, &snapshot.select(&selection)?.others));
         }
         drop(snapshot);
         let annotated = registry.annotate(&selection, &note, &stamp)?;

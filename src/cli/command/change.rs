@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::model::TimestampError;
+use accession::model::{TimestampError, WarningKind};
 use accession::{
     Access, Applied, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Limit, Limits, Listing,
     Moment,
@@ -18,7 +18,6 @@ use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Add granules to a dataset, in one change
 ///

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use accession::citation::check::{Checked, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted};
 use accession::disk::scratch;
-use accession::model::{Doi, quoted};
+use accession::model::{Doi, WarningKind, quoted};
 use accession::registry::{Resolved, Withdrawn};
 use accession::{Access, Registry};
 use serde::Serialize;
 
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{annotated, count, in_force, json, one_line, selected_by};
+use crate::cli::output::{annotated, count, json, one_line, selected_by};
 use crate::cli::reading::{CitationText, InputFile};
 use crate::cli::references::{self, Reference};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Check citations, in any form that people paste
 ///
@@ -245,7 +244,7 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
 fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
     let instance = resolved.set.instance();
     let granules = count(resolved.set.granules(), "granule");
-    write!(out, "   {}  {}  {granules}", instance.dataset, in_force(instance))?;
+    write!(out, "   {}  {}  {granules}", instance.dataset, instance.in_force())?;
     match resolved.set.subset() {
         None => writeln!(out)?,
         Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria))?,

@@ -2,6 +2,7 @@ use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::fixity::SetContent;
+use accession::model::WarningKind;
 use accession::{
     Access, Annotation, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern,
     Selection, Timestamp,
@@ -10,12 +11,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::args::SetArgs;
-use crate::cli::dataset_warnings::{warn_of_listed, warn_of_others};
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
 use crate::cli::session::{Create, Session, Written};
-use crate::cli::warning::WarningKind;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
 ///
@@ -111,9 +110,8 @@ impl Args {
             }
         };
         let dataset = cited.dataset.dataset.name.clone();
-        warn_of_listed(session, &dataset, &cited.dataset)?;
-        warn_of_others(session, at, &cited.others);
-        warn_of_questionable(session, &cited);
+        session.warn_all(cited.dataset.warnings(&dataset, session.now()?));
+        session.warn_all(cited.warnings(at));
         let annotations = cited.set.instance().annotations.clone();
         let content = match self.content {
             true => {
@@ -189,20 +187,6 @@ fn is_not_saved(error: &Error) -> bool {
             ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
         )
     })
-}
-
-/// Warns of each annotation by which the set, or that from which it is selected, is questionable.
-fn warn_of_questionable(session: &Session, cited: &Cited) {
-    let instance = cited.set.instance();
-    for annotation in instance.annotations.iter().filter(|it| it.questionable) {
-        session.warn(
-            WarningKind::Questionable,
-            &format!(
-                "{} of {} is questionable: {}",
-                instance.identifier, instance.dataset, annotation.note
-            ),
-        );
-    }
 }
 
 fn warn_of_lacking(

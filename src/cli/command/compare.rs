@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::model::GranuleUrl;
+use accession::model::{GranuleUrl, WarningKind};
 use accession::registry::{Counts, Identified};
 use accession::{
     Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
@@ -18,7 +18,6 @@ use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
 use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Compare two sets of granules, or a set and a list, and print how they differ
 ///

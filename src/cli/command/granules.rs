@@ -1,15 +1,14 @@
 use std::io::Write;
 
-use accession::model::{GranuleUrl, quoted};
+use accession::model::{GranuleUrl, WarningKind, quoted};
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
 use serde::Serialize;
 
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Progress, Row, in_force, or_held};
+use crate::cli::output::{Column, Progress, Row, or_held};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// List the exact granules of a set, in canonical order
 ///
@@ -108,7 +107,7 @@ impl Args {
                 WarningKind::OtherIdentifiers,
                 &format!(
                     "the dataset changed on {at}; these are its granules {}",
-                    in_force(selected.instance())
+                    selected.instance().in_force()
                 ),
             );
         }

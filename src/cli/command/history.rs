@@ -3,17 +3,16 @@
 use std::io::{self, Write};
 
 use accession::error::Unknown;
-use accession::model::{GranulePrefix, quoted};
+use accession::model::{GranulePrefix, Warning, WarningKind, quoted};
 use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot, Subset};
 use serde::Serialize;
 
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
-use crate::cli::dataset_warnings::{suggestion, warn_of_dataset, warn_of_others};
+use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Row, annotated, in_force, one_line, or_held, selected_by};
+use crate::cli::output::{Column, Row, annotated, one_line, or_held, selected_by};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Show the identifier of a dataset that was in force at a time
 ///
@@ -54,7 +53,7 @@ impl Lookup {
         warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);
         if !session.is_json() {
-            warn_of_others(session, self.at, &selected.others);
+            session.warn_all(Warning::of_others(self.at, &selected.others));
         }
         let found = Found { instance: selected.instance(), others: &selected.others };
         session.print(&found, |out| write_instance(out, selected.instance()))
@@ -65,7 +64,7 @@ impl Lookup {
 fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
     writeln!(out, "identifier  {}", instance.identifier)?;
     writeln!(out, "dataset     {}", instance.dataset)?;
-    writeln!(out, "in force    {}", in_force(instance))?;
+    writeln!(out, "in force    {}", instance.in_force())?;
     writeln!(out, "granules    {}", instance.granules)?;
     writeln!(out, "change      +{} -{}", instance.ingested, instance.deleted)?;
     match &instance.recorded_by {

@@ -6,20 +6,18 @@ use std::path::PathBuf;
 use accession::disk::scratch;
 use accession::input::Options;
 use accession::mirror::{Replica, export, read_replica, write_up_to};
+use accession::model::WarningKind;
 use accession::{
     Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
 };
 
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
-use crate::cli::dataset_warnings::{
-    warn_of_back_dated, warn_of_former_name, warn_of_future_change, warn_of_withdrawn_primary,
-};
+use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Build a history from a file that says when granules were ingested and deleted
 ///
@@ -214,7 +212,6 @@ impl ImportArgs {
     /// Warns about events that did not become part of a change, and about the name and the times of
     /// the dataset.
     fn warn_of(&self, session: &Session, undated: u64, imported: &Imported) -> Result<()> {
-        let now = session.now()?;
         let left_out = undated + imported.left_out;
         if left_out > 0 {
             let way_out =
@@ -227,29 +224,7 @@ impl ImportArgs {
                 ),
             );
         }
-        if imported.cancelled > 0 {
-            session.warn(
-                WarningKind::CancelledOut,
-                &match imported.cancelled {
-                    1 => "1 ingest and deletion within one day cancelled out".to_owned(),
-                    pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
-                },
-            );
-        }
-        if imported.annotations_left_out > 0 {
-            let left_out = count(imported.annotations_left_out, "annotation");
-            let what = format!(
-                "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
-            );
-            session.warn(WarningKind::AnnotationsLeftOut, &what);
-        }
-        if let Some(in_force) = &imported.in_force {
-            warn_of_former_name(session, &self.dataset, &in_force.dataset);
-            warn_of_future_change(session, in_force, now);
-        }
-        if let (Some(first), Some(_)) = (imported.instances.first(), imported.last) {
-            warn_of_back_dated(session, first);
-        }
+        session.warn_all(imported.warnings(&self.dataset, session.now()?));
         Ok(())
     }
 }

@@ -5,20 +5,20 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use accession::model::quoted;
+use accession::model::{WarningKind, quoted};
 use accession::pages::{Serves, Site};
 use accession::publish::{
     SiteSettings, VerifiedFiles, publish_each, publish_pages, unknown_datasets, verify,
 };
+use accession::registry::Edit;
 use accession::server::{Config, Limits, Network, Server};
 use accession::{Access, DatasetName, ErrorKind, Registry};
 use serde::Serialize;
 
-use crate::cli::args::{PublicUrl, ValueOrRemoval, edit_of, named_path, value_or_removal};
+use crate::cli::args::{PublicUrl, PublicUrlError, edit, named_path};
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Publish datasets as files for any web server, from which mirrors read
 ///
@@ -53,16 +53,23 @@ pub struct Publish {
 
     /// The address at which readers reach the directory: citations name it, and sitemap.xml lists
     /// the pages
-    #[arg(long, value_name = "URL", value_parser = value_or_removal::<PublicUrl>)]
-    public_url: Option<ValueOrRemoval<PublicUrl>>,
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    public_url: Option<Edit<String>>,
 
     /// The name of the site, which every page shows [default: "Granule registry"]
-    #[arg(long, value_name = "TEXT", value_parser = value_or_removal::<String>)]
-    site_name: Option<ValueOrRemoval<String>>,
+    #[arg(long, value_name = "TEXT", value_parser = edit::<String>)]
+    site_name: Option<Edit<String>>,
 
     /// How to reach the people who run it: an e-mail address, a web address, or any text
-    #[arg(long, value_name = "TEXT", value_parser = value_or_removal::<String>)]
-    contact: Option<ValueOrRemoval<String>>,
+    #[arg(long, value_name = "TEXT", value_parser = edit::<String>)]
+    contact: Option<Edit<String>>,
+}
+
+fn public_url(text: &str) -> Result<Edit<String>, PublicUrlError> {
+    match text {
+        "" => Ok(Edit::Clear),
+        text => text.parse().map(|PublicUrl(url)| Edit::Set(url)),
+    }
 }
 
 impl Publish {
@@ -96,9 +103,11 @@ impl Publish {
             );
             session.warn(WarningKind::NotInRegistry, &what);
         }
-        let url = edit_of(self.public_url.map(|url| ValueOrRemoval(url.0.map(|url| url.0))));
-        let (name, contact) = (edit_of(self.site_name), edit_of(self.contact));
-        let settings = SiteSettings { public_url: url, name, contact };
+        let settings = SiteSettings {
+            public_url: self.public_url.unwrap_or_default(),
+            name: self.site_name.unwrap_or_default(),
+            contact: self.contact.unwrap_or_default(),
+        };
         publish_pages(&registry, &self.directory, &settings, &failed, session.now()?)?;
         Ok(if failed.is_empty() { Exit::Done } else { Exit::Trouble })
     }

@@ -1,11 +1,10 @@
 use std::io::Write;
 use std::time::Duration;
 
-use accession::model::age;
+use accession::model::{Warning, age};
 use accession::registry::DatasetStatus;
 use accession::{Access, DatasetName, Timestamp};
 
-use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
@@ -45,7 +44,7 @@ impl Args {
         let oldest = self.max_age.map(|age| now.before(age));
         let snapshot = registry.snapshot()?;
         for name in &self.datasets {
-            warn_of_former_name(session, name, &snapshot.dataset(name)?.dataset.name);
+            session.warn_all(Warning::of_former_name(name, &snapshot.dataset(name)?.dataset.name));
         }
         drop(snapshot);
         let rows = registry.status(&self.datasets, now, oldest)?;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accession::model::quoted;
+use accession::model::{WarningKind, quoted};
 use accession::registry::{BackedUp, Lacks, PaymentIds, Restored, rehearse_restore, restore};
 use accession::{Access, Registry};
 use serde::Serialize;
@@ -14,7 +14,6 @@ use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Context, Error, Exit, Result};
 use crate::cli::output::{Progress, count};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Copy the registry to a file, while others use it, and verify the copy
 ///

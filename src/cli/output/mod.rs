@@ -9,11 +9,11 @@ mod stdout;
 mod table;
 mod text;
 
+pub use accession::model::count;
 pub use json::Ids;
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Row, Table};
 pub use text::{
-    Label, annotated, count, for_shell, in_force, one_line, or_held, selected_by, single_quoted,
-    write_message,
+    Label, annotated, for_shell, one_line, or_held, selected_by, single_quoted, write_message,
 };

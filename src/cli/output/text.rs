@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
-use accession::{Annotation, Criteria, Instance, Pattern, Timestamp};
+use accession::{Annotation, Criteria, Pattern, Timestamp};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 
 /// Displays a string on one line, with escapes in place of what a terminal would interpret.
@@ -40,22 +40,6 @@ pub fn for_shell(text: &str) -> String {
     match !text.is_empty() && text.bytes().all(is_plain) {
         true => text.to_owned(),
         false => single_quoted(text),
-    }
-}
-
-/// A number with its noun: `1 granule`, `2 granules`.
-pub fn count(number: impl Into<u64>, noun: &str) -> String {
-    match number.into() {
-        1 => format!("1 {noun}"),
-        number => format!("{number} {noun}s"),
-    }
-}
-
-/// When an instance was in force: `FROM until UNTIL`.
-pub fn in_force(instance: &Instance) -> String {
-    match instance.until {
-        Some(until) => format!("{} until {until}", instance.timestamp),
-        None => format!("{} until now", instance.timestamp),
     }
 }
 

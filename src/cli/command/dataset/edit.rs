@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use accession::citation::record;
 use accession::model::{
-    Creator, Doi, GranuleUrl, Keyword, Licence, LicenceError, Temporal, WebAddress, Year, quoted,
+    Creator, Doi, GranuleUrl, Keyword, Licence, LicenceError, Temporal, Warning, WebAddress, Year,
+    quoted,
 };
 use accession::registry::{Edit as Change, Listed, SharedDoi};
 use accession::{Access, Dataset, DatasetEdit, DatasetName, Limit, Limits, Registry, Stamp};
@@ -13,8 +14,8 @@ use serde::Serialize;
 
 use super::show::write_listed;
 use crate::cli::applied::{ClockArgs, Created};
-use crate::cli::args::{Deletions, ValueOrRemoval, edit_of, value_or_removal};
-use crate::cli::dataset_warnings::{warn_of_former_name, warn_of_near_name};
+use crate::cli::args::{Deletions, DeletionsError, edit};
+use crate::cli::dataset_warnings::warn_of_near_name;
 use crate::cli::error::{Commit, Context, Error, Result};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
@@ -116,7 +117,7 @@ impl Edit {
             let listed = registry.snapshot()?.dataset(&self.name)?;
             Ok(Written { result: listed, committed: Some(Commit::Record) })
         })?;
-        warn_of_former_name(session, &self.name, &listed.dataset.name);
+        session.warn_all(Warning::of_former_name(&self.name, &listed.dataset.name));
         session.confirm(&listed, |out| write_listed(out, &listed))?;
         Ok(())
     }
@@ -221,7 +222,7 @@ fn edit_and_confirm(
         let listed = registry.snapshot()?.dataset(name)?;
         Ok(Written { result: listed, committed: Some(Commit::Record) })
     })?;
-    warn_of_former_name(session, name, &listed.dataset.name);
+    session.warn_all(Warning::of_former_name(name, &listed.dataset.name));
     session.confirm(&listed, |out| write_listed(out, &listed))?;
     Ok(())
 }
@@ -230,73 +231,73 @@ fn edit_and_confirm(
 #[derive(clap::Args)]
 pub struct Record {
     /// The DOI
-    #[arg(long, value_name = "D", value_parser = value_or_removal::<Doi>)]
-    doi: Option<ValueOrRemoval<Doi>>,
+    #[arg(long, value_name = "D", value_parser = edit::<Doi>)]
+    doi: Option<Change<Doi>>,
 
     /// The title
-    #[arg(long, value_name = "T")]
-    title: Option<String>,
+    #[arg(long, value_name = "T", value_parser = edit::<String>)]
+    title: Option<Change<String>>,
 
     /// What the dataset contains; search engines expect 50 to 5,000 characters
-    #[arg(long, value_name = "X")]
-    description: Option<String>,
+    #[arg(long, value_name = "X", value_parser = edit::<String>)]
+    description: Option<Change<String>>,
 
     /// A creator: "Family, Given", "Family, Given (ORCID)", or an organisation, in braces if its
     /// name contains a comma (can be repeated, in the order of the citation; they replace all
     /// creators that the dataset has)
-    #[arg(long = "creator", value_name = "C", value_parser = value_or_removal::<Creator>)]
-    creators: Vec<ValueOrRemoval<Creator>>,
+    #[arg(long = "creator", value_name = "C", value_parser = edit::<Creator>)]
+    creators: Vec<Change<Creator>>,
 
     /// The publisher
-    #[arg(long, value_name = "P")]
-    publisher: Option<String>,
+    #[arg(long, value_name = "P", value_parser = edit::<String>)]
+    publisher: Option<Change<String>>,
 
     /// The version, as the producer names it
-    #[arg(long = "dataset-version", value_name = "V")]
-    version: Option<String>,
+    #[arg(long = "dataset-version", value_name = "V", value_parser = edit::<String>)]
+    version: Option<Change<String>>,
 
     /// The year of publication
-    #[arg(long, value_name = "Y", value_parser = value_or_removal::<Year>)]
-    year: Option<ValueOrRemoval<Year>>,
+    #[arg(long, value_name = "Y", value_parser = edit::<Year>)]
+    year: Option<Change<Year>>,
 
     /// The address of the landing page
-    #[arg(long, value_name = "U", value_parser = value_or_removal::<WebAddress>)]
-    url: Option<ValueOrRemoval<WebAddress>>,
+    #[arg(long, value_name = "U", value_parser = edit::<WebAddress>)]
+    url: Option<Change<WebAddress>>,
 
     /// The archive that holds the granules
-    #[arg(long, value_name = "A")]
-    archive: Option<String>,
+    #[arg(long, value_name = "A", value_parser = edit::<String>)]
+    archive: Option<Change<String>>,
 
     /// The licence: an SPDX identifier such as CC-BY-4.0, or an address
     #[arg(long, visible_alias = "license", value_name = "L", value_parser = licence)]
-    licence: Option<ValueOrRemoval<Licence>>,
+    licence: Option<Change<String>>,
 
     /// Where a granule can be fetched: an address with {granule} in the place of its id
-    #[arg(long, value_name = "URL", value_parser = value_or_removal::<GranuleUrl>)]
-    granule_url: Option<ValueOrRemoval<GranuleUrl>>,
+    #[arg(long, value_name = "URL", value_parser = edit::<GranuleUrl>)]
+    granule_url: Option<Change<GranuleUrl>>,
 
     /// A keyword (can be repeated; they replace all keywords that the dataset has)
-    #[arg(long = "keyword", value_name = "K", value_parser = value_or_removal::<Keyword>)]
-    keywords: Vec<ValueOrRemoval<Keyword>>,
+    #[arg(long = "keyword", value_name = "K", value_parser = edit::<Keyword>)]
+    keywords: Vec<Change<Keyword>>,
 
     /// Whether everybody can read the data without paying
-    #[arg(long, value_name = "yes|no", value_parser = value_or_removal::<YesOrNo>)]
-    free_access: Option<ValueOrRemoval<YesOrNo>>,
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
+    free_access: Option<Change<bool>>,
 
     /// The time that the data are about: two dates or times, of which one may be ..
-    #[arg(long, value_name = "START/END", value_parser = value_or_removal::<Temporal>)]
-    temporal: Option<ValueOrRemoval<Temporal>>,
+    #[arg(long, value_name = "START/END", value_parser = edit::<Temporal>)]
+    temporal: Option<Change<Temporal>>,
 
     /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
     /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
     /// one. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Deletions>)]
-    max_delete: Option<ValueOrRemoval<Deletions>>,
+    #[arg(long, value_name = "N|P%", value_parser = deletions)]
+    max_delete: Option<Change<Limit>>,
 
     /// How many granules a sync may add: a number, or a percentage of those held. An empty string
     /// goes back to the default: the larger of 1,000 granules and 100%. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = value_or_removal::<Limit>)]
-    max_add: Option<ValueOrRemoval<Limit>>,
+    #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
+    max_add: Option<Change<Limit>>,
 
     /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
     /// precedence over it
@@ -304,41 +305,39 @@ pub struct Record {
     from: Option<InputFile>,
 }
 
-fn licence(text: &str) -> Result<ValueOrRemoval<Licence>, LicenceError> {
-    value_or_removal(text)
-}
-
-fn licence_edit(value: Option<ValueOrRemoval<Licence>>) -> Change<String> {
-    match edit_of(value) {
+/// Reads an option of which the registry keeps something else than the value itself.
+fn edit_as<T: FromStr, U>(text: &str, kept: impl FnOnce(T) -> U) -> Result<Change<U>, T::Err> {
+    Ok(match edit(text)? {
         Change::Keep => Change::Keep,
         Change::Clear => Change::Clear,
-        Change::Set(licence) => Change::Set(licence.as_str().to_owned()),
+        Change::Set(value) => Change::Set(kept(value)),
+    })
+}
+
+fn licence(text: &str) -> Result<Change<String>, LicenceError> {
+    edit_as(text, |licence: Licence| licence.as_str().to_owned())
+}
+
+fn deletions(text: &str) -> Result<Change<Limit>, DeletionsError> {
+    edit_as(text, |Deletions(limit)| limit)
+}
+
+fn yes_or_no(text: &str) -> Result<Change<bool>, &'static str> {
+    match text {
+        "" => Ok(Change::Clear),
+        "yes" => Ok(Change::Set(true)),
+        "no" => Ok(Change::Set(false)),
+        _ => Err("the value is yes or no"),
     }
 }
 
 /// What a repeated option does. Without a value that is not empty, it removes all values.
-fn list_edit<T>(values: Vec<ValueOrRemoval<T>>) -> Change<Vec<T>> {
+fn list_edit<T>(values: Vec<Change<T>>) -> Change<Vec<T>> {
     if values.is_empty() {
         return Change::Keep;
     }
-    let values: Vec<T> = values.into_iter().filter_map(|value| value.0).collect();
+    let values: Vec<T> = values.into_iter().filter_map(Change::into_value).collect();
     if values.is_empty() { Change::Clear } else { Change::Set(values) }
-}
-
-/// The value of an option that is either `yes` or `no`.
-#[derive(Debug, Clone, Copy)]
-struct YesOrNo(bool);
-
-impl FromStr for YesOrNo {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> std::result::Result<Self, &'static str> {
-        match text {
-            "yes" => Ok(YesOrNo(true)),
-            "no" => Ok(YesOrNo(false)),
-            _ => Err("the value is yes or no"),
-        }
-    }
 }
 
 impl Record {
@@ -352,36 +351,23 @@ impl Record {
     }
 
     fn options(self) -> DatasetEdit {
-        let text = |text: Option<String>| match text {
-            None => Change::Keep,
-            Some(text) if text.is_empty() => Change::Clear,
-            Some(text) => Change::Set(text),
-        };
         DatasetEdit {
-            doi: edit_of(self.doi),
-            title: text(self.title),
-            description: text(self.description),
+            doi: self.doi.unwrap_or_default(),
+            title: self.title.unwrap_or_default(),
+            description: self.description.unwrap_or_default(),
             creators: list_edit(self.creators),
-            publisher: text(self.publisher),
-            version: text(self.version),
-            year: edit_of(self.year),
-            url: edit_of(self.url),
-            archive: text(self.archive),
-            licence: licence_edit(self.licence),
-            max_delete: match edit_of(self.max_delete) {
-                Change::Set(Deletions(limit)) => Change::Set(limit),
-                Change::Clear => Change::Clear,
-                Change::Keep => Change::Keep,
-            },
-            max_add: edit_of(self.max_add),
-            granule_url: edit_of(self.granule_url),
+            publisher: self.publisher.unwrap_or_default(),
+            version: self.version.unwrap_or_default(),
+            year: self.year.unwrap_or_default(),
+            url: self.url.unwrap_or_default(),
+            archive: self.archive.unwrap_or_default(),
+            licence: self.licence.unwrap_or_default(),
+            max_delete: self.max_delete.unwrap_or_default(),
+            max_add: self.max_add.unwrap_or_default(),
+            granule_url: self.granule_url.unwrap_or_default(),
             keywords: list_edit(self.keywords),
-            free_access: match edit_of(self.free_access) {
-                Change::Keep => Change::Keep,
-                Change::Clear => Change::Clear,
-                Change::Set(YesOrNo(free_access)) => Change::Set(free_access),
-            },
-            temporal: edit_of(self.temporal),
+            free_access: self.free_access.unwrap_or_default(),
+            temporal: self.temporal.unwrap_or_default(),
         }
     }
 }

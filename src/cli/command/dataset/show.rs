@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use accession::model::{Doi, GranuleUrl, WebAddress};
+use accession::model::{Doi, GranuleUrl, Warning, WebAddress};
 use accession::registry::{Listed, RecordVersion, Withdrawn};
 use accession::{Access, Confirmation, Dataset};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::args::TypedDataset;
-use crate::cli::dataset_warnings::{incomplete, warn_of_former_name, warn_of_future};
+use crate::cli::dataset_warnings::incomplete;
 use crate::cli::error::Result;
 use crate::cli::output::{Column, Row, annotated, count, one_line};
 use crate::cli::session::Session;
@@ -37,14 +37,14 @@ impl Show {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let name = self.name.name(&snapshot)?;
         let mut listed = snapshot.dataset(&name)?;
-        warn_of_former_name(session, &name, &listed.dataset.name);
+        session.warn_all(Warning::of_former_name(&name, &listed.dataset.name));
         if self.versions {
             let versions = snapshot.record_versions(&name)?;
             drop(snapshot);
             return print_versions(session, &versions);
         }
         let now = session.now()?;
-        warn_of_future(session, &listed, now);
+        session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
         snapshot.set_in_force(&mut listed, now)?;
         drop(snapshot);
         session.print(&listed, |out| write_listed(out, &listed))?;
@@ -152,7 +152,7 @@ impl List {
             let mut page = snapshot.reachable_datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
             for listed in &mut page.datasets {
                 missing += u64::from(listed.problem.is_some());
-                warn_of_future(session, listed, now);
+                session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
                 snapshot.set_in_force(listed, now)?;
             }
             drop(snapshot);

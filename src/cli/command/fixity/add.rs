@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use accession::DatasetName;
+use accession::model::WarningKind;
 use accession::registry::{FileCounts, FileListing, FileOptions};
 use serde::Serialize;
 
@@ -11,7 +12,6 @@ use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::{Create, Session, Written};
-use crate::cli::warning::WarningKind;
 
 /// Record the sizes and checksums of files of granules that are held
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 use accession::fixity::{
     CheckSummary, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, root_name,
 };
-use accession::model::age;
+use accession::model::{WarningKind, age};
 use accession::registry::{CheckMode, NewCheck};
 use accession::{Access, DatasetName, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
@@ -19,7 +19,6 @@ use crate::cli::paths::PathArgs;
 use crate::cli::program::Interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::{List, Session};
-use crate::cli::warning::WarningKind;
 
 /// Check files against their recorded sizes and checksums
 ///

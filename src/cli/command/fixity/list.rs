@@ -3,7 +3,7 @@ use std::io::Write;
 use accession::fixity::{
     ListStyle, SetContent, algorithm_of, each_checksum, listed_set, no_checksums,
 };
-use accession::model::Algorithm;
+use accession::model::{Algorithm, WarningKind};
 use accession::{Access, DatasetName, ErrorKind, Identifier, Selection, Set, Snapshot};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -13,7 +13,6 @@ use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// List the checksums of the files of a set, as sha256sum --check reads them
 ///

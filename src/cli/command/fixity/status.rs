@@ -1,12 +1,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use accession::model::age;
+use accession::model::{Warning, age};
 use accession::registry::{FixityState, OpenFinding, Withdrawn};
 use accession::{Access, DatasetName, Registry, Timestamp};
 use serde::Serialize;
 
-use crate::cli::dataset_warnings::warn_of_former_name;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Row, count, one_line};
 use crate::cli::session::Session;
@@ -80,7 +79,7 @@ impl Args {
         let snapshot = registry.snapshot()?;
         if let Some(name) = &self.dataset {
             let found = snapshot.dataset(name)?.dataset.name;
-            warn_of_former_name(session, name, &found);
+            session.warn_all(Warning::of_former_name(name, &found));
             return Ok(vec![found]);
         }
         let listed = snapshot.all_datasets(Withdrawn::LeftOut)?;

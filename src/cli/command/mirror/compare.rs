@@ -5,6 +5,7 @@ use accession::mirror::{
     Comparison, FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing,
     Status, compare,
 };
+use accession::model::WarningKind;
 use accession::registry::Counts;
 use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
@@ -15,7 +16,6 @@ use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
 use crate::cli::session::Session;
-use crate::cli::warning::WarningKind;
 
 /// Show whether a mirror is identical to its primary, and how they differ if it is not
 ///

@@ -2,8 +2,7 @@ use std::io::{self, Write};
 
 use accession::disk::Spool;
 use accession::mirror::{MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
-use accession::model::quoted;
-use accession::registry::Withdrawn;
+use accession::model::{WarningKind, quoted};
 use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 
 use super::compare::from_change;
@@ -14,7 +13,6 @@ use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
 use crate::cli::output::{Output, count};
 use crate::cli::session::{ChangeTime, Session};
-use crate::cli::warning::WarningKind;
 
 /// Make a mirror hold the same granules as its primary, in one change
 ///
@@ -96,11 +94,10 @@ impl Args {
     /// Pulls every dataset from its default. One that fails does not stop the others.
     fn pull_all(&self, session: &mut Session) -> Result<Exit> {
         let mut pulls = Vec::new();
-        sources(&session.open(Access::Read)?.snapshot()?, Withdrawn::LeftOut, |known| {
+        for known in sources(&session.open(Access::Read)?.snapshot()?)? {
             let dataset = known.dataset.clone();
             pulls.extend(self.primary.default_source(known)?.map(|source| (dataset, source)));
-            Ok(())
-        })?;
+        }
         let mut worst = Exit::Done;
         for (dataset, source) in pulls {
             let pulled = self.pull(&dataset, &source, session);

@@ -63,22 +63,12 @@ struct MirrorRow<'a> {
     verdict: Verdict,
 }
 
-/// The number of datasets that are read at once.
-const PAGE_DATASETS: u32 = 1_000;
-
 impl Status {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let found = match &self.dataset {
             Some(dataset) => snapshot.mirror_sources(dataset)?,
-            None => {
-                let mut found = Vec::new();
-                sources(&snapshot, Withdrawn::LeftOut, |source| {
-                    found.push(source);
-                    Ok(())
-                })?;
-                found
-            }
+            None => sources(&snapshot)?,
         };
         drop(snapshot);
         let now = session.now()?;
@@ -93,23 +83,11 @@ impl Status {
     }
 }
 
-/// Calls `take` for the sources of all datasets.
-pub fn sources(
-    snapshot: &Snapshot,
-    withdrawn: Withdrawn,
-    mut take: impl FnMut(MirrorSource) -> Result<()>,
-) -> Result<()> {
-    let mut after = None;
-    loop {
-        let page = snapshot.datasets(after.as_ref(), withdrawn, PAGE_DATASETS)?;
-        for listed in page.datasets {
-            snapshot.mirror_sources(&listed.dataset.name)?.into_iter().try_for_each(&mut take)?;
-        }
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return Ok(()),
-        }
-    }
+/// The primaries of all datasets that were not withdrawn.
+pub fn sources(snapshot: &Snapshot) -> accession::error::Result<Vec<MirrorSource>> {
+    let datasets = snapshot.all_datasets(Withdrawn::LeftOut)?;
+    let sources = datasets.iter().map(|listed| snapshot.mirror_sources(&listed.dataset.name));
+    Ok(sources.collect::<accession::error::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 impl<'a> MirrorRow<'a> {

@@ -1,6 +1,28 @@
-//! The kinds of warnings, which scripts can tell apart with `--json`.
+//! What a reader should know of work that succeeded, and the kinds of it, which scripts can tell apart.
 
-use accession::input::InputWarningKind;
+use std::fmt;
+
+/// A warning: what a reader should know of work that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// What it is about.
+    pub kind: WarningKind,
+    /// The sentence, on one line, without the final stop.
+    pub message: String,
+}
+
+impl Warning {
+    /// A warning of this kind.
+    pub fn new(kind: WarningKind, message: impl Into<String>) -> Self {
+        Warning { kind, message: message.into() }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
 
 /// Declares the kinds, each with its name.
 macro_rules! warning_kinds {
@@ -117,18 +139,6 @@ warning_kinds! {
     SubsetNotSaved = "subset-not-saved",
     /// The dataset was withdrawn.
     Withdrawn = "withdrawn",
-}
-
-impl WarningKind {
-    /// The kind of a warning about an input file.
-    pub const fn of_input(kind: InputWarningKind) -> Self {
-        match kind {
-            InputWarningKind::Comments => WarningKind::CommentLines,
-            InputWarningKind::FilesSkipped => WarningKind::FilesSkipped,
-            InputWarningKind::Header => WarningKind::HeaderLine,
-            InputWarningKind::Separators => WarningKind::Separators,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,181 @@
+//! What a reader of a dataset, or who changed it, should know: each is worded once, for every program that
+//! shows it.
+
+use super::snapshot::{Cited, Listed};
+use super::write::{Applied, CameBack, Imported, Skipped};
+use crate::model::{DatasetName, Instance, Moment, Timestamp, Warning, WarningKind, count, quoted};
+
+/// More identifiers of a day than these are counted.
+const MOST_NAMED: usize = 5;
+
+impl Applied {
+    /// Warnings about the change. The dataset was named `asked`. `program` is how a command begins that is
+    /// to be typed next.
+    pub fn warnings(&self, asked: &DatasetName, now: Timestamp, program: &str) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if let Some(micros) = self.clock_behind_micros {
+            let seconds = micros / 1_000_000;
+            let message = format!(
+                "the clock is {seconds} s behind the last change; the change is stamped a microsecond after that"
+            );
+            warnings.push(Warning::new(WarningKind::ClockBehind, message));
+        }
+        warnings.extend(self.skipped.warning());
+        if let Some(in_force) = &self.in_force {
+            warnings.extend(Warning::of_former_name(asked, &in_force.dataset));
+            let future = Warning::of_future(in_force, now);
+            warnings.extend(future.filter(|_| self.clock_behind_micros.is_none()));
+        }
+        let change = self.instance.as_ref().filter(|_| self.last.is_some());
+        warnings.extend(change.and_then(Warning::of_back_dated));
+        warnings.extend(self.came_back.as_ref().map(|came_back| came_back.warning(program)));
+        if let Some(why) = &self.not_confirmed {
+            let message = format!("it could not be recorded that the listing was confirmed: {why}");
+            warnings.push(Warning::new(WarningKind::NotConfirmed, message));
+        }
+        warnings
+    }
+}
+
+impl Imported {
+    /// Warnings about the import, but not about events that were left out: a reader of files can leave out
+    /// others. The dataset was named `asked`.
+    pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if self.cancelled > 0 {
+            let message = match self.cancelled {
+                1 => "1 ingest and deletion within one day cancelled out".to_owned(),
+                pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
+            };
+            warnings.push(Warning::new(WarningKind::CancelledOut, message));
+        }
+        if self.annotations_left_out > 0 {
+            let left_out = count(self.annotations_left_out, "annotation");
+            let message = format!(
+                "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
+            );
+            warnings.push(Warning::new(WarningKind::AnnotationsLeftOut, message));
+        }
+        if let Some(in_force) = &self.in_force {
+            warnings.extend(Warning::of_former_name(asked, &in_force.dataset));
+            warnings.extend(Warning::of_future(in_force, now));
+        }
+        let first = self.instances.first().filter(|_| self.last.is_some());
+        warnings.extend(first.and_then(Warning::of_back_dated));
+        warnings
+    }
+}
+
+impl Listed {
+    /// Warnings about the dataset, which was named `asked`: that it was renamed or withdrawn, or that its
+    /// last change is in the future.
+    pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
+        let name = &self.dataset.name;
+        let withdrawn = self.withdrawn.as_ref().map(|withdrawal| {
+            let note = withdrawal.note.as_deref();
+            let note = note.map(|note| format!(": {}", quoted(note))).unwrap_or_default();
+            let message = format!("{name} was withdrawn at {}{note}", withdrawal.timestamp);
+            Warning::new(WarningKind::Withdrawn, message)
+        });
+        let future = self.latest.as_ref().and_then(|latest| Warning::of_future(latest, now));
+        let former = Warning::of_former_name(asked, name);
+        former.into_iter().chain(withdrawn).chain(future).collect()
+    }
+}
+
+impl Cited {
+    /// Warnings about the set that is cited: other identifiers of the day for which it is cited, and each
+    /// annotation by which the set, or that from which it is selected, is questionable.
+    pub fn warnings(&self, at: Option<Moment>) -> Vec<Warning> {
+        let instance = self.set.instance();
+        let questionable = instance.annotations.iter().filter(|it| it.questionable);
+        let questionable = questionable.map(|annotation| {
+            let (identifier, dataset) = (instance.identifier, &instance.dataset);
+            let message = format!("{identifier} of {dataset} is questionable: {}", annotation.note);
+            Warning::new(WarningKind::Questionable, message)
+        });
+        Warning::of_others(at, &self.others).into_iter().chain(questionable).collect()
+    }
+}
+
+impl Skipped {
+    fn warning(self) -> Option<Warning> {
+        let Skipped { held, repeated, missing } = self;
+        let parts = [(held, "already held"), (missing, "not held"), (repeated, "repeated")];
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<String> = parts.map(|(number, why)| format!("{number} {why}")).collect();
+        let skipped = count(held + repeated + missing, "granule");
+        let message = format!("skipped {skipped}: {}", parts.join(", "));
+        (!parts.is_empty()).then(|| Warning::new(WarningKind::Skipped, message))
+    }
+}
+
+impl CameBack {
+    fn warning(&self, program: &str) -> Warning {
+        let CameBack { granules, without, earlier } = self;
+        let Instance { dataset, timestamp, .. } = without;
+        let [were, are, they] = match granules {
+            1 => ["was", "is", "it was"],
+            _ => ["were", "are", "they were"],
+        };
+        let again = earlier.as_ref().map_or_else(String::new, |earlier| {
+            let Instance { timestamp, identifier, .. } = earlier;
+            format!(", and the set is again that of {timestamp}, DI:{identifier}")
+        });
+        let granules = count(*granules, "granule");
+        let message = format!(
+            "{granules} that {were} deleted at {timestamp} {are} back{again}: if {they} never gone, `{program} annotate {dataset}@{timestamp} --note WHY --questionable` marks that set"
+        );
+        Warning::new(WarningKind::CameBack, message)
+    }
+}
+
+impl Warning {
+    /// That a dataset was named by a former name.
+    pub fn of_former_name(asked: &DatasetName, current: &DatasetName) -> Option<Self> {
+        let message = format!("{asked} was renamed: it is now {current}");
+        (asked != current).then(|| Warning::new(WarningKind::FormerName, message))
+    }
+
+    /// That the last change of a dataset is in the future.
+    pub fn of_future(latest: &Instance, now: Timestamp) -> Option<Self> {
+        let Instance { dataset, timestamp, .. } = latest;
+        let message = format!(
+            "the last change of {dataset}, at {timestamp}, is in the future: now it is {now}"
+        );
+        (*timestamp > now).then(|| Warning::new(WarningKind::LastChangeInFuture, message))
+    }
+
+    /// That a change of a dataset that has a history takes effect long before it is recorded.
+    fn of_back_dated(change: &Instance) -> Option<Self> {
+        let (at, day) = (change.timestamp, change.timestamp.day());
+        let at = if day.start() == at { day.to_string() } else { at.to_string() };
+        let message = format!(
+            "back-dated to {at}: a citation already made for a date after that gives the previous identifier"
+        );
+        change.is_back_dated().then(|| Warning::new(WarningKind::BackDated, message))
+    }
+
+    /// That a date, which means the end of that day, is not enough to name one set.
+    pub fn of_others(at: Option<Moment>, others: &[Instance]) -> Vec<Self> {
+        let Some(at) = at else { return Vec::new() };
+        let warning = |message| Warning::new(WarningKind::OtherIdentifiers, message);
+        if let [first, .., last] = others
+            && others.len() > MOST_NAMED
+        {
+            let Instance { dataset, identifier, .. } = first;
+            return vec![warning(format!(
+                "on {at}, {} others were also in force, from {identifier} to {}: `accession history {dataset}` lists them; a time of the day names one",
+                others.len(),
+                last.identifier
+            ))];
+        }
+        let of_one = |other: &Instance| {
+            let (identifier, in_force) = (other.identifier, other.in_force());
+            warning(format!(
+                "on {at}, {identifier} was also in force: {in_force}; a time of the day names one"
+            ))
+        };
+        others.iter().map(of_one).collect()
+    }
+}
