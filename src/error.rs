@@ -511,6 +511,13 @@ impl ErrorKind {
         matches!(self, ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied)
     }
 
+    /// Whether files are checked all the same, and the check is not recorded: the registry cannot be
+    /// written, its disk is full, or the time is not known.
+    pub fn is_of_recording(self) -> bool {
+        self.is_of_writing()
+            || matches!(self, ErrorKind::Full | ErrorKind::Disk | ErrorKind::ClockAhead)
+    }
+
     /// Whether an error of a stored registry concerns its content or the disk below it, so that
     /// another part of the registry may still be readable.
     pub fn is_of_content(self) -> bool {

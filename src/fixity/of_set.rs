@@ -14,7 +14,7 @@ use super::recorded::{Depth, RecordedFile};
 use super::root::Root;
 use super::survey::Survey;
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::{Algorithm, DatasetName, FilePath, FileRecord, Set};
 use crate::registry::{
     CheckMode, FileCheck, FileListing, FileOptions, GranuleFiles, ListedFile, Monitor, NewCheck,
@@ -199,7 +199,7 @@ impl SetCheck {
     ) -> Result<Self> {
         let mode = new.mode;
         let (check, why_not_recorded) = match registry.check_files(set, new.clone(), stamp) {
-            Err(error) if error.kind().is_of_writing() || error.kind() == ErrorKind::ClockAhead => {
+            Err(error) if error.kind().is_of_recording() => {
                 let new = NewCheck { is_recorded: false, ..new };
                 (registry.check_files(set, new, stamp)?, Some(error))
             }

@@ -246,3 +246,17 @@ fn a_part_that_is_checked_shows_bytes_rate_and_the_time_that_is_left() {
     let seconds: u64 = left.strip_suffix("s left").unwrap().parse().unwrap();
     assert!((1..=20).contains(&seconds), "{line}");
 }
+
+#[test]
+fn files_are_checked_and_nothing_is_recorded_where_the_disk_of_the_registry_is_full() {
+    let sandbox = sandbox();
+    sandbox.run("printf abd > data/A; printf ab > data/B");
+    // The memory that readers share fits, and no change; what is printed goes through a pipe.
+    let checked = sandbox.run(
+        "trap '' XFSZ; ulimit -f 8; accession --json fixity check D --root data --root-name full",
+    );
+    assert!(checked.contains("\"kind\":\"check-not-recorded\""), "{checked}");
+    assert!(checked.contains("\"files\":3,\"bytes\":8,\"findings\":2"), "{checked}");
+    assert!(checked.ends_with("? 1\n"), "{checked}");
+    assert!(!sandbox.run("accession fixity status D").contains("full"));
+}

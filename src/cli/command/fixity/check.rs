@@ -110,7 +110,9 @@ impl Args {
         // Before the records are read, so that a file that is registered meanwhile is not unexpected.
         let directory = self.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
         let (registry, unwritable) = match session.open(Access::Write) {
-            Err(error) if is_unrecorded(&error) => (session.open(Access::Read)?, Some(error)),
+            Err(error) if error.of_library().is_some_and(ErrorKind::is_of_recording) => {
+                (session.open(Access::Read)?, Some(error))
+            }
             opened => (opened?, None),
         };
         let set = self.set_of(&registry, session)?;
@@ -214,11 +216,6 @@ impl Args {
         let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
         Ok(snapshot.select(&selection)?.set)
     }
-}
-
-/// Whether an error means that a check is made all the same, and not recorded.
-fn is_unrecorded(error: &Error) -> bool {
-    error.is_of_writing() || error.of_library() == Some(ErrorKind::ClockAhead)
 }
 
 /// What was found so far, which is printed at once.
