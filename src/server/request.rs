@@ -121,11 +121,10 @@ impl Asked {
     ///
     /// It is not a number from 1 to `most`.
     pub fn limit(&self, default: u32, most: u32) -> Result<u32, Problem> {
-        let limit = self.parsed("limit")?.unwrap_or(default);
-        if limit == 0 || limit > most {
-            return Err(Problem::usage(format!("The parameter limit is from 1 to {most}.")));
-        }
-        Ok(limit)
+        let refused =
+            || Problem::usage(format!("The parameter limit is a number from 1 to {most}."));
+        let limit = self.parsed("limit").map_err(|_| refused())?.unwrap_or(default);
+        if limit == 0 || limit > most { Err(refused()) } else { Ok(limit) }
     }
 
     /// The number of rows of a page: how many one for people has and may have, and one for programs.

@@ -466,6 +466,11 @@ fn refusals_repeat_what_was_asked_for_and_say_how_it_is_written() {
         let refused = (refused.status, refused.text());
         assert!(refused.0 == 404 && refused.1.contains(&format!("\"{detail}")), "{refused:?}");
     }
+    for path in ["/?limit=x".to_owned(), format!("/DI:{FIRST}/granules?limit=x")] {
+        let refused = served.get(&path);
+        let refused = (refused.status, refused.text());
+        assert!(refused.0 == 400 && refused.1.contains("limit is a number"), "{refused:?}");
+    }
     let headers = [("accept-datetime", "2001-02-30")];
     let refused = served.ask(Method::GET, "/datasets/nothing-yet/", &headers, "");
     assert_eq!(refused.status, 400);

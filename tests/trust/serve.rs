@@ -61,6 +61,15 @@ enum Got {
     BrokenOff,
 }
 
+/// A server ends with its test, also with one that failed.
+impl Drop for Load {
+    fn drop(&mut self) {
+        let child = self.child.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
 impl Load {
     /// A registry of 100 sets, its backup, and the server over it.
     fn new(dice: &mut Dice) -> Self {

@@ -261,9 +261,10 @@ impl Wanted {
 
     /// What a request asks for.
     fn read(asked: &Asked, format: Format, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
-        let limit = asked.parsed("limit")?;
+        let refused = || Problem::usage("The parameter limit is a number of at least 1.");
+        let limit = asked.parsed("limit").map_err(|_| refused())?;
         if limit == Some(0) {
-            return Err(Problem::usage("The parameter limit is at least 1."));
+            return Err(refused());
         }
         let after = asked.parsed("after")?;
         Ok(Wanted { format, patterns: patterns(asked)?, urls, after, limit })
