@@ -91,6 +91,11 @@ pub fn unusable(verb: &'static str, source: io::Error) -> Error {
     cannot(verb, &directory(), source)
 }
 
+/// The error for a temporary file that does not contain what was written to it.
+pub fn unreadable() -> Error {
+    unusable("read", io::ErrorKind::InvalidData.into())
+}
+
 /// As [`file`], in a directory.
 ///
 /// # Errors

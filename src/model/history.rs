@@ -89,6 +89,35 @@ pub struct Granule {
     pub producer_granule: Option<GranuleId>,
 }
 
+/// When a dataset was withdrawn, and why. Its identifiers still resolve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Withdrawal {
+    /// When it was withdrawn.
+    pub timestamp: Timestamp,
+    /// Why it was withdrawn. `None` means that no reason was given.
+    pub note: Option<String>,
+}
+
+/// A period in which a granule was held in a dataset.
+///
+/// Its fields are those of `find` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FoundPeriod {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// The granule.
+    pub granule: GranuleId,
+    /// The time of ingest.
+    pub ingested: Timestamp,
+    /// The time of deletion, which is the first instant at which it was not held. `None` means that
+    /// it is still held.
+    pub deleted: Option<Timestamp>,
+    /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
+    /// Where the granule can be fetched. `None` means that it is not known.
+    pub url: Option<String>,
+}
+
 /// The ingest or the deletion of one granule at an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {

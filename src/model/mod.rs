@@ -34,7 +34,8 @@ pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use granule_url::{GranuleUrl, GranuleUrlError};
 pub use history::{
-    Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, Granule, Instance, LogChange,
+    Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, FoundPeriod, Granule, Instance,
+    LogChange, Withdrawal,
 };
 pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
@@ -46,7 +47,7 @@ pub use moment::Moment;
 pub use pattern::{Pattern, PatternError};
 pub(crate) use record::AtMost;
 pub use record::{
-    Dataset, Doi, DoiError, WebAddress, WebAddressError, Withdrawal, Year, YearError,
+    Dataset, Doi, DoiError, Listed, RecordVersion, WebAddress, WebAddressError, Year, YearError,
 };
 pub use set::{Criteria, Set, Subset};
 pub use time::{AgeError, Day, Timestamp, TimestampError, age};

@@ -12,6 +12,8 @@ use super::coverage::{Keyword, Temporal};
 use super::creator::Creator;
 use super::dataset_name::DatasetName;
 use super::granule_url::GranuleUrl;
+use super::history::{Confirmation, Instance, Withdrawal};
+use super::limit::Limits;
 use super::message::quoted;
 use super::time::Timestamp;
 
@@ -315,13 +317,59 @@ impl fmt::Display for Year {
     }
 }
 
-/// When a dataset was withdrawn, and why. Its identifiers still resolve.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Withdrawal {
-    /// When it was withdrawn.
-    pub timestamp: Timestamp,
-    /// Why it was withdrawn. `None` means that no reason was given.
-    pub note: Option<String>,
+/// A dataset with its latest instance.
+///
+/// Its fields are those of `dataset` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Listed {
+    /// The record of the dataset.
+    #[serde(flatten)]
+    pub dataset: Dataset,
+    /// When and why it was withdrawn. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
+    /// Its former names, latest first. The dataset is still found by them.
+    pub former_names: Vec<DatasetName>,
+    /// How much a `sync` may delete and add, if that is not the default. `None` means that only the
+    /// archive sees it.
+    #[serde(flatten)]
+    pub limits: Option<Limits>,
+    /// The latest instance. `None` means that there was no change yet, or that there is a problem.
+    pub latest: Option<Instance>,
+    /// When a `sync` last found that the dataset is its listing. `None` means that none did, or that
+    /// there is a problem.
+    pub confirmed: Option<Confirmation>,
+    /// Why the latest instance is not known, where a machine of a cluster cannot be reached. `None`
+    /// means that it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl Listed {
+    /// Whether it was found by a name that another dataset can have: it gave the name up, and is
+    /// withdrawn.
+    pub(crate) fn gives_up(&self, name: &DatasetName) -> bool {
+        self.dataset.name != *name && self.withdrawn.is_some()
+    }
+}
+
+/// A version of a dataset's record.
+///
+/// Its fields are those of `dataset show --versions` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RecordVersion {
+    /// 1, 2, … within the dataset.
+    #[serde(skip)]
+    pub version: u64,
+    /// When it was recorded.
+    pub recorded: Timestamp,
+    /// Who recorded it. `None` means that it is not known.
+    pub recorded_by: Option<String>,
+    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated`, or `existing` for
+    /// the first version that is stored of a dataset that an older version of this program had
+    /// added.
+    pub action: String,
+    /// The whole record afterwards: the fields of `dataset` that a record has, and `withdrawn`.
+    pub dataset: serde_json::Value,
 }
 
 /// The elements of an array, which are counted while they are parsed: of an array that has more than

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::copy::BackedUp;
 use super::handle::Registry;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, RecordVersion, Timestamp};
 use crate::store::{self, Access};
 
 /// The length of a time in a name: `20260131T030000Z`.
@@ -98,7 +98,7 @@ impl Registry {
             else {
                 continue;
             };
-            let added = |versions: Vec<store::StoredVersion>| {
+            let added = |versions: Vec<RecordVersion>| {
                 versions.into_iter().next().map(|first| first.recorded)
             };
             let added_to_copy = added(copy.record_versions(copied, 0, 1)?);

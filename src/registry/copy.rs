@@ -12,10 +12,10 @@ use super::proof;
 use super::verify::Verifications;
 use crate::chain::{Hashing, Reached, Sweep};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Timestamp};
+use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Listed, Timestamp};
 use crate::store::{
-    self, Access, BUSY_WAIT, DatasetKey, ListedRow, NewPeriod, RecordBatch, Store, SubsetKey,
-    Transaction, Withdrawn, WorkerRow,
+    self, Access, BUSY_WAIT, DatasetKey, NewPeriod, RecordBatch, Store, StoredFileRecord,
+    SubsetKey, Transaction, Withdrawn, WorkerRow, paged, pages,
 };
 
 /// The result of a backup: what was copied and verified.
@@ -87,9 +87,6 @@ impl Registry {
         Ok(BackedUp { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
     }
 }
-
-/// Rows that are read, and written, at once.
-const PAGE_ROWS: u32 = 4_096;
 
 /// Granules that are read, and written, at once.
 const PAGE_GRANULES: u32 = 16_384;
@@ -172,26 +169,28 @@ impl Registry {
     /// What there is at this moment.
     fn now(&self, payment_ids: PaymentIds) -> Result<(Vec<Moment>, Vec<WorkerRow>)> {
         let read = self.read()?;
-        let mut moments: Vec<Moment> = Vec::new();
-        loop {
-            let after = moments.last().map(|last| &last.listed.dataset.name);
-            let page = read.listed_after(after, Withdrawn::Listed, PAGE_ROWS)?;
-            if page.is_empty() {
-                break;
-            }
-            for listed in page {
-                let mut subsets: Vec<SubsetKey> =
-                    read.subsets_of(listed.key)?.into_iter().map(|(key, _)| key).collect();
-                subsets.sort_unstable();
-                moments.push(Moment {
-                    names: read.names_given_up(listed.key)?,
-                    version: read.last_record_version(listed.key)?,
-                    records: read.last_record_batch(listed.key, Timestamp::MAX)?,
-                    annotations: read.count_annotations(listed.key, Timestamp::MAX)?,
-                    subsets,
-                    listed,
-                });
-            }
+        let mut moments = Vec::new();
+        let all = paged(
+            None,
+            |after: &Option<DatasetName>, limit| {
+                read.listed_after(after.as_ref(), Withdrawn::Listed, limit)
+            },
+            |(_, last)| Some(last.dataset.name.clone()),
+        );
+        for listed in all {
+            let (key, listed) = listed?;
+            let mut subsets: Vec<SubsetKey> =
+                read.subsets_of(key)?.into_iter().map(|(key, _)| key).collect();
+            subsets.sort_unstable();
+            moments.push(Moment {
+                key,
+                names: read.names_given_up(key)?,
+                version: read.last_record_version(key)?,
+                records: read.last_record_batch(key, Timestamp::MAX)?,
+                annotations: read.count_annotations(key, Timestamp::MAX)?,
+                subsets,
+                listed,
+            });
         }
         let workers = match payment_ids {
             PaymentIds::Copied => read.payment_workers()?,
@@ -205,22 +204,25 @@ impl Registry {
             for worker in workers {
                 transaction.save_payment_worker(worker)?;
             }
-            let mut after = String::new();
-            loop {
-                let page = self.read()?.payments_taken_after(&after, PAGE_ROWS);
+            let taken = pages(
+                String::new(),
+                |after, limit| self.read()?.payments_taken_after(after, limit),
+                String::clone,
+            );
+            for page in taken {
                 let page = page.map_err(|error| self.named(error))?;
-                let Some(last) = page.last() else { return Ok(((), End::Commit)) };
-                after.clone_from(last);
                 let page: Vec<&str> = page.iter().map(String::as_str).collect();
                 transaction.insert_payments_taken(&page)?;
             }
+            Ok(((), End::Commit))
         })
     }
 }
 
 /// What a dataset had at one moment, as far as it may change later.
 struct Moment {
-    listed: ListedRow,
+    key: DatasetKey,
+    listed: Listed,
     /// The names that it gave up.
     names: Vec<(DatasetName, Timestamp)>,
     /// The last version of its record.
@@ -239,7 +241,7 @@ struct Moment {
 ///
 /// [`ErrorKind::CopiedBefore`](crate::ErrorKind::CopiedBefore): the dataset was changed since.
 fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
-    let Moment { listed: ListedRow { dataset, latest, .. }, .. } = moment;
+    let Moment { listed: Listed { dataset, latest, .. }, .. } = moment;
     let copy = target.read()?;
     let Some((copied, record)) = copy.dataset(&dataset.name)? else { return Ok(false) };
     let is_same = record == *dataset
@@ -271,14 +273,14 @@ impl Source<'_> {
     }
 
     fn key(&self) -> DatasetKey {
-        self.moment.listed.key
+        self.moment.key
     }
 
     fn copy(&self, copied: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
         let Moment { listed, names, .. } = self.moment;
         let target = self.transaction.insert_dataset(&listed.dataset)?;
-        if listed.withdrawal.is_some() {
-            self.transaction.set_withdrawal(target, listed.withdrawal.as_ref())?;
+        if listed.withdrawn.is_some() {
+            self.transaction.set_withdrawal(target, listed.withdrawn.as_ref())?;
         }
         self.transaction.set_limits(target, listed.limits.unwrap_or_default())?;
         for (name, renamed) in names {
@@ -301,13 +303,15 @@ impl Source<'_> {
     }
 
     fn copy_versions(&self, target: DatasetKey) -> Result<()> {
-        let mut after = 0;
-        while after < self.moment.version {
-            let page = self.read(|read| read.record_versions(self.key(), after, PAGE_ROWS))?;
-            let Some(last) = page.last() else { break };
-            after = last.version;
-            for version in page.iter().filter(|it| it.version <= self.moment.version) {
-                self.transaction.insert_record_version(target, version)?;
+        let versions = paged(
+            0,
+            |after, limit| self.read(|read| read.record_versions(self.key(), *after, limit)),
+            |last| last.version,
+        );
+        for version in versions {
+            let version = version?;
+            if version.version <= self.moment.version {
+                self.transaction.insert_record_version(target, &version)?;
             }
         }
         Ok(())
@@ -360,74 +364,74 @@ impl Source<'_> {
     }
 
     fn copy_history(&self, target: DatasetKey, last: Timestamp) -> Result<()> {
-        let mut after = None;
-        loop {
-            let page =
-                self.read(|read| read.instances_after(self.key(), after, last, PAGE_ROWS))?;
-            self.transaction.insert_instances(target, &page)?;
-            match page.last() {
-                Some(last) => after = Some(last.timestamp),
-                None => return Ok(()),
-            }
-        }
+        let mut instances = pages(
+            None,
+            |after, limit| self.read(|read| read.instances_after(self.key(), *after, last, limit)),
+            |last| Some(last.timestamp),
+        );
+        instances.try_for_each(|page| self.transaction.insert_instances(target, &page?))
     }
 
     /// Of the instances that are copied. An annotation that is added meanwhile may be in the copy: it
     /// belongs to an instance that is there.
     fn copy_annotations(&self, target: DatasetKey, last: Timestamp) -> Result<()> {
-        let mut after = None;
-        loop {
-            let page =
-                self.read(|read| read.annotations_after(self.key(), after, last, PAGE_ROWS))?;
-            self.transaction.insert_annotations(target, &page)?;
-            match page.last() {
-                Some(last) => after = Some((last.timestamp, last.number)),
-                None => return Ok(()),
-            }
-        }
+        let mut annotations = pages(
+            None,
+            |after, limit| {
+                self.read(|read| read.annotations_after(self.key(), *after, last, limit))
+            },
+            |last| Some((last.timestamp, last.number)),
+        );
+        annotations.try_for_each(|page| self.transaction.insert_annotations(target, &page?))
     }
 
     /// The file records that there were, with their numbers.
     fn copy_files(&self, target: DatasetKey) -> Result<()> {
         let Some(last) = &self.moment.records else { return Ok(()) };
-        let mut after = 0;
-        while after < last.batch {
-            let page = self.read(|read| read.record_batches_after(self.key(), after, PAGE_ROWS))?;
-            let Some(read) = page.last() else { break };
-            after = read.batch;
-            for batch in page.iter().filter(|it| it.batch <= last.batch) {
-                self.transaction.insert_record_batch(target, batch)?;
+        let batches = paged(
+            0,
+            |after, limit| self.read(|read| read.record_batches_after(self.key(), *after, limit)),
+            |last| last.batch,
+        );
+        for batch in batches {
+            let batch = batch?;
+            if batch.batch <= last.batch {
+                self.transaction.insert_record_batch(target, &batch)?;
             }
         }
-        let mut after = None;
-        loop {
-            let mut page =
-                self.read(|read| read.file_records_after(self.key(), after.as_ref(), PAGE_ROWS))?;
-            let Some(read) = page.last() else { return Ok(()) };
-            after = Some(read.clone());
+        let records = pages(
+            None,
+            |after: &Option<StoredFileRecord>, limit| {
+                self.read(|read| read.file_records_after(self.key(), after.as_ref(), limit))
+            },
+            |last| Some(last.clone()),
+        );
+        for page in records {
+            let mut page = page?;
             page.retain(|it| it.number <= last.last_number);
             self.transaction.insert_file_records(target, &page)?;
         }
+        Ok(())
     }
 
     /// The checks of files, and what they found. They are what they are now, and read at once.
     fn copy_checks(&self, target: DatasetKey) -> Result<()> {
-        let read = self.registry.read()?;
+        let (read, key) = (self.registry.read()?, self.key());
         let named = |error: Error| self.registry.named(error);
-        let (mut after, mut last) = (0, (0, 0));
-        loop {
-            let page = read.fixity_runs_after(self.key(), after, PAGE_ROWS).map_err(named)?;
-            let Some(read) = page.last() else { break };
-            after = read.run;
-            self.transaction.insert_fixity_runs(target, &page)?;
+        let runs =
+            pages(0, |after, limit| read.fixity_runs_after(key, *after, limit), |last| last.run);
+        for page in runs {
+            self.transaction.insert_fixity_runs(target, &page.map_err(named)?)?;
         }
-        loop {
-            let page = read.fixity_findings_after(self.key(), last, PAGE_ROWS);
-            let page = page.map_err(named)?;
-            self.transaction.insert_fixity_findings(target, &page)?;
-            let Some(read) = page.last() else { return Ok(()) };
-            last = (read.run, read.number);
+        let findings = pages(
+            (0, 0),
+            |after, limit| read.fixity_findings_after(key, *after, limit),
+            |last| (last.run, last.number),
+        );
+        for page in findings {
+            self.transaction.insert_fixity_findings(target, &page.map_err(named)?)?;
         }
+        Ok(())
     }
 
     /// What the dataset has read of its primaries. It is what it is now, since it is
@@ -443,13 +447,13 @@ impl Source<'_> {
                 (source.files, source.etag) = (None, None);
             }
             let copy = self.transaction.save_mirror_source(target, &source)?;
-            let mut after = 0;
-            loop {
-                let page = read.changes_read_after(self.key(), key, after, PAGE_ROWS);
-                let page = page.map_err(named)?;
-                let Some(last) = page.last() else { break };
-                after = last.number;
-                self.transaction.insert_changes_read(target, copy, &page)?;
+            let changes = pages(
+                0,
+                |after, limit| read.changes_read_after(self.key(), key, *after, limit),
+                |last| last.number,
+            );
+            for page in changes {
+                self.transaction.insert_changes_read(target, copy, &page.map_err(named)?)?;
             }
         }
         Ok(())
@@ -465,14 +469,16 @@ impl Source<'_> {
         subsets.sort_by_key(|(_, subset)| subset.cited);
         for (key, subset) in &subsets {
             let copy = self.transaction.insert_subset(target, subset)?;
-            let mut after = String::new();
-            loop {
-                let at = subset.timestamp;
-                let page =
-                    self.read(|read| read.named_after(self.key(), *key, at, &after, PAGE_ROWS))?;
-                let named: Vec<_> = page.into_iter().map(|(named, _)| named).collect();
-                let Some(last) = named.last() else { break };
-                last.as_str().clone_into(&mut after);
+            let named = pages(
+                String::new(),
+                |after, limit| {
+                    let at = subset.timestamp;
+                    self.read(|read| read.named_after(self.key(), *key, at, after, limit))
+                },
+                |(last, _)| last.to_string(),
+            );
+            for page in named {
+                let named: Vec<_> = page?.into_iter().map(|(named, _)| named).collect();
                 self.transaction.insert_named(target, copy, &named)?;
             }
         }

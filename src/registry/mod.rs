@@ -41,9 +41,8 @@ pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub(crate) use snapshot::CountedFiles;
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
-    FileTotals, FixityState, FoundPeriod, GranuleFiles, Granules, History, IdPages, Listed,
-    ListedFile, MirrorSource, NotedPeriod, OpenFinding, Part, RecordVersion, Resolution, Resolved,
-    RootState, Selected, Selection, Snapshot,
+    FileTotals, FixityState, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource,
+    NotedPeriod, OpenFinding, Part, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored};
@@ -58,6 +57,7 @@ pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered, Remembe
 pub(crate) use write::{CitedSubsets, LoggedAnnotations};
 
 pub use crate::error::{Error, Result};
+pub use crate::model::{FoundPeriod, Listed, RecordVersion};
 pub use crate::store::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file

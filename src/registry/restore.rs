@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Identifier, Timestamp};
 use crate::store::{
-    self, Access, BUSY_WAIT, DatasetKey, NewFile, Transaction, Withdrawn, WorkerRow,
+    self, Access, BUSY_WAIT, DatasetKey, NewFile, Transaction, Withdrawn, WorkerRow, paged,
 };
 
 /// The result of a restore: what was copied, verified and replaced.
@@ -190,9 +190,6 @@ fn suffix(now: Timestamp) -> String {
     now.to_string().replace(':', "")
 }
 
-/// Rows that are read at once.
-const PAGE_ROWS: u32 = 1_024;
-
 /// What a registry has that a copy of it lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Lacks {
@@ -232,41 +229,40 @@ impl Lacks {
         let search = Search { present, read: &read, copy: &copied };
         let (mut lacks, mut seen) = (Lacks::default(), HashSet::new());
         let mut progress = copy.begin("comparing", "identifiers", None);
-        let mut after: Option<DatasetName> = None;
-        loop {
-            let page =
-                search.ask(read.datasets_after(after.as_ref(), Withdrawn::Listed, PAGE_ROWS))?;
-            for (key, dataset) in &page {
-                let copied_key = search.find_dataset(*key, &dataset.name)?;
-                if copied_key.is_none() {
-                    lacks.datasets.push(dataset.name.clone());
+        let datasets = paged(
+            None,
+            |after: &Option<DatasetName>, limit| {
+                read.datasets_after(after.as_ref(), Withdrawn::Listed, limit)
+            },
+            |(_, last)| Some(last.name.clone()),
+        );
+        for dataset in datasets {
+            let (key, dataset) = search.ask(dataset)?;
+            let copied_key = search.find_dataset(key, &dataset.name)?;
+            if copied_key.is_none() {
+                lacks.datasets.push(dataset.name.clone());
+            }
+            search.ask(beside(&read, key)).and_then(|present| {
+                let there = copied_key.map_or(Ok([0; 3]), |key| beside(&copied, key));
+                let there = there.map_err(Unknown::Failed)?;
+                let counts = [&mut lacks.annotations, &mut lacks.records, &mut lacks.file_records];
+                for (count, (present, there)) in
+                    counts.into_iter().zip(present.into_iter().zip(there))
+                {
+                    *count += present.saturating_sub(there);
                 }
-                search.ask(beside(&read, *key)).and_then(|present| {
-                    let there = copied_key.map_or(Ok([0; 3]), |key| beside(&copied, key));
-                    let there = there.map_err(Unknown::Failed)?;
-                    let counts =
-                        [&mut lacks.annotations, &mut lacks.records, &mut lacks.file_records];
-                    for (count, (present, there)) in
-                        counts.into_iter().zip(present.into_iter().zip(there))
-                    {
-                        *count += present.saturating_sub(there);
-                    }
-                    Ok(())
-                })?;
-                search.each_identifier(*key, |identifier| {
-                    progress.advance()?;
-                    let is_new = seen.insert(identifier);
-                    if is_new && !resolves(&copied, identifier)? {
-                        lacks.identifiers.push(identifier);
-                    }
-                    Ok(())
-                })?;
-            }
-            match page.into_iter().next_back() {
-                Some((_, last)) => after = Some(last.name),
-                None => return Ok(lacks),
-            }
+                Ok(())
+            })?;
+            search.each_identifier(key, |identifier| {
+                progress.advance()?;
+                let is_new = seen.insert(identifier);
+                if is_new && !resolves(&copied, identifier)? {
+                    lacks.identifiers.push(identifier);
+                }
+                Ok(())
+            })?;
         }
+        Ok(lacks)
     }
 }
 
@@ -304,17 +300,8 @@ impl Search<'_> {
         key: DatasetKey,
         mut show: impl FnMut(Identifier) -> Result<()>,
     ) -> Result<(), Unknown> {
-        let mut after = None;
-        if let Some(latest) = self.ask(self.read.latest_instance(key))? {
-            loop {
-                let page = self.read.instances_after(key, after, latest.timestamp, PAGE_ROWS);
-                let page = self.ask(page)?;
-                let Some(last) = page.last() else { break };
-                after = Some(last.timestamp);
-                for instance in &page {
-                    show(instance.identifier).map_err(Unknown::Failed)?;
-                }
-            }
+        for instance in self.read.history(key, None, Timestamp::MAX) {
+            show(self.ask(instance)?.identifier).map_err(Unknown::Failed)?;
         }
         for (_, subset) in self.ask(self.read.subsets_of(key))? {
             show(subset.identifier).map_err(Unknown::Failed)?;

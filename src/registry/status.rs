@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::handle::Registry;
-use super::snapshot::{Listed, RootState, Snapshot};
+use super::snapshot::{RootState, Snapshot};
 use crate::error::Result;
-use crate::model::{Confirmation, DatasetName, Timestamp, quoted};
+use crate::model::{Confirmation, DatasetName, Listed, Timestamp, quoted};
 use crate::store::{MirrorState, Withdrawn};
 
 /// The number of datasets that are read at once.

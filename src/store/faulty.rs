@@ -213,8 +213,7 @@ impl Snapshot {
     pub fn contents(&self) -> Result<String> {
         let most = u32::MAX;
         let mut contents = format!("{:?}\n", self.payment_workers()?);
-        for listed in self.listed_after(None, Withdrawn::Listed, most)? {
-            let key = listed.key;
+        for (key, listed) in self.listed_after(None, Withdrawn::Listed, most)? {
             contents += &format!("{listed:?}\n{:?}\n", self.record_versions(key, 0, most)?);
             contents += &format!("{:?}\n", self.instances_after(key, None, Timestamp::MAX, most)?);
             contents += &format!("{:?}\n", self.periods_after(key, None, most)?);

@@ -30,11 +30,12 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(test)]
 pub(crate) use faulty::Fault;
 pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name};
+pub(crate) use page::{paged, pages};
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    Begin, DatasetKey, FoundRow, ListedRow, NewPeriod, Period, ProducedPeriod, RecordBatch,
-    SourceKey, StoredAnnotation, StoredFileRecord, StoredFinding, StoredRun, StoredSource,
-    StoredVersion, SubsetKey, ToChange, Watch, WorkerRow,
+    Begin, DatasetKey, NewPeriod, Period, ProducedPeriod, RecordBatch, SourceKey, StoredAnnotation,
+    StoredFileRecord, StoredFinding, StoredRun, StoredSource, SubsetKey, ToChange, Watch,
+    WorkerRow,
 };
 pub(crate) use session::{Snapshot, Transaction};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};

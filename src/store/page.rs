@@ -32,6 +32,47 @@ pub(super) fn out_of_order(table: &'static str) -> Error {
     Error::damaged(format_args!("rows of the table {table} are not in order"))
 }
 
+/// How many rows of a list are read at once.
+const PAGE_ROWS: u32 = 4_096;
+
+/// The pages of a list, each read after the position of the last row of the one before. The first one
+/// that is not full is the last.
+pub(crate) fn pages<Row, Position>(
+    start: Position,
+    mut read: impl FnMut(&Position, u32) -> Result<Vec<Row>>,
+    position: impl Fn(&Row) -> Position,
+) -> impl Iterator<Item = Result<Vec<Row>>> {
+    let mut after = Some(start);
+    std::iter::from_fn(move || {
+        let page = read(&after.take()?, PAGE_ROWS);
+        if let Ok(rows) = &page
+            && rows.len() == PAGE_ROWS as usize
+        {
+            after = rows.last().map(&position);
+        }
+        Some(page).filter(|page| page.as_ref().map_or(true, |rows| !rows.is_empty()))
+    })
+}
+
+/// The rows of a list that is read in [`pages`].
+pub(crate) fn paged<Row, Position>(
+    start: Position,
+    read: impl FnMut(&Position, u32) -> Result<Vec<Row>>,
+    position: impl Fn(&Row) -> Position,
+) -> impl Iterator<Item = Result<Row>> {
+    let mut pages = pages(start, read, position);
+    let mut page = Vec::new().into_iter();
+    std::iter::from_fn(move || {
+        if page.len() == 0 {
+            page = match pages.next()? {
+                Ok(page) => page.into_iter(),
+                Err(error) => return Some(Err(error)),
+            };
+        }
+        page.next().map(Ok)
+    })
+}
+
 /// The columns of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Confirmation, Dataset, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId,
-    GranuleUrl, Identifier, Instance, LastPull, Limits, Timestamp, Withdrawal,
+    Annotation, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId, Identifier, Instance,
+    LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -94,38 +94,6 @@ pub enum Withdrawn {
     LeftOut,
 }
 
-/// A version of a dataset's record, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredVersion {
-    /// 1, 2, … within the dataset.
-    pub version: u64,
-    /// When it was recorded.
-    pub recorded: Timestamp,
-    /// Who recorded it. `None` means that it is not known.
-    pub recorded_by: Option<String>,
-    /// What was done.
-    pub action: String,
-    /// The whole record afterwards, as JSON.
-    pub record: serde_json::Value,
-}
-
-/// A dataset in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ListedRow {
-    pub key: DatasetKey,
-    pub dataset: Dataset,
-    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
-    pub withdrawal: Option<Withdrawal>,
-    /// Its former names, latest first.
-    pub former_names: Vec<DatasetName>,
-    /// Its limits.
-    pub limits: Option<Limits>,
-    /// The last instance. `None` means that it has no history.
-    pub latest: Option<Instance>,
-    /// When it was last confirmed. `None` means that it never was.
-    pub confirmed: Option<Confirmation>,
-}
-
 /// An annotation as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredAnnotation {
@@ -134,17 +102,6 @@ pub(crate) struct StoredAnnotation {
     /// 1, 2, … of the instance.
     pub number: u64,
     pub annotation: Annotation,
-}
-
-/// A period in which a granule was held in a dataset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FoundRow {
-    pub dataset: DatasetName,
-    pub period: Granule,
-    /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
-    pub withdrawal: Option<Withdrawal>,
-    /// Where the granules of the dataset can be fetched.
-    pub granule_url: Option<GranuleUrl>,
 }
 
 /// A dataset that is to be changed.

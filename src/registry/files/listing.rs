@@ -56,8 +56,7 @@ impl FileListing {
     ) -> impl Iterator<Item = Result<(FileRecord, Option<SourceLocation>)>> {
         self.records.records().map(|bytes| {
             let bytes = bytes?;
-            let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
-            self.decoded(&bytes).ok_or_else(unreadable)
+            self.decoded(&bytes).ok_or_else(scratch::unreadable)
         })
     }
 
@@ -76,10 +75,7 @@ impl FileListing {
             key.extend((number as u64).to_be_bytes());
             sorter.add(&key, &bytes?)?;
         }
-        Ok(sorter.finish()?.map(|entry| {
-            let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
-            self.decoded(&entry?.1).ok_or_else(unreadable)
-        }))
+        Ok(sorter.finish()?.map(|entry| self.decoded(&entry?.1).ok_or_else(scratch::unreadable)))
     }
 
     fn number_of(&mut self, source: &Arc<str>) -> u64 {

@@ -37,8 +37,7 @@ impl LoggedRecord {
     }
 
     pub(super) fn decoded(bytes: &[u8]) -> Result<Self> {
-        let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
-        LoggedRecord::of_bytes(bytes).ok_or_else(unreadable)
+        LoggedRecord::of_bytes(bytes).ok_or_else(scratch::unreadable)
     }
 
     fn of_bytes(bytes: &[u8]) -> Option<Self> {
@@ -163,18 +162,13 @@ pub(crate) fn logged_records(
 ) -> Result<LoggedInOrder<'_>> {
     let last = read.last_file_record(dataset)?;
     let mut sorter = Sorter::default();
-    let mut known: Option<StoredFileRecord> = None;
-    let mut is_read = last <= after;
-    while !is_read {
-        let page = read.file_records_after(dataset, known.as_ref(), PAGE_ROWS)?;
-        for StoredFileRecord { number, record } in page.iter().filter(|it| it.number > after) {
+    let stored = (last > after).then(|| read.file_records(dataset));
+    for stored in stored.into_iter().flatten() {
+        let StoredFileRecord { number, record } = stored?;
+        if number > after {
             let mut bytes = Vec::new();
-            encode(record, &mut bytes);
+            encode(&record, &mut bytes);
             sorter.add(&number.to_be_bytes(), &bytes)?;
-        }
-        match page.into_iter().next_back() {
-            Some(last) => known = Some(last),
-            None => is_read = true,
         }
     }
     let (records, batches) = (sorter.finish()?, VecDeque::new());
@@ -211,10 +205,9 @@ impl LoggedInOrder<'_> {
             }
         }
         let batch = self.batches.front().ok_or_else(damaged)?;
-        let unreadable = || scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
         let record = LoggedRecord {
             number: self.next,
-            record: decode(&bytes).ok_or_else(unreadable)?,
+            record: decode(&bytes).ok_or_else(scratch::unreadable)?,
             recorded: batch.recorded,
             note: batch.note.clone(),
         };

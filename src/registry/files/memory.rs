@@ -12,9 +12,6 @@ use crate::store::{self, DatasetKey};
 const MAX_KEPT: usize = 10_000;
 const MAX_BYTES: usize = 1_024 * 1_024;
 
-/// The number of batches that are read at once.
-const PAGE_ROWS: u32 = 1_024;
-
 /// What was read of the file records of a primary, as it is stored with the source.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FilesRead {
@@ -85,16 +82,11 @@ impl FilesRead {
             0 => None,
             own => read.record_batch_of(dataset, own)?,
         };
-        let mut after = compared.map_or(0, |batch| batch.batch);
-        loop {
-            let page = read.record_batches_after(dataset, after, PAGE_ROWS)?;
-            match page.last() {
-                Some(last) => after = last.batch,
-                None => return Ok(true),
-            }
-            if page.iter().any(|batch| batch.replaces) {
+        for batch in read.record_batches(dataset, compared.map_or(0, |batch| batch.batch)) {
+            if batch?.replaces {
                 return Ok(false);
             }
         }
+        Ok(true)
     }
 }

@@ -1,12 +1,13 @@
 //! What is cited: the facts from which a citation is written, and the subsets that were cited.
 
-use super::datasets::Listed;
 use super::granules::{GranulePages, GranulesWithin};
 use super::select::{Selected, Selection};
 use super::view::{Snapshot, with_instance};
 use crate::chain::Chain;
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Identifier, Instance, Pattern, Set, Subset, Timestamp};
+use crate::model::{
+    DatasetName, GranuleId, Identifier, Instance, Listed, Pattern, Set, Subset, Timestamp,
+};
 use crate::registry::proof::Proof;
 use crate::store;
 
@@ -42,8 +43,7 @@ impl Snapshot {
 pub(in crate::registry) fn cited(read: &store::Snapshot, selected: Selected) -> Result<Cited> {
     let Selected { set, others } = selected;
     let name = set.dataset();
-    let row = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
-    let (key, dataset) = (row.key, Listed::from(row));
+    let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
     let instance = set.instance();
     let previous = match Timestamp::from_micros(instance.timestamp.as_micros() - 1) {
         Some(before) => read.instance_at(key, before)?,
@@ -74,8 +74,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
         })
     }
@@ -108,10 +107,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            read.last_subset(key)
-        })
+        self.ask_of(dataset, |read, key| read.last_subset(key))
     }
 
     /// The granules of a subset that was cited, in canonical order, proved at the end. They are read

@@ -5,65 +5,11 @@ use std::collections::BTreeMap;
 use super::select::Selection;
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    Confirmation, Dataset, DatasetName, Doi, Instance, Limits, Moment, Timestamp, Withdrawal,
-};
-use crate::store::{self, DatasetKey, ListedRow, Withdrawn};
-
-/// A dataset with its latest instance.
-///
-/// Its fields are those of `dataset` in the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Listed {
-    /// The record of the dataset.
-    #[serde(flatten)]
-    pub dataset: Dataset,
-    /// When and why it was withdrawn. `None` means that it is not withdrawn.
-    pub withdrawn: Option<Withdrawal>,
-    /// Its former names, latest first. The dataset is still found by them.
-    pub former_names: Vec<DatasetName>,
-    /// How much a `sync` may delete and add, if that is not the default. `None` means that only the
-    /// archive sees it.
-    #[serde(flatten)]
-    pub limits: Option<Limits>,
-    /// The latest instance. `None` means that there was no change yet, or that there is a problem.
-    pub latest: Option<Instance>,
-    /// When a `sync` last found that the dataset is its listing. `None` means that none did, or that
-    /// there is a problem.
-    pub confirmed: Option<Confirmation>,
-    /// Why the latest instance is not known: from [`Snapshot::reachable_datasets`] and
-    /// [`Snapshot::reachable_dataset`]. `None` means that it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
-}
-
-impl Listed {
-    /// Whether it was found by a name that another dataset can have: it gave the name up, and is
-    /// withdrawn.
-    pub(crate) fn gives_up(&self, name: &DatasetName) -> bool {
-        self.dataset.name != *name && self.withdrawn.is_some()
-    }
-}
+use crate::model::{Dataset, DatasetName, Doi, Listed, Moment, RecordVersion, Timestamp};
+use crate::store::{self, DatasetKey, Withdrawn};
 
 /// The problem of a dataset on a machine that cannot be reached.
 const UNREACHABLE: &str = "the machine that has it cannot be reached";
-
-/// A version of a dataset's record.
-///
-/// Its fields are those of `dataset show --versions` in the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct RecordVersion {
-    /// When it was recorded.
-    pub recorded: Timestamp,
-    /// Who recorded it. `None` means that it is not known.
-    pub recorded_by: Option<String>,
-    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated`, or `existing` for
-    /// the first version that is stored of a dataset that an older version of this program had
-    /// added.
-    pub action: String,
-    /// The whole record afterwards: the fields of `dataset` that a record has, and `withdrawn`.
-    pub dataset: serde_json::Value,
-}
 
 /// A page of datasets, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -99,11 +45,12 @@ impl Snapshot {
     fn shown_dataset(
         &self,
         name: &DatasetName,
-        read_row: impl Fn(&store::Snapshot, &DatasetName) -> Result<Option<ListedRow>>,
+        read_row: impl Fn(&store::Snapshot, &DatasetName) -> Result<Option<(DatasetKey, Listed)>>,
     ) -> Result<Listed> {
         self.ask(|read| {
-            let row = read_row(read, name)?.filter(|row| self.shown.shows(&row.dataset.name));
-            row.map(Listed::from).ok_or_else(|| Error::dataset_unknown(name))
+            let listed = read_row(read, name)?.map(|(_, listed)| listed);
+            let shown = listed.filter(|listed| self.shown.shows(&listed.dataset.name));
+            shown.ok_or_else(|| Error::dataset_unknown(name))
         })
     }
 
@@ -303,17 +250,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, name)?;
-            let stored = read.record_versions(key, 0, u32::MAX)?;
-            let versions = stored.into_iter().map(|version| RecordVersion {
-                recorded: version.recorded,
-                recorded_by: version.recorded_by,
-                action: version.action,
-                dataset: version.record,
-            });
-            Ok(versions.collect())
-        })
+        self.ask_of(name, |read, key| read.record_versions(key, 0, u32::MAX))
     }
 
     /// When the record of each of some datasets was edited last, by its name. Without those on a machine
@@ -343,7 +280,7 @@ impl Snapshot {
             let (key, dataset) = self.dataset_of(read, name)?;
             let first = read.record_versions(key, 0, 1)?.pop();
             let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
-            let first_name = first.as_ref().and_then(|first| name_of(&first.record));
+            let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
             let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);
             Ok((recorded, first_name.unwrap_or_else(|| dataset.name.to_string())))
         })
@@ -363,28 +300,14 @@ impl Snapshot {
     }
 }
 
-impl From<ListedRow> for Listed {
-    fn from(row: ListedRow) -> Self {
-        let ListedRow {
-            key: _,
-            dataset,
-            withdrawal: withdrawn,
-            former_names,
-            limits,
-            latest,
-            confirmed,
-        } = row;
-        Listed { dataset, withdrawn, former_names, limits, latest, confirmed, problem: None }
-    }
-}
-
 fn listed_after(
     read: &store::Snapshot,
     after: Option<&DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
 ) -> Result<Vec<Listed>> {
-    Ok(read.listed_after(after, withdrawn, limit)?.into_iter().map(Listed::from).collect())
+    let listed = read.listed_after(after, withdrawn, limit)?;
+    Ok(listed.into_iter().map(|(_, listed)| listed).collect())
 }
 
 /// The same, where some machines may be lost: each dataset is then asked about by itself.

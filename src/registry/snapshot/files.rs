@@ -99,12 +99,9 @@ impl Snapshot {
         dataset: &DatasetName,
         after: u64,
     ) -> Result<LoggedInOrder<'_>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            Ok(key)
-        })
-        .and_then(|key| logged_records(&self.read, key, after))
-        .map_err(|error| self.registry.named(error))
+        self.ask_of(dataset, |_, key| Ok(key))
+            .and_then(|key| logged_records(&self.read, key, after))
+            .map_err(|error| self.registry.named(error))
     }
 
     /// Compares the file records of a log with those of a dataset. `known` is what was read of the log
@@ -116,8 +113,7 @@ impl Snapshot {
         known: Option<&FilesRead>,
         accept: bool,
     ) -> Result<RecordMerge> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let kept = known.into_iter().flat_map(FilesRead::contradicting);
             RecordMerge::of(read, key, log, kept, accept)
         })
@@ -129,19 +125,13 @@ impl Snapshot {
         dataset: &DatasetName,
         known: &FilesRead,
     ) -> Result<bool> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            known.is_settled(read, key)
-        })
+        self.ask_of(dataset, |read, key| known.is_settled(read, key))
     }
 
     /// The last batch of file records of a dataset: the number of its last record, and when it was
     /// entered. `None` means that there is none.
     pub(crate) fn last_files(&self, dataset: &DatasetName) -> Result<Option<(u64, Timestamp)>> {
-        let last = self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            read.last_record_batch(key, Timestamp::MAX)
-        })?;
+        let last = self.ask_of(dataset, |read, key| read.last_record_batch(key, Timestamp::MAX))?;
         Ok(last.map(|last| (last.last_number, last.recorded)))
     }
 
@@ -157,8 +147,7 @@ impl Snapshot {
         granule_id: &GranuleId,
         number: u64,
     ) -> Result<Option<LoggedRecord>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let records = read.file_records_among(key, &[granule_id.as_str()])?;
             let record = records.into_iter().find(|stored| stored.number == number);
             let batch = read.record_batch_of(key, number)?;

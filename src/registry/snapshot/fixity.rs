@@ -9,10 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::{Algorithm, DatasetName, Granule, Set, Timestamp};
 use crate::registry::files::{Coverage, FileState, KnownFile, known_files};
 use crate::registry::handle::Registry;
-use crate::store::{self, DatasetKey, StoredFinding, StoredRun};
-
-/// How many findings, runs or batches are read at once.
-const PAGE_ROWS: u32 = 1_000;
+use crate::store::{self, DatasetKey, StoredFinding, StoredRun, pages};
 
 /// How many granules are looked up at once.
 const PAGE_GRANULES: usize = 4_096;
@@ -117,8 +114,7 @@ impl Snapshot {
         dataset: &DatasetName,
         most: usize,
     ) -> Result<Vec<OpenFinding>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let mut open = BTreeMap::new();
             let mut runs = BTreeMap::new();
             for page in open_pages(read, key) {
@@ -292,26 +288,13 @@ pub(in crate::registry) fn runs_of(
     read: &store::Snapshot,
     dataset: DatasetKey,
 ) -> Result<BTreeMap<u64, StoredRun>> {
-    let mut runs = BTreeMap::new();
-    loop {
-        let after = runs.last_key_value().map_or(0, |(run, _)| *run);
-        let page = read.fixity_runs_after(dataset, after, PAGE_ROWS)?;
-        if page.is_empty() {
-            return Ok(runs);
-        }
-        runs.extend(page.into_iter().map(|run| (run.run, run)));
-    }
+    read.fixity_runs(dataset).map(|run| run.map(|run| (run.run, run))).collect()
 }
 
 /// The number of the last record of each batch, and when it was recorded.
 fn batches_of(read: &store::Snapshot, dataset: DatasetKey) -> Result<Vec<(u64, Timestamp)>> {
-    let (mut batches, mut after) = (Vec::new(), 0);
-    loop {
-        let page = read.record_batches_after(dataset, after, PAGE_ROWS)?;
-        let Some(last) = page.last() else { return Ok(batches) };
-        after = last.batch;
-        batches.extend(page.iter().map(|batch| (batch.last_number, batch.recorded)));
-    }
+    let batches = read.record_batches(dataset, 0);
+    batches.map(|batch| batch.map(|batch| (batch.last_number, batch.recorded))).collect()
 }
 
 /// The findings of a dataset that no check and no command has closed, by granule, page by page.
@@ -319,14 +302,13 @@ pub(in crate::registry) fn open_pages(
     read: &store::Snapshot,
     dataset: DatasetKey,
 ) -> impl Iterator<Item = Result<Vec<StoredFinding>>> {
-    let mut position = Some((String::new(), 0, 0));
-    std::iter::from_fn(move || {
-        let (granule_id, run, number) = position.take()?;
-        let page = read.open_findings_after(dataset, (&granule_id, run, number), PAGE_ROWS);
-        let last = page.as_ref().ok().and_then(|page| page.last());
-        position = last.map(|last| (last.granule_id.clone(), last.run, last.number));
-        (position.is_some() || page.is_err()).then_some(page)
-    })
+    pages(
+        (String::new(), 0, 0),
+        move |(granule_id, run, number), limit| {
+            read.open_findings_after(dataset, (granule_id, *run, *number), limit)
+        },
+        |last| (last.granule_id.clone(), last.run, last.number),
+    )
 }
 
 /// Why each of some findings does not hold any longer. `None` means that it does.

@@ -46,8 +46,7 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the instance is not from
     /// this registry.
     pub fn last_granules(&self, instance: &Instance, limit: u32) -> Result<Vec<Granule>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, &instance.dataset)?;
+        self.ask_of(&instance.dataset, |read, key| {
             let mut last = read.last_held(key, instance.timestamp, limit)?;
             last.reverse();
             Ok(last)
@@ -64,8 +63,7 @@ impl Snapshot {
     pub fn held_among(&self, set: &Set, granule_ids: &[GranuleId]) -> Result<Vec<GranuleId>> {
         let instance = set.instance();
         let texts: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, &instance.dataset)?;
+        self.ask_of(&instance.dataset, |read, key| {
             let mut periods = read.periods_among(key, &texts)?;
             let at = instance.timestamp;
             periods.retain(|it| it.ingested <= at && it.deleted.is_none_or(|deleted| at < deleted));
@@ -449,16 +447,15 @@ pub(super) fn identify_named(
     subset: SubsetKey,
     instance: &Instance,
 ) -> Result<Option<Identifier>> {
-    let (mut chain, mut after) = (Chain::start(), String::new());
-    loop {
-        let page = read.named_after(dataset, subset, instance.timestamp, &after, PAGE_ROWS)?;
-        let Some((last, _)) = page.last() else { return Ok(Some(chain.identifier())) };
-        last.as_str().clone_into(&mut after);
-        if page.iter().any(|(_, held)| held.is_none()) {
+    let mut chain = Chain::start();
+    for named in read.named(dataset, subset, instance.timestamp) {
+        let (granule_id, held) = named?;
+        if held.is_none() {
             return Ok(None);
         }
-        page.iter().for_each(|(granule_id, _)| chain.push(granule_id.as_str()));
+        chain.push(granule_id.as_str());
     }
+    Ok(Some(chain.identifier()))
 }
 
 /// Computes the identifier of some ids, which are in canonical order, and their number.

@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::view::{Known, Snapshot, latest_known};
 use crate::error::{Error, Result};
 use crate::model::{
-    Annotation, DatasetName, Granule, GranuleId, GranulePrefix, Identifier, Instance, Timestamp,
-    Withdrawal,
+    Annotation, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, Identifier, Instance,
+    Timestamp,
 };
 use crate::registry::handle::Registry;
-use crate::store::{self, DatasetKey, FoundRow};
+use crate::store::{self, DatasetKey, paged};
 
 /// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
@@ -24,8 +24,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let latest = latest_known(read, key, self.known)?.map(|latest| latest.timestamp);
             Ok(History {
                 registry: self.registry.clone(),
@@ -54,8 +53,7 @@ impl Snapshot {
         before: Option<Timestamp>,
         limit: u32,
     ) -> Result<Vec<Instance>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let latest = latest_known(read, key, self.known)?;
             let Some(latest) = latest.filter(|_| limit > 0) else { return Ok(Vec::new()) };
             match before.filter(|before| *before <= latest.timestamp) {
@@ -76,8 +74,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let first = read.first_instance(key)?;
             Ok(first.map(|first| self.seen().instance(read, first)).transpose()?.flatten())
         })
@@ -93,8 +90,7 @@ impl Snapshot {
         dataset: &DatasetName,
         identifier: Identifier,
     ) -> Result<Vec<Instance>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             self.seen().instances(read, read.instances_of_with(key, identifier)?)
         })
     }
@@ -106,19 +102,17 @@ impl Snapshot {
         dataset: &DatasetName,
         mut take: impl FnMut(Timestamp, &Annotation) -> Result<()>,
     ) -> Result<()> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            let mut after = None;
-            loop {
-                let page = read.annotations_after(key, after, Timestamp::MAX, PAGE_ROWS)?;
-                for stored in &page {
-                    take(stored.timestamp, &stored.annotation)?;
-                    after = Some((stored.timestamp, stored.number));
-                }
-                if page.len() < PAGE_ROWS as usize {
-                    return Ok(());
-                }
+        self.ask_of(dataset, |read, key| {
+            let stored = paged(
+                None,
+                |after, limit| read.annotations_after(key, *after, Timestamp::MAX, limit),
+                |last| Some((last.timestamp, last.number)),
+            );
+            for stored in stored {
+                let stored = stored?;
+                take(stored.timestamp, &stored.annotation)?;
             }
+            Ok(())
         })
     }
 
@@ -133,8 +127,7 @@ impl Snapshot {
         dataset: &DatasetName,
         limit: u32,
     ) -> Result<Vec<(Timestamp, Annotation)>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let stored = read.annotations_after(key, None, Timestamp::MAX, limit)?;
             Ok(stored.into_iter().map(|stored| (stored.timestamp, stored.annotation)).collect())
         })
@@ -159,10 +152,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_annotations(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
-            read.count_annotations(key, Timestamp::MAX)
-        })
+        self.ask_of(dataset, |read, key| read.count_annotations(key, Timestamp::MAX))
     }
 
     /// The number of instances in the history of a dataset up to a time (`None` means all).
@@ -171,8 +161,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let Some(latest) = latest_known(read, key, self.known)? else { return Ok(0) };
             let latest = latest.timestamp;
             read.count_instances(key, up_to.map_or(latest, |up_to| up_to.min(latest)))
@@ -282,26 +271,6 @@ impl Iterator for History {
     }
 }
 
-/// A period in which a granule was held in a dataset.
-///
-/// Its fields are those of `find` in the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FoundPeriod {
-    /// The dataset.
-    pub dataset: DatasetName,
-    /// The granule.
-    pub granule: GranuleId,
-    /// The time of ingest.
-    pub ingested: Timestamp,
-    /// The time of deletion, which is the first instant at which it was not held. `None` means that
-    /// it is still held.
-    pub deleted: Option<Timestamp>,
-    /// When the dataset was withdrawn, and why. `None` means that it is not withdrawn.
-    pub withdrawn: Option<Withdrawal>,
-    /// Where the granule can be fetched. `None` means that it is not known.
-    pub url: Option<String>,
-}
-
 /// A period in which a granule was held, with the notes of the changes that began and ended it.
 ///
 /// Its fields are those of `history --granule` in the command line's JSON.
@@ -333,7 +302,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         self.found(limit, |read, last, missing| {
-            let last = last.map(|last| (&last.dataset, last.period.ingested));
+            let last = last.map(|last| (&last.dataset, last.ingested));
             read.periods_everywhere(granule_id, last.or(after), missing)
         })
     }
@@ -350,8 +319,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         self.found(limit, |read, last, missing| {
-            let last =
-                last.map(|last| (&last.dataset, &last.period.granule_id, last.period.ingested));
+            let last = last.map(|last| (&last.dataset, &last.granule, last.ingested));
             read.periods_beginning(prefix, last.or(after), missing)
         })
     }
@@ -361,25 +329,17 @@ impl Snapshot {
     fn found(
         &self,
         limit: u32,
-        page: impl Fn(&store::Snapshot, Option<&FoundRow>, u32) -> Result<Vec<FoundRow>>,
+        page: impl Fn(&store::Snapshot, Option<&FoundPeriod>, u32) -> Result<Vec<FoundPeriod>>,
     ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| {
-            let (mut periods, mut last): (_, Option<FoundRow>) = (Vec::new(), None);
+            let (mut periods, mut last): (_, Option<FoundPeriod>) = (Vec::new(), None);
             // Periods in datasets that are not shown do not count.
             loop {
                 let missing = limit - periods.len() as u32;
                 let found = page(read, last.as_ref(), missing)?;
                 let is_last = found.len() < missing as usize;
                 last = found.last().cloned();
-                let shown = found.into_iter().filter(|row| self.shown.shows(&row.dataset));
-                periods.extend(shown.map(|row| FoundPeriod {
-                    url: row.granule_url.and_then(|it| it.address_of(&row.period.granule_id)),
-                    dataset: row.dataset,
-                    granule: row.period.granule_id,
-                    ingested: row.period.ingested,
-                    deleted: row.period.deleted,
-                    withdrawn: row.withdrawal,
-                }));
+                periods.extend(found.into_iter().filter(|row| self.shown.shows(&row.dataset)));
                 if is_last || periods.len() == limit as usize {
                     return Ok(periods);
                 }
@@ -398,8 +358,7 @@ impl Snapshot {
         dataset: &DatasetName,
         granule_id: &GranuleId,
     ) -> Result<Vec<NotedPeriod>> {
-        self.ask(|read| {
-            let (key, _) = self.dataset_of(read, dataset)?;
+        self.ask_of(dataset, |read, key| {
             let noted = |period: Granule| {
                 let ingest_note = note_at(read, key, Some(period.ingested))?;
                 let delete_note = note_at(read, key, period.deleted)?;

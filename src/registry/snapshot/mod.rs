@@ -28,7 +28,7 @@ pub(super) use cite::cited;
 pub use cite::{Cited, Part};
 #[cfg(feature = "serve")]
 pub(crate) use counted::CountedFiles;
-pub use datasets::{DatasetPage, Listed, RecordVersion};
+pub use datasets::DatasetPage;
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{HasGranuleId, Merge, Only, Side, Walk};
 pub(crate) use export::Ahead;
@@ -38,7 +38,7 @@ pub use fixity::{FixityState, OpenFinding, RootState};
 pub(super) use fixity::{closings, open_pages, runs_of};
 pub(super) use granules::{GranulePages, GranulesWithin, identify, identify_selected};
 pub use granules::{Granules, IdPages};
-pub use history::{FoundPeriod, History, NotedPeriod};
+pub use history::{History, NotedPeriod};
 pub use mirror_sources::MirrorSource;
 pub(super) use resolve::instances;
 pub use resolve::{Agreement, Resolution, Resolved};

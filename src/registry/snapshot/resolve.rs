@@ -11,9 +11,6 @@ use crate::model::{
 };
 use crate::store::{self, DatasetKey, SubsetKey};
 
-/// The number of instances in a page.
-const PAGE_ROWS: u32 = 1_024;
-
 /// An interval in the history of a dataset in which an identifier was in force, as that of an
 /// instance or of a subset that was cited.
 ///
@@ -183,18 +180,9 @@ pub(in crate::registry) fn instances(
     identifier: Identifier,
     dataset: Option<DatasetKey>,
 ) -> Result<Vec<Instance>> {
-    if let Some(key) = dataset {
-        return read.instances_of_with(key, identifier);
-    }
-    let mut instances: Vec<Instance> = Vec::new();
-    loop {
-        let after = instances.last().map(|last| (&last.dataset, last.timestamp));
-        let mut page = read.instances_with(identifier, after, PAGE_ROWS)?;
-        let is_over = page.len() < PAGE_ROWS as usize;
-        instances.append(&mut page);
-        if is_over {
-            return Ok(instances);
-        }
+    match dataset {
+        Some(key) => read.instances_of_with(key, identifier),
+        None => read.all_with(identifier).collect(),
     }
 }
 

@@ -6,9 +6,6 @@ use crate::model::{DatasetName, Identifier, Instance, Moment, Set};
 use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
 
-/// The number of instances in a page.
-const PAGE_ROWS: u32 = 1_024;
-
 /// A reference to a set of granules, as a person writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
@@ -131,14 +128,9 @@ fn of_any(read: &store::Snapshot, identifier: Identifier, seen: Seen<'_>) -> Res
         return Ok(Some(Set::Instance(latest)));
     }
     // The latest is not seen, but an earlier one may be.
-    let mut after: Option<Instance> = None;
     let mut found: Option<Instance> = None;
-    loop {
-        let position = after.as_ref().map(|last| (&last.dataset, last.timestamp));
-        let page = read.instances_with(identifier, position, PAGE_ROWS)?;
-        let Some(last) = page.last().cloned() else { break };
-        after = Some(last);
-        let seen = seen.instances(read, page)?;
+    for instance in read.all_with(identifier) {
+        let seen = seen.instance(read, instance?)?;
         found = found.into_iter().chain(seen).max_by_key(|instance| instance.timestamp);
     }
     match found {

@@ -147,6 +147,15 @@ impl Snapshot {
         }
     }
 
+    /// As [`Snapshot::ask`], about a dataset, which must exist and be shown.
+    pub(super) fn ask_of<T>(
+        &self,
+        dataset: &DatasetName,
+        question: impl FnOnce(&store::Snapshot, DatasetKey) -> Result<T>,
+    ) -> Result<T> {
+        self.ask(|read| question(read, self.dataset_of(read, dataset)?.0))
+    }
+
     /// Queries the store. An error gets the path of the registry; the result is refused if the file
     /// is read without locks and changed during the query.
     pub(super) fn ask<T>(&self, question: impl FnOnce(&store::Snapshot) -> Result<T>) -> Result<T> {

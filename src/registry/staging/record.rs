@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use super::READ_AHEAD_BYTES;
 use crate::disk::scratch;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Event, EventKind, GranuleId, SourceLocation, Timestamp};
 
 /// The order in which events are read.
@@ -143,30 +143,25 @@ impl<'a> Record<'a> {
     }
 
     pub fn decode(self, sources: &[Arc<str>]) -> Result<Event> {
-        let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| unreadable());
+        let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| scratch::unreadable());
         let producer = self.producer();
         let line = self.line();
         let location = match self.source() {
             NOWHERE => None,
             ARGUMENT => Some(SourceLocation::Argument { number: line }),
             source => {
-                let source = sources.get(source as usize).ok_or_else(unreadable)?;
+                let source = sources.get(source as usize).ok_or_else(scratch::unreadable)?;
                 Some(SourceLocation::Line { source: Arc::clone(source), line })
             }
         };
         Ok(Event {
             granule_id: id(self.granule_id())?,
-            at: Timestamp::from_micros(self.at()).ok_or_else(unreadable)?,
+            at: Timestamp::from_micros(self.at()).ok_or_else(scratch::unreadable)?,
             kind: self.kind(),
             producer_granule: (!producer.is_empty()).then(|| id(producer)).transpose()?,
             location,
         })
     }
-}
-
-/// The error for a temporary file that does not contain what was written to it.
-fn unreadable() -> Error {
-    scratch::unusable("read", io::ErrorKind::InvalidData.into())
 }
 
 /// Encoded events, and the position at which each begins.

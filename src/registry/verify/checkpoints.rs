@@ -1,25 +1,16 @@
 //! Compares the stored checkpoints with the granules now held.
 
-use std::collections::VecDeque;
-
 use super::finding::{Code, Findings, readable};
 use crate::chain::{Reached, is_checkpoint};
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, GranuleId, Identifier, quoted};
-use crate::store::{DatasetKey, Snapshot};
-
-/// The number of checkpoints in a page.
-const PAGE_CHECKPOINTS: u32 = 1_024;
+use crate::store::{DatasetKey, Snapshot, paged};
 
 /// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
 ///
 /// It ends at the first difference, since every later chain value differs as well.
 pub(super) struct Checkpoints<'read> {
-    read: &'read Snapshot,
-    dataset: DatasetKey,
-    page: VecDeque<Checkpoint>,
-    /// The id after which the next page begins. `None` means that there are no further pages.
-    after: Option<String>,
+    stored: Box<dyn Iterator<Item = Result<Checkpoint>> + 'read>,
     last: Option<Agreeing>,
     state: State,
 }
@@ -55,28 +46,20 @@ pub(super) struct Agreement {
 
 impl<'read> Checkpoints<'read> {
     pub fn of(read: &'read Snapshot, dataset: DatasetKey) -> Self {
-        // No id is empty, so every id is after the empty string.
-        let after = Some(String::new());
-        Checkpoints { read, dataset, page: VecDeque::new(), after, last: None, state: State::Agree }
-    }
-
-    /// The next stored checkpoint. `None` after the last one.
-    fn next(&mut self) -> Result<Option<Checkpoint>> {
-        if self.page.is_empty()
-            && let Some(after) = self.after.take()
-        {
-            let page = self.read.checkpoints_after(self.dataset, &after, PAGE_CHECKPOINTS)?;
-            self.page = page.into();
-            self.after = self.page.back().map(|last| last.granule_id.to_string());
-        }
-        Ok(self.page.pop_front())
+        let stored = paged(
+            // No id is empty, so every id is after the empty string.
+            String::new(),
+            move |after, limit| read.checkpoints_after(dataset, after, limit),
+            |last| last.granule_id.to_string(),
+        );
+        Checkpoints { stored: Box::new(stored), last: None, state: State::Agree }
     }
 
     /// Compares the next stored checkpoint with the one that the rows give: the granule that it
     /// follows, and the chain and the number of granules up to that. `None` means that the rows give no
     /// further one.
     fn compare_next(&mut self, reached: Option<Reached>) -> Result<()> {
-        let stored = match readable(self.next())? {
+        let stored = match readable(self.stored.next().transpose())? {
             Ok(stored) => stored,
             Err(error) => {
                 self.state = State::Unreadable(error);

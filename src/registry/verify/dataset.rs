@@ -10,7 +10,7 @@ use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::files::{FileState, Says};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
-use crate::store::{self, Begin, DatasetKey, ProducedPeriod, RecordBatch, StoredFileRecord};
+use crate::store::{self, Begin, DatasetKey, ProducedPeriod, StoredFileRecord};
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
@@ -181,9 +181,6 @@ pub(in crate::registry) fn prove_changes(
     refuse_mismatch(Verification::new(name, 0, findings, VerifyWork::default()))
 }
 
-/// The number of rows that are read at once.
-const PAGE_ROWS: u32 = 4_096;
-
 /// Reads every file record of a dataset, which compares each with its checksum, and checks that they are
 /// numbered without gaps, and that none contradicts an earlier one unless its batch may.
 ///
@@ -204,34 +201,27 @@ pub(super) fn verify(read: &store::Snapshot, dataset: DatasetKey) -> Result<Find
     let last = batches.last().map_or(0, |(last_number, _)| *last_number);
     let (mut count, mut sum) = (0_u64, 0_u128);
     let mut file: Option<(GranuleId, String, FileState)> = None;
-    let mut after: Option<StoredFileRecord> = None;
-    loop {
-        let page = match readable(read.file_records_after(dataset, after.as_ref(), PAGE_ROWS))? {
-            Ok(page) => page,
+    for stored in read.file_records(dataset) {
+        let StoredFileRecord { number, record } = match readable(stored)? {
+            Ok(stored) => stored,
             Err(error) => {
                 findings.add_unreadable("the file records cannot be read", &error);
                 return Ok(findings);
             }
         };
-        for StoredFileRecord { number, record } in &page {
-            (count, sum) = (count + 1, sum + u128::from(*number));
-            let is_same = file.as_ref().is_some_and(|(granule_id, path, _)| {
-                *granule_id == record.granule_id && path == record.path()
-            });
-            if !is_same {
-                let path = record.path().to_owned();
-                file = Some((record.granule_id.clone(), path, FileState::default()));
-            }
-            let Some((_, path, state)) = &mut file else { continue };
-            if state.take(*number, &record.content) == Says::Otherwise && !may(&batches, *number) {
-                let path = quoted(path);
-                let text = format!("the file record {number} of {path} contradicts an earlier one");
-                findings.add(Code::Files, None, Some(record.granule_id.as_str()), text);
-            }
+        (count, sum) = (count + 1, sum + u128::from(number));
+        let is_same = file.as_ref().is_some_and(|(granule_id, path, _)| {
+            *granule_id == record.granule_id && path == record.path()
+        });
+        if !is_same {
+            let path = record.path().to_owned();
+            file = Some((record.granule_id.clone(), path, FileState::default()));
         }
-        match page.into_iter().next_back() {
-            Some(last) => after = Some(last),
-            None => break,
+        let Some((_, path, state)) = &mut file else { continue };
+        if state.take(number, &record.content) == Says::Otherwise && !may(&batches, number) {
+            let path = quoted(path);
+            let text = format!("the file record {number} of {path} contradicts an earlier one");
+            findings.add(Code::Files, None, Some(record.granule_id.as_str()), text);
         }
     }
     if count != last || sum != u128::from(last) * (u128::from(last) + 1) / 2 {
@@ -243,17 +233,8 @@ pub(super) fn verify(read: &store::Snapshot, dataset: DatasetKey) -> Result<Find
 
 /// The last number of each batch, and whether its records may contradict earlier ones.
 fn batches(read: &store::Snapshot, dataset: DatasetKey) -> Result<Vec<(u64, bool)>> {
-    let (mut batches, mut after) = (Vec::new(), 0);
-    loop {
-        let page = read.record_batches_after(dataset, after, PAGE_ROWS)?;
-        match page.last() {
-            Some(last) => after = last.batch,
-            None => return Ok(batches),
-        }
-        let entry =
-            |RecordBatch { last_number, replaces, .. }: RecordBatch| (last_number, replaces);
-        batches.extend(page.into_iter().map(entry));
-    }
+    let batches = read.record_batches(dataset, 0);
+    batches.map(|batch| batch.map(|batch| (batch.last_number, batch.replaces))).collect()
 }
 
 fn may(batches: &[(u64, bool)], number: u64) -> bool {

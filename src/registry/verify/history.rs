@@ -8,9 +8,6 @@ use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
 use crate::store::{DatasetKey, Period, Snapshot};
 
-/// The number of instances in a page.
-const PAGE_INSTANCES: u32 = 4_096;
-
 /// The stored values of an instance, without its note.
 pub(super) struct Stated {
     pub timestamp: Timestamp,
@@ -26,15 +23,8 @@ impl Stated {
         dataset: DatasetKey,
         after: Option<Timestamp>,
     ) -> Result<Vec<Stated>> {
-        let mut history: Vec<Stated> = Vec::new();
-        loop {
-            let after = history.last().map(|stated| stated.timestamp).or(after);
-            let page = read.instances_after(dataset, after, Timestamp::MAX, PAGE_INSTANCES)?;
-            if page.is_empty() {
-                return Ok(history);
-            }
-            history.extend(page.into_iter().map(Stated::from));
-        }
+        let history = read.history(dataset, after, Timestamp::MAX);
+        history.map(|instance| instance.map(Stated::from)).collect()
     }
 }
 

@@ -10,9 +10,6 @@ use crate::error::{Error, Result};
 use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
 use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
 
-/// The number of granules that are looked up at once.
-const PAGE_ROWS: u32 = 1_024;
-
 /// The number of subsets that are listed one by one if all have the same number of granules too
 /// many or too few.
 const MAX_LISTED: usize = 3;
@@ -226,25 +223,21 @@ fn identify_named(
 ) -> Result<Recomputed, Error> {
     let mut chain = Chain::start();
     let mut granules = 0;
-    let mut after = String::new();
-    loop {
-        let page = read.named_after(dataset, key, at, &after, PAGE_ROWS)?;
-        for (named, held) in &page {
-            // The granule is held twice at the same time, which is a finding of its own.
-            if named.as_str() == after {
-                continue;
-            }
-            if held.is_none() {
-                refuse_not_held(named, at, findings);
-            }
-            chain.push(named.as_str());
-            granules += 1;
-            named.as_str().clone_into(&mut after);
+    let mut last = None;
+    for named in read.named(dataset, key, at) {
+        let (named, held) = named?;
+        // The granule is held twice at the same time, which is a finding of its own.
+        if last.as_ref() == Some(&named) {
+            continue;
         }
-        if page.len() < PAGE_ROWS as usize {
-            return Ok(Recomputed { identifier: chain.identifier(), granules });
+        if held.is_none() {
+            refuse_not_held(&named, at, findings);
         }
+        chain.push(named.as_str());
+        granules += 1;
+        last = Some(named);
     }
+    Ok(Recomputed { identifier: chain.identifier(), granules })
 }
 
 /// Reports a granule that was not held. If many subsets name it, that is one finding.

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::model::{Algorithm, GranuleId, Set, Timestamp};
 use crate::registry::files::{first_gap, known_files};
 use crate::registry::handle::{End, Registry};
-use crate::registry::snapshot::{FileList, GranuleFiles, GranulePages, runs_of};
+use crate::registry::snapshot::{FileList, GranuleFiles, GranulePages, dataset_of, runs_of};
 use crate::store::{self, DatasetKey, StoredRun, Transaction};
 
 /// How long a lease lasts. It is renewed whenever the check is saved, once a minute.
@@ -289,7 +289,7 @@ impl State {
         position: Option<&str>,
     ) -> Result<Option<(DatasetKey, StoredRun)>> {
         let dataset = self.set.dataset();
-        let (key, _) = read.dataset(dataset)?.ok_or_else(|| Error::dataset_unknown(dataset))?;
+        let (key, _) = dataset_of(read, dataset)?;
         let (is_subset, identifier) = (self.set.subset().is_some(), self.set.identifier());
         let mut runs = runs_of(read, key)?;
         let last_run = runs.last_key_value().map_or(0, |(run, _)| *run);
@@ -478,8 +478,7 @@ impl State {
         let Some(_) = &self.earlier else { return Ok(()) };
         let dataset = self.set.dataset();
         let saved = self.registry.write(|transaction| {
-            let (key, _) =
-                transaction.dataset(dataset)?.ok_or_else(|| Error::dataset_unknown(dataset))?;
+            let (key, _) = dataset_of(transaction, dataset)?;
             let (now, _) = self.now(transaction)?;
             let mut saved = Vec::new();
             let (finished, going) = (self.finished.iter(), self.runs.iter());

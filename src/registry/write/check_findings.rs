@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::stamp::Stamp;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::handle::{End, Registry};
-use crate::registry::snapshot::{closings, open_pages, runs_of};
+use crate::registry::snapshot::{closings, dataset_of, open_pages, runs_of};
 use crate::store::{DatasetKey, StoredFinding, StoredRun, Transaction};
 
 /// How many open findings are read at once.
@@ -103,8 +103,7 @@ impl EarlierFindings {
     ) -> Result<Self> {
         let named = |error| registry.named(error);
         let read = registry.read()?;
-        let (key, _) =
-            read.dataset(dataset).map_err(named)?.ok_or_else(|| Error::dataset_unknown(dataset))?;
+        let (key, _) = dataset_of(&read, dataset).map_err(named)?;
         let runs = runs_of(&read, key).map_err(named)?;
         let mut ended = Vec::new();
         for page in open_pages(&read, key) {
@@ -253,8 +252,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Option<u64>> {
         self.write(|transaction| {
-            let (key, _) =
-                transaction.dataset(dataset)?.ok_or_else(|| Error::dataset_unknown(dataset))?;
+            let (key, _) = dataset_of(transaction, dataset)?;
             let mut runs = runs_of(transaction, key)?;
             runs.retain(|_, run| run.root == root && run.forgotten.is_none());
             if runs.is_empty() {

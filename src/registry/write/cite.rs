@@ -401,7 +401,7 @@ impl CitedSubsets {
 
 /// Reads the next subset.
 fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
-    let mut record = || records.next().unwrap_or_else(|| Err(unreadable()));
+    let mut record = || records.next().unwrap_or_else(|| Err(scratch::unreadable()));
     let header = record()?;
     let (is_named, identifier, timestamp, cited, granules, source, line): Header =
         scratch::value_of(&header)?;
@@ -416,22 +416,18 @@ fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
         if part.is_empty() {
             return Ok(subset);
         }
-        let items = std::str::from_utf8(&part).map_err(|_| unreadable())?;
+        let items = std::str::from_utf8(&part).map_err(|_| scratch::unreadable())?;
         for item in items.lines() {
             match &mut subset.members {
                 Members::Patterns(patterns) => {
-                    patterns.push(item.parse().map_err(|_| unreadable())?);
+                    patterns.push(item.parse().map_err(|_| scratch::unreadable())?);
                 }
                 Members::Listed(listing) => {
-                    listing.add(item.parse::<GranuleId>().map_err(|_| unreadable())?)?;
+                    listing.add(item.parse::<GranuleId>().map_err(|_| scratch::unreadable())?)?;
                 }
             }
         }
     }
-}
-
-fn unreadable() -> Error {
-    scratch::unusable("read", std::io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Limit, Limits, Temporal, Timestamp,
-    WebAddress, Withdrawal, Year, quoted,
+    Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Limit, Limits, RecordVersion,
+    Temporal, Timestamp, WebAddress, Withdrawal, Year, quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::dataset_of;
-use crate::store::{DatasetKey, StoredVersion, ToChange, Transaction};
+use crate::store::{DatasetKey, ToChange, Transaction};
 
 /// An edit of one field of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -436,15 +436,15 @@ fn keep_version(
     let withdrawn = transaction.withdrawal(key)?;
     let limits = transaction.limits(key)?;
     let whole = Whole { dataset, limits, withdrawn: withdrawn.as_ref() };
-    let record = serde_json::to_value(whole)
+    let dataset = serde_json::to_value(whole)
         .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
     let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
-    let version = StoredVersion {
+    let version = RecordVersion {
         version: transaction.last_record_version(key)? + 1,
         recorded,
         recorded_by,
         action: action.name().to_owned(),
-        record,
+        dataset,
     };
     transaction.insert_record_version(key, &version)
 }

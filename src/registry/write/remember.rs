@@ -8,6 +8,7 @@ use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, SourceOption
 use crate::registry::files::{FileCounts, FilesRead, LoggedRecords, RecordMerge};
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
+use crate::registry::snapshot::dataset_of;
 use crate::store::{DatasetKey, StoredSource, Transaction};
 
 /// What was read of a primary, to be remembered.
@@ -229,8 +230,7 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
     pub fn forget_mirror_source(&self, dataset: &DatasetName, source: &str) -> Result<bool> {
         self.write(|transaction| {
-            let known = transaction.dataset(dataset)?;
-            let (key, _) = known.ok_or_else(|| Error::dataset_unknown(dataset))?;
+            let (key, _) = dataset_of(transaction, dataset)?;
             let mut sources = transaction.mirror_sources(key)?.into_iter();
             let Some((source, _)) = sources.find(|(_, stored)| stored.source == source) else {
                 return Ok((false, End::RollBack));

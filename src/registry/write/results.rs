@@ -55,8 +55,9 @@ impl Results {
     /// The note of the change at a time. `None` means that it has none.
     pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
         let Some(place) = self.places.get(&at) else { return Ok(None) };
-        let unreadable = |_| scratch::unusable("read", std::io::ErrorKind::InvalidData.into());
-        Ok(Some(String::from_utf8(self.spool.record_at(*place)?).map_err(unreadable)?))
+        Ok(Some(
+            String::from_utf8(self.spool.record_at(*place)?).map_err(|_| scratch::unreadable())?,
+        ))
     }
 }
 

@@ -7,11 +7,11 @@ use super::annotation::annotations;
 use super::dataset::limits;
 use crate::model::{
     Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, GranuleUrl, GranuleUrlError,
-    TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
+    Listed, RecordVersion, TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
 };
 use crate::store::Result;
 use crate::store::page::ascending;
-use crate::store::rows::{DatasetKey, ListedRow, REGISTRY, StoredVersion, ToChange, Withdrawn};
+use crate::store::rows::{DatasetKey, REGISTRY, ToChange, Withdrawn};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Scope, Sql, Value, damaged};
 
@@ -176,65 +176,62 @@ impl Snapshot {
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> Result<Vec<ListedRow>> {
+    ) -> Result<Vec<(DatasetKey, Listed)>> {
         static PAGE: Sql = select_listed!(
             "WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
             ORDER BY name
             LIMIT ?3"
         );
-        ascending(
+        let mut listed = ascending(
             "dataset",
-            self.listed_rows(&PAGE, &page(after, withdrawn, limit))?,
-            |first| after.is_none_or(|after| *after < first.dataset.name),
-            |one, next| one.dataset.name < next.dataset.name,
-        )
-    }
-
-    /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
-    pub fn listed(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
-        let described = self.described(name)?;
-        let confirmed = |row: ListedRow| {
-            let confirmed = self.confirmation(row.key)?;
-            Ok(ListedRow { confirmed, ..row })
-        };
-        described.map(confirmed).transpose()
-    }
-
-    /// The same without the last confirmation.
-    pub fn described(&self, name: &DatasetName) -> Result<Option<ListedRow>> {
-        static NAMED: Sql = select_listed!("WHERE dataset.id = (", key_of_name!(), ")");
-        Ok(self.described_rows(&NAMED, &[name.into()])?.pop())
-    }
-
-    fn listed_rows(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ListedRow>> {
-        let mut listed = self.described_rows(sql, values)?;
-        let keys: Vec<_> = listed.iter().map(|row| row.key).collect();
+            self.described_rows(&PAGE, &page(after, withdrawn, limit))?,
+            |(_, first)| after.is_none_or(|after| *after < first.dataset.name),
+            |(_, one), (_, next)| one.dataset.name < next.dataset.name,
+        )?;
+        let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
         let mut confirmed = self.confirmations(&keys)?;
-        for row in &mut listed {
-            row.confirmed = confirmed.remove(&row.key.0);
+        for (key, listed) in &mut listed {
+            listed.confirmed = confirmed.remove(&key.0);
         }
         Ok(listed)
     }
 
-    fn described_rows(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ListedRow>> {
+    /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
+    pub fn listed(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
+        let Some((key, listed)) = self.described(name)? else { return Ok(None) };
+        Ok(Some((key, Listed { confirmed: self.confirmation(key)?, ..listed })))
+    }
+
+    /// The same without the last confirmation.
+    pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
+        static NAMED: Sql = select_listed!("WHERE dataset.id = (", key_of_name!(), ")");
+        Ok(self.described_rows(&NAMED, &[name.into()])?.pop())
+    }
+
+    fn described_rows(
+        &self,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<Vec<(DatasetKey, Listed)>> {
         let mut listed = self.rows(Scope::Registry, sql, values, |row| {
             let (key, dataset) = dataset(row)?;
             let former = row.text_or_null(18)?.unwrap_or_default().split_whitespace();
             let former_names = former.map(str::parse).collect::<Result<_, _>>();
-            Ok(ListedRow {
-                key,
+            let listed = Listed {
                 dataset,
-                withdrawal: withdrawal(row, 16)?,
+                withdrawn: withdrawal(row, 16)?,
                 former_names: former_names.map_err(damaged)?,
                 limits: if self.is_public() { None } else { Some(limits(row, 19)?) },
                 latest: None,
                 confirmed: None,
-            })
+                problem: None,
+            };
+            Ok((key, listed))
         })?;
-        let keys: Vec<_> = listed.iter().map(|row| row.key).collect();
+        let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
         let mut latest = self.latest_instances(&keys)?;
-        for row in &mut listed {
-            row.latest = latest.remove(&row.key.0);
+        for (key, listed) in &mut listed {
+            listed.latest = latest.remove(&key.0);
         }
         Ok(listed)
     }
@@ -447,7 +444,7 @@ impl Snapshot {
         dataset: DatasetKey,
         after: u64,
         limit: u32,
-    ) -> Result<Vec<StoredVersion>> {
+    ) -> Result<Vec<RecordVersion>> {
         static PAGE: Sql = Sql::new(
             "SELECT version, recorded, recorded_by, action, record
             FROM {record_version}
@@ -457,12 +454,12 @@ impl Snapshot {
         );
         let values = [dataset.into(), after.into(), limit.into()];
         let versions = self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| {
-            Ok(StoredVersion {
+            Ok(RecordVersion {
                 version: row.count(0)?,
                 recorded: row.instant(1)?,
                 recorded_by: self.shown(row.string_or_null(2)?),
                 action: row.string(3)?,
-                record: serde_json::from_str(row.text(4)?).map_err(damaged)?,
+                dataset: serde_json::from_str(row.text(4)?).map_err(damaged)?,
             })
         })?;
         ascending(
@@ -556,14 +553,14 @@ impl Transaction {
     pub fn insert_record_version(
         &self,
         dataset: DatasetKey,
-        version: &StoredVersion,
+        version: &RecordVersion,
     ) -> Result<()> {
         static INSERT: Sql = Sql::new(
             "INSERT INTO {record_version}
                 (dataset_id, version, recorded, recorded_by, action, record)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         );
-        let record = version.record.to_string();
+        let record = version.dataset.to_string();
         let values = [
             dataset.into(),
             version.version.into(),

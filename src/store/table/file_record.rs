@@ -4,7 +4,7 @@
 //! compared whenever it is read.
 
 use crate::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Timestamp};
-use crate::store::page::ascending;
+use crate::store::page::{ascending, paged};
 use crate::store::rows::{DatasetKey, RecordBatch, StoredFileRecord};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
@@ -70,6 +70,19 @@ impl Snapshot {
         )
     }
 
+    /// The batches that [`Snapshot::record_batches_after`] returns, all of them.
+    pub fn record_batches(
+        &self,
+        dataset: DatasetKey,
+        after: u64,
+    ) -> impl Iterator<Item = Result<RecordBatch>> {
+        paged(
+            after,
+            move |after, limit| self.record_batches_after(dataset, *after, limit),
+            |last| last.batch,
+        )
+    }
+
     /// The file records of a dataset after one (`None` means from the first), by granule, path (first
     /// that which equals the id) and number, at most `limit` of them.
     pub fn file_records_after(
@@ -92,6 +105,20 @@ impl Snapshot {
             self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| stored(dataset, row))?,
             |first| after.is_none_or(|after| position(after) < position(first)),
             |one, next| position(one) < position(next),
+        )
+    }
+
+    /// The file records that [`Snapshot::file_records_after`] returns, all of them.
+    pub fn file_records(
+        &self,
+        dataset: DatasetKey,
+    ) -> impl Iterator<Item = Result<StoredFileRecord>> {
+        paged(
+            None,
+            move |after: &Option<StoredFileRecord>, limit| {
+                self.file_records_after(dataset, after.as_ref(), limit)
+            },
+            |last| Some(last.clone()),
         )
     }
 

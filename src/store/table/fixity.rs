@@ -2,7 +2,7 @@
 
 use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
-use crate::store::page::ascending;
+use crate::store::page::{ascending, paged};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRun};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql};
@@ -29,6 +29,15 @@ impl Snapshot {
             self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| self.fixity_run(row))?,
             |first| first.run > after,
             |one, next| one.run < next.run,
+        )
+    }
+
+    /// All checks of the files of a dataset, in order.
+    pub fn fixity_runs(&self, dataset: DatasetKey) -> impl Iterator<Item = Result<StoredRun>> {
+        paged(
+            0,
+            move |after, limit| self.fixity_runs_after(dataset, *after, limit),
+            |last| last.run,
         )
     }
 

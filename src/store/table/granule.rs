@@ -4,9 +4,11 @@
 //! would begin at the table's side while the table has no statistics.
 
 use super::catalog::{granule_url, withdrawal};
-use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, GranulePrefix, IdPage, Timestamp};
+use crate::model::{
+    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, IdPage, Timestamp,
+};
 use crate::store::page::{Packing, ascending, out_of_order};
-use crate::store::rows::{Begin, DatasetKey, FoundRow, NewPeriod, Period, ProducedPeriod};
+use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, ProducedPeriod};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
@@ -177,20 +179,18 @@ impl Snapshot {
         granule_id: &GranuleId,
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<FoundRow>> {
+    ) -> Result<Vec<FoundPeriod>> {
         static PERIODS: Sql = Sql::by_store(
-            "SELECT granule.granule_id, granule.ingested, granule.deleted,
-                granule.producer_granule, dataset.name, dataset.withdrawn,
-                dataset.withdrawn_note, dataset.granule_url
+            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
+                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id AND granule.granule_id = ?1
             WHERE dataset.name >= ?2 AND (dataset.name > ?2 OR granule.ingested > ?3)
             ORDER BY dataset.name, granule.ingested
             LIMIT ?4",
-            "SELECT granule.granule_id, granule.ingested, granule.deleted,
-                granule.producer_granule, dataset.name, dataset.withdrawn,
-                dataset.withdrawn_note, dataset.granule_url
+            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
+                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
             FROM {writer}
             JOIN {granule} ON granule.dataset_id = writer.dataset_id
             JOIN {dataset} ON dataset.id = writer.dataset_id
@@ -214,11 +214,10 @@ impl Snapshot {
         prefix: &GranulePrefix,
         after: Option<(&DatasetName, &GranuleId, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<FoundRow>> {
+    ) -> Result<Vec<FoundPeriod>> {
         static OF_ONE: Sql = Sql::new(
-            "SELECT granule.granule_id, granule.ingested, granule.deleted,
-                granule.producer_granule, dataset.name, dataset.withdrawn,
-                dataset.withdrawn_note, dataset.granule_url
+            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
+                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
             FROM {dataset}
             JOIN {granule} ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
@@ -227,9 +226,8 @@ impl Snapshot {
             LIMIT ?5",
         );
         static OF_NEXT: Sql = Sql::by_store(
-            "SELECT granule.granule_id, granule.ingested, granule.deleted,
-                granule.producer_granule, dataset.name, dataset.withdrawn,
-                dataset.withdrawn_note, dataset.granule_url
+            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
+                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id
@@ -237,14 +235,12 @@ impl Snapshot {
             WHERE dataset.name > ?3
             ORDER BY dataset.name, granule.granule_id, granule.ingested
             LIMIT ?4",
-            "SELECT period.granule_id, period.ingested, period.deleted,
-                period.producer_granule, dataset.name, dataset.withdrawn,
-                dataset.withdrawn_note, dataset.granule_url
+            "SELECT period.granule_id, period.ingested, period.deleted, dataset.name,
+                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
             FROM {writer}
             JOIN {dataset} ON dataset.id = writer.dataset_id
             CROSS JOIN LATERAL (
-                SELECT granule.granule_id, granule.ingested, granule.deleted,
-                    granule.producer_granule
+                SELECT granule.granule_id, granule.ingested, granule.deleted
                 FROM {granule}
                 WHERE granule.dataset_id = writer.dataset_id
                   AND granule.granule_id >= ?1 AND granule.granule_id < ?2
@@ -453,16 +449,19 @@ impl Transaction {
     }
 }
 
-/// The id and the start of a period after which a page begins.
-fn found(row: &dyn Columns) -> Result<FoundRow> {
-    Ok(FoundRow {
-        dataset: row.dataset_name(4)?,
-        period: granule(row)?,
-        withdrawal: withdrawal(row, 5)?,
-        granule_url: granule_url(row, 7)?,
+fn found(row: &dyn Columns) -> Result<FoundPeriod> {
+    let granule = row.granule_id(0)?;
+    Ok(FoundPeriod {
+        dataset: row.dataset_name(3)?,
+        ingested: row.instant(1)?,
+        deleted: row.instant_or_null(2)?,
+        withdrawn: withdrawal(row, 4)?,
+        url: granule_url(row, 6)?.and_then(|it| it.address_of(&granule)),
+        granule,
     })
 }
 
+/// The id and the start of a period after which a page begins.
 fn start(after: Option<(&GranuleId, Timestamp)>) -> (&str, i64) {
     after.map_or(("", i64::MIN), |(granule_id, ingested)| {
         (granule_id.as_str(), ingested.as_micros())

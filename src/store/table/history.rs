@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::annotation::annotations;
 use crate::model::{DatasetName, Identifier, IdentifierPrefix, Instance, Timestamp};
 use crate::store::Result;
-use crate::store::page::ascending;
+use crate::store::page::{ascending, paged};
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
@@ -245,6 +245,20 @@ impl Snapshot {
         )
     }
 
+    /// The instances that [`Snapshot::instances_after`] returns, all of them.
+    pub fn history(
+        &self,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        up_to: Timestamp,
+    ) -> impl Iterator<Item = Result<Instance>> {
+        paged(
+            after,
+            move |after, limit| self.instances_after(dataset, *after, up_to, limit),
+            |last| Some(last.timestamp),
+        )
+    }
+
     /// The instances whose change took effect before `before` and at or after `since` (`None` means
     /// from the first), latest first, at most `limit` of them.
     pub fn instances_before(
@@ -293,6 +307,18 @@ impl Snapshot {
             self.instances(Scope::AllDatasets, &PAGE, &values)?,
             |first| after.is_none_or(|(name, at)| (name, at) < (&first.dataset, first.timestamp)),
             |one, next| (&one.dataset, one.timestamp) < (&next.dataset, next.timestamp),
+        )
+    }
+
+    /// The instances that [`Snapshot::instances_with`] returns, all of them.
+    pub fn all_with(&self, identifier: Identifier) -> impl Iterator<Item = Result<Instance>> {
+        paged(
+            None,
+            move |after: &Option<(DatasetName, Timestamp)>, limit| {
+                let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
+                self.instances_with(identifier, after, limit)
+            },
+            |last| Some((last.dataset.clone(), last.timestamp)),
         )
     }
 

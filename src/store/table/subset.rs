@@ -5,7 +5,7 @@ use crate::model::{
     Criteria, Granule, GranuleId, Identifier, Pattern, PatternError, Subset, Timestamp,
 };
 use crate::store::Result;
-use crate::store::page::ascending;
+use crate::store::page::{ascending, paged};
 use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, damaged};
@@ -124,6 +124,20 @@ impl Snapshot {
             named,
             |(first, _)| first.as_str() > after,
             |(one, _), (next, _)| one <= next,
+        )
+    }
+
+    /// The granules that [`Snapshot::named_after`] returns, all of them.
+    pub fn named(
+        &self,
+        dataset: DatasetKey,
+        subset: SubsetKey,
+        at: Timestamp,
+    ) -> impl Iterator<Item = Result<(GranuleId, Option<Granule>)>> {
+        paged(
+            String::new(),
+            move |after, limit| self.named_after(dataset, subset, at, after, limit),
+            |(last, _)| last.to_string(),
         )
     }
 }
