@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, CreatorError, Doi, Orcid, WebAddress, Year, quoted};
+use crate::model::{Creator, Doi, Orcid, ValueError, WebAddress, Year, quoted};
 use crate::registry::{DatasetEdit, Edit};
 
 /// The error for a string that is not the record of one dataset.
@@ -207,7 +207,6 @@ fn datacite_creator(creator: &Value) -> Result<Creator, RecordError> {
         None => ("", ""),
     };
     match (family, name) {
-        ("", "") => Err(CreatorError::NoName),
         ("", name) => Creator::organisation(name),
         (family, _) => Creator::person(family, given, orcid),
     }
@@ -224,7 +223,7 @@ fn spdx(licence: &str) -> String {
     }
 }
 
-fn creator_error(field: &str, error: &CreatorError) -> RecordError {
+fn creator_error(field: &str, error: &ValueError) -> RecordError {
     wrong(field, &format!("is wrong: {error}"))
 }
 

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use super::recognise::{Stated, find};
 use crate::error::{Error, ErrorKind, Result, Unknown};
 use crate::model::{
-    DatasetName, DatasetNameError, Doi, Identifier, IdentifierPrefix, IdentifierPrefixError,
-    Moment, Timestamp, TimestampError,
+    DatasetName, Doi, Identifier, IdentifierPrefix, IdentifierPrefixError, Moment, Timestamp,
+    TimestampError, ValueError,
 };
 use crate::registry::{Selection, Snapshot};
 
@@ -156,9 +156,9 @@ impl TypedDataset {
 }
 
 impl FromStr for TypedDataset {
-    type Err = DatasetNameError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, DatasetNameError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let name = text.parse().map(TypedDataset::Name);
         name.or_else(|error| text.parse().map(TypedDataset::Doi).map_err(|_| error))
     }
@@ -169,7 +169,7 @@ impl FromStr for TypedDataset {
 pub enum TypedSetError {
     /// It is not the name of a dataset, and nothing else.
     #[error(transparent)]
-    Name(#[from] DatasetNameError),
+    Name(#[from] ValueError),
     /// What follows the `@` is not a time.
     #[error(transparent)]
     Time(#[from] TimestampError),

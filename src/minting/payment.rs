@@ -25,7 +25,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Timestamp, quoted};
+use crate::model::{Timestamp, ValueError, quoted};
 
 /// The number of seconds that six characters can count: 36^6.
 pub const SECONDS: u64 = 36_u64.pow(6);
@@ -79,20 +79,15 @@ impl fmt::Display for Layout {
 }
 
 impl FromStr for Layout {
-    type Err = LayoutError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> std::result::Result<Self, LayoutError> {
+    fn from_str(text: &str) -> std::result::Result<Self, ValueError> {
         [Layout::Standard, Layout::Wide]
             .into_iter()
             .find(|layout| layout.name() == text)
-            .ok_or(LayoutError)
+            .ok_or_else(|| ValueError::new("a layout is standard or wide"))
     }
 }
-
-/// The error for a name that no [`Layout`] has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a layout is standard or wide")]
-pub struct LayoutError;
 
 /// The meaning of ids: their layout, and the instant from which their seconds are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

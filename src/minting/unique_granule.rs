@@ -19,24 +19,21 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use md5::{Digest, Md5};
 
-use crate::model::{GranuleId, GranuleIdError, quoted};
+use crate::model::{GranuleId, ValueError, quoted};
 
 /// A collection as Cumulus names it: `name___version`, where the version is a string (`001` is not
 /// `1`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionId(String);
 
-/// The error for a string that is not a collection id.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a collection id is a string such as MOD09GQ___006, without control characters")]
-pub struct CollectionIdError;
-
 impl FromStr for CollectionId {
-    type Err = CollectionIdError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, CollectionIdError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         if text.is_empty() || text.chars().any(char::is_control) {
-            return Err(CollectionIdError);
+            let message =
+                "a collection id is a string such as MOD09GQ___006, without control characters";
+            return Err(ValueError::new(message));
         }
         Ok(CollectionId(text.to_owned()))
     }
@@ -51,11 +48,6 @@ impl fmt::Display for CollectionId {
 /// The length of a suffix in characters: 1 to 22, by default 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HashLength(u8);
-
-/// The error for a number of characters that a suffix cannot have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a suffix has 1 to 22 characters, 8 by default")]
-pub struct HashLengthError;
 
 impl HashLength {
     /// Returns every length, the shortest first.
@@ -76,41 +68,14 @@ impl Default for HashLength {
 }
 
 impl FromStr for HashLength {
-    type Err = HashLengthError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, HashLengthError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         match text.parse() {
             Ok(length @ 1..=22) => Ok(HashLength(length)),
-            _ => Err(HashLengthError),
+            _ => Err(ValueError::new("a suffix has 1 to 22 characters, 8 by default")),
         }
     }
-}
-
-/// Why a unique id cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum UniqueIdError {
-    /// The hash has fewer characters than were asked for. The reference implementations then
-    /// silently return a shorter suffix.
-    #[error(
-        "a suffix of {asked} characters cannot be made from {hashed}: without _ the hash has {left}"
-    )]
-    TooShort {
-        /// The string that was hashed.
-        hashed: String,
-        /// The requested number of characters.
-        asked: usize,
-        /// The number of characters in the hash, usually 17 to 22.
-        left: usize,
-    },
-    /// The producer's id with its suffix is not a granule id.
-    #[error("{} with its suffix is refused: {cause}", quoted(producer.as_str()))]
-    GranuleId {
-        /// The producer's id.
-        producer: GranuleId,
-        /// Why it is not a granule id.
-        cause: GranuleIdError,
-    },
 }
 
 /// Creates the unique id of a producer's granule. With `nanoseconds`, the time is hashed too;
@@ -136,17 +101,26 @@ pub fn unique(
     collection: &CollectionId,
     hash_length: HashLength,
     nanoseconds: Option<u128>,
-) -> Result<GranuleId, UniqueIdError> {
+) -> Result<GranuleId, ValueError> {
     let hashed = match nanoseconds {
         None => collection.to_string(),
         Some(nanoseconds) => format!("{collection}_{nanoseconds}"),
     };
     let hash = hash(&hashed);
     let (asked, left) = (hash_length.get(), hash.len());
-    let suffix = hash.get(..asked).ok_or(UniqueIdError::TooShort { hashed, asked, left })?;
+    // The reference implementations then silently return a shorter suffix.
+    let too_short = || {
+        ValueError::new(format!(
+            "a suffix of {asked} characters cannot be made from {hashed}: without _ the hash has {left}"
+        ))
+    };
+    let suffix = hash.get(..asked).ok_or_else(too_short)?;
     GranuleId::new(format!("{producer}_{suffix}"))
         .and_then(|granule_id| granule_id.check_new().map(|()| granule_id))
-        .map_err(|cause| UniqueIdError::GranuleId { producer: producer.clone(), cause })
+        .map_err(|cause| {
+            let producer = quoted(producer.as_str());
+            ValueError::new(format!("{producer} with its suffix is refused: {cause}"))
+        })
 }
 
 /// The MD5 in base64url, without `_`.

@@ -322,7 +322,7 @@ impl Reading {
     pub fn annotate(&mut self, annotation: LoggedAnnotation) {
         let selected = self.selected.as_ref().map(|(selected, _)| selected.timestamp);
         if selected == Some(annotation.timestamp) {
-            self.annotations.push(annotation.into());
+            self.annotations.push(annotation.annotation);
             if Annotation::bytes_of(&self.annotations) > Annotation::MAX_BYTES {
                 self.annotations.pop();
             }
@@ -371,7 +371,8 @@ mod tests {
             former_names: Vec::new(),
             withdrawn: None,
             changes,
-            latest: Some((timestamp, identifier)),
+            timestamp: Some(timestamp),
+            identifier: Some(identifier),
             granules,
             check,
             segments: Segments::default(),

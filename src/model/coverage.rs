@@ -3,18 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::message::quoted;
+use super::message::{ValueError, quoted};
 use super::moment::Moment;
 use super::time::TimestampError;
 
 /// A keyword of a dataset: one line that is not blank, without white space at its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Keyword(Box<str>);
-
-/// Why a string is not a keyword.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a keyword has 1 to {max} characters on one line, unlike {}", quoted(.0), max = Keyword::MAX_CHARS)]
-pub struct KeywordError(String);
 
 impl Keyword {
     /// The greatest length of a keyword, in characters.
@@ -27,7 +22,7 @@ impl Keyword {
 }
 
 impl FromStr for Keyword {
-    type Err = KeywordError;
+    type Err = ValueError;
 
     /// Removes white space at the ends.
     ///
@@ -35,11 +30,15 @@ impl FromStr for Keyword {
     ///
     /// - `" "`, or 201 characters: the length
     /// - `"a\nb"`: a control character
-    fn from_str(text: &str) -> Result<Self, KeywordError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let keyword = text.trim();
         let chars = keyword.chars().count();
         if chars == 0 || chars > Keyword::MAX_CHARS || keyword.contains(char::is_control) {
-            return Err(KeywordError(text.to_owned()));
+            let max = Keyword::MAX_CHARS;
+            let given = quoted(text);
+            let message =
+                format!("a keyword has 1 to {max} characters on one line, unlike {given}");
+            return Err(ValueError::new(message));
         }
         Ok(Keyword(keyword.into()))
     }
@@ -56,7 +55,7 @@ impl FromStr for Keyword {
 /// let temporal: Temporal = "2001-01-01/..".parse()?;
 /// assert_eq!(temporal.to_string(), "2001-01-01/..");
 /// assert!("2001-01-02/2001-01-01".parse::<Temporal>().is_err());
-/// # Ok::<(), accession::model::TemporalError>(())
+/// # Ok::<(), accession::model::ValueError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Temporal {
@@ -66,44 +65,36 @@ pub struct Temporal {
     end: Option<Moment>,
 }
 
-/// Why a string is not an interval.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TemporalError {
-    /// Not two times with a slash between them, or both ends are open.
-    #[error("a period is START/END: two dates or times, of which one may be .., unlike {}", quoted(.0))]
-    Form(String),
-    /// The start or the end is not a time.
-    #[error(transparent)]
-    Time(#[from] TimestampError),
-    /// The end is before the start.
-    #[error("the period {} ends before it starts", quoted(.0))]
-    Reversed(String),
-}
-
 impl FromStr for Temporal {
-    type Err = TemporalError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `"2001-01-01"`, `"a/b/c"`, `"../.."`: not two ends, one of them known
     /// - `"2001-02-30/.."`: not a time
     /// - `"2001-01-02/2001-01-01"`: reversed
-    fn from_str(text: &str) -> Result<Self, TemporalError> {
-        let form = || TemporalError::Form(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let form = || {
+            let given = quoted(text);
+            ValueError::new(format!(
+                "a period is START/END: two dates or times, of which one may be .., unlike {given}"
+            ))
+        };
         let (start, end) = text.split_once('/').ok_or_else(form)?;
         if end.contains('/') {
             return Err(form());
         }
+        let wrong = |error: TimestampError| ValueError::new(error.to_string());
         let moment = |text: &str| match text {
             ".." => Ok(None),
-            text => text.parse().map(Some),
+            text => text.parse().map(Some).map_err(wrong),
         };
         let temporal = Temporal { start: moment(start)?, end: moment(end)? };
         match (temporal.start, temporal.end) {
             (None, None) => Err(form()),
             (Some(start), Some(end)) if end.last_instant() < start.first_instant() => {
-                Err(TemporalError::Reversed(text.to_owned()))
+                let message = format!("the period {} ends before it starts", quoted(text));
+                Err(ValueError::new(message))
             }
             _ => Ok(temporal),
         }
@@ -131,7 +122,8 @@ mod tests {
         assert_eq!(" sea ice ".parse::<Keyword>().unwrap().as_str(), "sea ice");
         assert!("é".repeat(200).parse::<Keyword>().is_ok());
         for text in ["", "  ", "a\nb", "a\u{1b}[2J", &"é".repeat(201)] {
-            assert_eq!(text.parse::<Keyword>(), Err(KeywordError(text.to_owned())));
+            let error = text.parse::<Keyword>().unwrap_err().to_string();
+            assert!(error.ends_with(&format!("unlike {}", quoted(text))), "{error}");
         }
     }
 
@@ -146,14 +138,21 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Temporal>().unwrap().to_string(), written);
         }
+        let refused = |text: &str| text.parse::<Temporal>().unwrap_err().to_string();
         for text in ["", "2001-01-01", "../..", "2001-01-01/2001-01-02/2001-01-03"] {
-            assert!(matches!(text.parse::<Temporal>(), Err(TemporalError::Form(_))), "{text}");
+            assert!(refused(text).starts_with("a period is START/END"), "{text}");
         }
-        for text in ["/", "2001-02-30/..", "../2001", "2001-01-01/", "a/b"] {
-            assert!(matches!(text.parse::<Temporal>(), Err(TemporalError::Time(_))), "{text}");
+        for (text, time) in [
+            ("/", ""),
+            ("2001-02-30/..", "2001-02-30"),
+            ("../2001", "2001"),
+            ("2001-01-01/", ""),
+            ("a/b", "a"),
+        ] {
+            assert_eq!(refused(text), time.parse::<Moment>().unwrap_err().to_string(), "{text}");
         }
         for text in ["2001-01-02/2001-01-01", "2001-01-02/2001-01-01T23:59:59Z"] {
-            assert!(matches!(text.parse::<Temporal>(), Err(TemporalError::Reversed(_))), "{text}");
+            assert!(refused(text).ends_with("ends before it starts"), "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::message::quoted;
+use super::message::{ValueError, quoted};
 
 /// A creator of a dataset: a person or an organisation.
 ///
@@ -22,7 +22,7 @@ use super::message::quoted;
 /// let creator: Creator = "Carberry, Josiah (https://orcid.org/0000-0002-1825-0097)".parse()?;
 /// assert!(matches!(&creator, Creator::Person { family, .. } if family == "Carberry"));
 /// assert_eq!(creator.to_string(), "Carberry, Josiah (0000-0002-1825-0097)");
-/// # Ok::<(), accession::model::CreatorError>(())
+/// # Ok::<(), accession::model::ValueError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Creator {
@@ -44,50 +44,15 @@ pub enum Creator {
     },
 }
 
-/// Why a string is not a creator.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CreatorError {
-    /// No name.
-    #[error("a creator has a name: \"Family, Given\", or the name of an organisation")]
-    NoName,
-    /// An ORCID that is not valid.
-    #[error("{}: {cause}", quoted(creator))]
-    Orcid {
-        /// The creator as it was given.
-        creator: String,
-        /// What is wrong with it.
-        cause: OrcidError,
-    },
-    /// A name that would be read as another creator once it is written.
-    #[error(
-        "{} would be read as another creator: a family name has no comma and does not begin with a brace",
-        quoted(written)
-    )]
-    Ambiguous {
-        /// The creator as it would be written.
-        written: String,
-    },
-    /// An ORCID after the name of an organisation.
-    #[error(
-        "an ORCID belongs to a person, \"Family, Given\", and {} is an organisation",
-        quoted(name)
-    )]
-    OrcidOfOrganisation {
-        /// The name.
-        name: String,
-    },
-}
-
 impl FromStr for Creator {
-    type Err = CreatorError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `""`, `", Given"`, `"{}"`: no name
     /// - `"Carberry, Josiah (0000-0002-1825-0098)"`: an ORCID with a wrong check digit
     /// - `"Brown University (0000-0002-1825-0097)"`: an organisation with an ORCID
-    fn from_str(text: &str) -> Result<Self, CreatorError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let (name, orcid) = split_orcid(text.trim())?;
         let braced = name.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let creator = match (braced, name.split_once(',')) {
@@ -98,22 +63,29 @@ impl FromStr for Creator {
             (braced, _) => {
                 let name = braced.unwrap_or(name).trim().to_owned();
                 if orcid.is_some() {
-                    return Err(CreatorError::OrcidOfOrganisation { name });
+                    return Err(ValueError::new(format!(
+                        "an ORCID belongs to a person, \"Family, Given\", and {} is an organisation",
+                        quoted(&name)
+                    )));
                 }
                 Creator::Organisation { name }
             }
         };
-        if creator.name().is_empty() { Err(CreatorError::NoName) } else { Ok(creator) }
+        if creator.name().is_empty() { Err(no_name()) } else { Ok(creator) }
     }
 }
 
+fn no_name() -> ValueError {
+    ValueError::new("a creator has a name: \"Family, Given\", or the name of an organisation")
+}
+
 /// The name and the ORCID in parentheses after it. What looks like an ORCID must be valid.
-fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), CreatorError> {
+fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), ValueError> {
     let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
     let Some((name, inside)) = parts.filter(|(_, inside)| looks_like_orcid(inside)) else {
         return Ok((text, None));
     };
-    let wrong = |cause| CreatorError::Orcid { creator: text.to_owned(), cause };
+    let wrong = |cause| ValueError::new(format!("{}: {cause}", quoted(text)));
     Ok((name.trim_end(), Some(inside.parse().map_err(wrong)?)))
 }
 
@@ -131,9 +103,9 @@ impl Creator {
     ///
     /// # Errors
     ///
-    /// - `("", "Curt")`: [`CreatorError::NoName`]
-    /// - `("Foo, Inc", "X")`: [`CreatorError::Ambiguous`], it would be read as another creator
-    pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, CreatorError> {
+    /// - `("", "Curt")`: it has no name
+    /// - `("Foo, Inc", "X")`: it would be read as another creator
+    pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, ValueError> {
         let [family, given] = [family, given].map(|part| part.trim().to_owned());
         Creator::Person { family, given, orcid }.unambiguous()
     }
@@ -142,20 +114,23 @@ impl Creator {
     ///
     /// # Errors
     ///
-    /// - ``: [`CreatorError::NoName`]
-    pub fn organisation(name: &str) -> Result<Self, CreatorError> {
+    /// - ``: it has no name
+    pub fn organisation(name: &str) -> Result<Self, ValueError> {
         Creator::Organisation { name: name.trim().to_owned() }.unambiguous()
     }
 
     /// Returns the creator if its written form is read as the same creator.
-    fn unambiguous(self) -> Result<Self, CreatorError> {
+    fn unambiguous(self) -> Result<Self, ValueError> {
         if self.name().is_empty() {
-            return Err(CreatorError::NoName);
+            return Err(no_name());
         }
         let written = self.to_string();
         match written.parse() {
             Ok(read) if self == read => Ok(self),
-            _ => Err(CreatorError::Ambiguous { written }),
+            _ => Err(ValueError::new(format!(
+                "{} would be read as another creator: a family name has no comma and does not begin with a brace",
+                quoted(&written)
+            ))),
         }
     }
 
@@ -166,7 +141,7 @@ impl Creator {
     ///
     /// - `""`: no name
     /// - `", Given"`: a name that would be read as another creator
-    pub fn from_stored(text: &str) -> Result<Self, CreatorError> {
+    pub fn from_stored(text: &str) -> Result<Self, ValueError> {
         text.parse().or_else(|error| Creator::organisation(text).map_err(|_| error))
     }
 
@@ -199,7 +174,7 @@ impl Creator {
     ///     let king: Creator = text.parse()?;
     ///     assert_eq!(king.given_and_suffix(), ("Martin", "Jr."));
     /// }
-    /// # Ok::<(), accession::model::CreatorError>(())
+    /// # Ok::<(), accession::model::ValueError>(())
     /// ```
     pub fn given_and_suffix(&self) -> (&str, &str) {
         const SUFFIXES: [&str; 7] = ["Jr", "Jr.", "Sr", "Sr.", "II", "III", "IV"];
@@ -256,24 +231,6 @@ impl fmt::Display for Creator {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Orcid(Box<str>);
 
-/// Why a string is not an ORCID.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OrcidError {
-    /// Not four groups of four digits.
-    #[error("an ORCID looks like 0000-0002-1825-0097, but {} does not", quoted(text))]
-    Form {
-        /// The string as it was given.
-        text: String,
-    },
-    /// A check digit that does not match the other digits.
-    #[error("the check digit of {text} is wrong")]
-    CheckDigit {
-        /// The string as it was given.
-        text: String,
-    },
-}
-
 impl Orcid {
     /// Returns its sixteen digits, in groups of four.
     pub fn as_str(&self) -> &str {
@@ -299,15 +256,20 @@ fn strip_prefix_of_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> 
 }
 
 impl FromStr for Orcid {
-    type Err = OrcidError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `"0000-0002-1825"`: not sixteen digits
     /// - `"0000-0002-1825-0098"`: the check digit should be 7
-    fn from_str(text: &str) -> Result<Self, OrcidError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let bare = without_resolver(text.trim()).to_ascii_uppercase();
-        let form = || OrcidError::Form { text: text.to_owned() };
+        let form = || {
+            let given = quoted(text);
+            ValueError::new(format!(
+                "an ORCID looks like 0000-0002-1825-0097, but {given} does not"
+            ))
+        };
         let groups: Vec<&str> = bare.split('-').collect();
         if !bare.is_ascii() || groups.len() != 4 || groups.iter().any(|group| group.len() != 4) {
             return Err(form());
@@ -327,7 +289,7 @@ impl FromStr for Orcid {
         if check == expected {
             Ok(Orcid(bare.into()))
         } else {
-            Err(OrcidError::CheckDigit { text: bare })
+            Err(ValueError::new(format!("the check digit of {bare} is wrong")))
         }
     }
 }
@@ -401,18 +363,18 @@ mod tests {
         }
         assert!(made > 40, "{made}");
         let ambiguous = Creator::person("Foo, Inc", "X", None).unwrap_err();
-        assert!(matches!(ambiguous, CreatorError::Ambiguous { .. }));
+        assert!(ambiguous.to_string().contains("would be read as another creator"), "{ambiguous}");
     }
 
     #[test]
     fn refused_creators_have_a_reason() {
         for text in ["", " ", ",", ", Given", "{}", "{ }"] {
-            assert_eq!(text.parse::<Creator>(), Err(CreatorError::NoName), "{text}");
+            assert_eq!(text.parse::<Creator>(), Err(no_name()), "{text}");
         }
         let error = "Carberry, J. (0000-0002-1825-0098)".parse::<Creator>().unwrap_err();
-        assert!(matches!(error, CreatorError::Orcid { cause: OrcidError::CheckDigit { .. }, .. }));
+        assert!(error.to_string().ends_with("the check digit of 0000-0002-1825-0098 is wrong"));
         let error = "Brown University (0000-0002-1825-0097)".parse::<Creator>().unwrap_err();
-        assert!(matches!(error, CreatorError::OrcidOfOrganisation { .. }));
+        assert!(error.to_string().starts_with("an ORCID belongs to a person"), "{error}");
     }
 
     #[test]
@@ -424,7 +386,8 @@ mod tests {
         for text in
             ["", "0000-0002-1825", "0000000218250097", "0000-0002-1825-00é", "000a-0002-1825-0097"]
         {
-            assert!(matches!(text.parse::<Orcid>(), Err(OrcidError::Form { .. })), "{text}");
+            let error = text.parse::<Orcid>().unwrap_err().to_string();
+            assert!(error.starts_with("an ORCID looks like"), "{error}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::identifier::Identifier;
-use super::message::quoted;
+use super::message::{ValueError, quoted};
 
 /// The name of a dataset in a registry.
 ///
@@ -40,50 +40,8 @@ fn is_allowed(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-' | ':')
 }
 
-/// Why a string is not a dataset name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DatasetNameError {
-    /// No characters, or more than [`DatasetName::MAX_CHARS`].
-    #[error("a dataset name has 1 to 200 characters, but this one has {chars}")]
-    Length {
-        /// The number of characters that it has.
-        chars: usize,
-    },
-    /// A character that names do not have.
-    #[error(
-        "a dataset name has only letters, digits and . _ - :, but {} contains {}",
-        quoted(name),
-        quoted(&character.to_string())
-    )]
-    Character {
-        /// The name as it was given.
-        name: String,
-        /// The first such character.
-        character: char,
-    },
-    /// A punctuation mark as the first character.
-    #[error("a dataset name begins with a letter or a digit, unlike {}", quoted(name))]
-    FirstCharacter {
-        /// The name as it was given.
-        name: String,
-    },
-    /// Two dots in a row, which in a path name the parent directory.
-    #[error("a dataset name cannot contain two dots in a row, as {} does", quoted(name))]
-    TwoDots {
-        /// The name as it was given.
-        name: String,
-    },
-    /// A name that would be read as an identifier.
-    #[error("{} would be read as an identifier, not as a dataset name", quoted(name))]
-    ReadsAsIdentifier {
-        /// The name as it was given.
-        name: String,
-    },
-}
-
 impl FromStr for DatasetName {
-    type Err = DatasetNameError;
+    type Err = ValueError;
 
     /// Parses a name.
     ///
@@ -94,23 +52,36 @@ impl FromStr for DatasetName {
     /// - `".hidden"`, `"-o"`, `":a"`: does not begin with a letter or a digit
     /// - `"A..B"`: two dots in a row
     /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
-    fn from_str(text: &str) -> Result<Self, DatasetNameError> {
-        let chars = text.chars().count();
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let (chars, name) = (text.chars().count(), quoted(text));
+        let refused = |message: String| Err(ValueError::new(message));
         if chars == 0 || chars > DatasetName::MAX_CHARS {
-            return Err(DatasetNameError::Length { chars });
+            return refused(format!(
+                "a dataset name has 1 to 200 characters, but this one has {chars}"
+            ));
         }
-        let name = || text.to_owned();
         if let Some(character) = text.chars().find(|character| !is_allowed(*character)) {
-            return Err(DatasetNameError::Character { name: name(), character });
+            let character = character.to_string();
+            return refused(format!(
+                "a dataset name has only letters, digits and . _ - :, but {name} contains {}",
+                quoted(&character)
+            ));
         }
         if text.parse::<Identifier>().is_ok() {
-            return Err(DatasetNameError::ReadsAsIdentifier { name: name() });
+            return refused(format!(
+                "{name} would be read as an identifier, not as a dataset name"
+            ));
         }
         if !text.starts_with(|first: char| first.is_ascii_alphanumeric()) {
-            return Err(DatasetNameError::FirstCharacter { name: name() });
+            return refused(format!(
+                "a dataset name begins with a letter or a digit, unlike {name}"
+            ));
         }
+        // In a path, they name the parent directory.
         if text.contains("..") {
-            return Err(DatasetNameError::TwoDots { name: name() });
+            return refused(format!(
+                "a dataset name cannot contain two dots in a row, as {name} does"
+            ));
         }
         Ok(DatasetName(text.into()))
     }

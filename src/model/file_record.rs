@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::granule_id::GranuleId;
+use super::message::ValueError;
 
 /// The path of a file, relative to the root directory of a dataset's files.
 ///
@@ -25,16 +26,19 @@ impl FilePath {
     /// - `""`: empty
     /// - `"/data/A.nc"`: not relative
     /// - `"../A.nc"`: leads out of the root directory
-    pub fn new(text: impl Into<Box<str>>) -> Result<Self, FilePathError> {
+    pub fn new(text: impl Into<Box<str>>) -> Result<Self, ValueError> {
         let text = text.into();
+        let bytes = text.len();
         if text.is_empty() {
-            Err(FilePathError::Empty)
-        } else if text.len() > FilePath::MAX_BYTES {
-            Err(FilePathError::TooLong { bytes: text.len() })
+            Err(ValueError::new("the path of a file cannot be empty"))
+        } else if bytes > FilePath::MAX_BYTES {
+            let most = "the path of a file has at most 1,024 bytes";
+            Err(ValueError::new(format!("{most}, but this one has {bytes}")))
         } else if text.contains('\0') {
-            Err(FilePathError::Nul)
+            Err(ValueError::new("the path of a file does not contain U+0000"))
         } else if text.starts_with('/') || text.split('/').any(|segment| segment == "..") {
-            Err(FilePathError::Outside)
+            let message = "the path of a file is relative to a root directory, and has no \"..\"";
+            Err(ValueError::new(message))
         } else {
             Ok(FilePath(text))
         }
@@ -56,27 +60,6 @@ impl fmt::Debug for FilePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
     }
-}
-
-/// Why a string is not the path of a file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FilePathError {
-    /// The empty string.
-    #[error("the path of a file cannot be empty")]
-    Empty,
-    /// More than [`FilePath::MAX_BYTES`] bytes.
-    #[error("the path of a file has at most 1,024 bytes, but this one has {bytes}")]
-    TooLong {
-        /// Its length in bytes.
-        bytes: usize,
-    },
-    /// U+0000.
-    #[error("the path of a file does not contain U+0000")]
-    Nul,
-    /// Absolute, or with a segment `..`.
-    #[error("the path of a file is relative to a root directory, and has no \"..\"")]
-    Outside,
 }
 
 /// What is known of the bytes of a file.
@@ -171,7 +154,7 @@ impl FileRecord {
 /// assert_eq!("SHA256".parse(), Ok(Algorithm::Sha256));
 /// assert_eq!("POSIX".parse::<Algorithm>()?.to_string(), "cksum");
 /// assert_eq!("BLAKE2b".parse::<Algorithm>()?.to_string(), "blake2b");
-/// # Ok::<(), accession::model::ChecksumError>(())
+/// # Ok::<(), accession::model::ValueError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
@@ -260,13 +243,13 @@ impl Algorithm {
 }
 
 impl FromStr for Algorithm {
-    type Err = ChecksumError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `""`: empty
     /// - `"a\tb"`: a control character
-    fn from_str(text: &str) -> Result<Self, ChecksumError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let name = text.trim().to_lowercase();
         let bare: String = name.chars().filter(|it| !['-', '_', '/', ' '].contains(it)).collect();
         Ok(match bare.as_str() {
@@ -278,11 +261,14 @@ impl FromStr for Algorithm {
             "crc32" => Algorithm::Crc32,
             "cksum" | "posix" | "posixcksum" => Algorithm::Cksum,
             "adler32" => Algorithm::Adler32,
-            "" => return Err(ChecksumError::Algorithm),
-            _ if name.chars().count() > OtherAlgorithm::MAX_CHARACTERS => {
-                return Err(ChecksumError::Algorithm);
+            bare if bare.is_empty()
+                || name.chars().count() > OtherAlgorithm::MAX_CHARACTERS
+                || name.chars().any(char::is_control) =>
+            {
+                let message =
+                    "the name of an algorithm has 1 to 64 characters, and no control characters";
+                return Err(ValueError::new(message));
             }
-            _ if name.chars().any(char::is_control) => return Err(ChecksumError::Algorithm),
             _ => Algorithm::Other(OtherAlgorithm(name.into())),
         })
     }
@@ -309,7 +295,7 @@ impl fmt::Display for Algorithm {
 /// let checksum = Checksum::parse(Algorithm::Crc32, "3BB935C6")?;
 /// assert_eq!(checksum.to_string(), "3bb935c6");
 /// assert_eq!(checksum, Checksum::from_bytes(Algorithm::Crc32, &[0x3b, 0xb9, 0x35, 0xc6])?);
-/// # Ok::<(), accession::model::ChecksumError>(())
+/// # Ok::<(), accession::model::ValueError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Checksum {
@@ -330,8 +316,8 @@ impl Checksum {
     /// - `"3bb9"`, of `md5`: not 32 digits
     /// - `"4294967296"`, of `cksum`: not a number of 32 bits
     /// - `"a b"`, of an unknown algorithm: a blank
-    pub fn parse(algorithm: Algorithm, text: &str) -> Result<Self, ChecksumError> {
-        let invalid = || ChecksumError::Value { algorithm: algorithm.clone() };
+    pub fn parse(algorithm: Algorithm, text: &str) -> Result<Self, ValueError> {
+        let invalid = || not_of(&algorithm);
         let bytes = match &algorithm {
             Algorithm::Other(_) => text.as_bytes().to_vec(),
             Algorithm::Cksum => {
@@ -354,7 +340,7 @@ impl Checksum {
     ///
     /// - 3 bytes, of `crc32`: not 4
     /// - `b"\xff"`, of an unknown algorithm: not UTF-8
-    pub fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, ChecksumError> {
+    pub fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, ValueError> {
         let is_valid = match algorithm.checksum_bytes() {
             Some(length) => bytes.len() == length,
             None => {
@@ -366,7 +352,7 @@ impl Checksum {
         };
         match is_valid {
             true => Ok(Checksum { algorithm, bytes: bytes.into() }),
-            false => Err(ChecksumError::Value { algorithm }),
+            false => Err(not_of(&algorithm)),
         }
     }
 
@@ -380,6 +366,19 @@ impl Checksum {
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// The error of what is not a checksum of an algorithm.
+fn not_of(algorithm: &Algorithm) -> ValueError {
+    ValueError::new(match (algorithm, algorithm.checksum_bytes()) {
+        (Algorithm::Cksum, _) => {
+            "a checksum of cksum is a decimal number below 4,294,967,296".to_owned()
+        }
+        (_, Some(bytes)) => {
+            format!("a checksum of {algorithm} has {} hexadecimal digits", 2 * bytes)
+        }
+        (_, None) => format!("a checksum of {algorithm} has 1 to 512 bytes, and no blanks"),
+    })
 }
 
 impl fmt::Display for Checksum {
@@ -401,25 +400,6 @@ impl fmt::Debug for Checksum {
     }
 }
 
-/// A string that is not a checksum, or not the name of an algorithm.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ChecksumError {
-    /// Not the name of an algorithm.
-    #[error("the name of an algorithm has 1 to 64 characters, and no control characters")]
-    Algorithm,
-    /// Not a checksum of its algorithm.
-    #[error("{}", match (algorithm, algorithm.checksum_bytes()) {
-        (Algorithm::Cksum, _) => "a checksum of cksum is a decimal number below 4,294,967,296".to_owned(),
-        (_, Some(bytes)) => format!("a checksum of {algorithm} has {} hexadecimal digits", 2 * bytes),
-        (_, None) => format!("a checksum of {algorithm} has 1 to 512 bytes, and no blanks"),
-    })]
-    Value {
-        /// The algorithm.
-        algorithm: Algorithm,
-    },
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,14 +411,14 @@ mod tests {
             assert_eq!(FilePath::new(path).unwrap().as_str(), path);
         }
         for (path, error) in [
-            ("", FilePathError::Empty),
-            ("/a", FilePathError::Outside),
-            ("..", FilePathError::Outside),
-            ("a/../../b", FilePathError::Outside),
-            ("a\0b", FilePathError::Nul),
-            (&"a".repeat(1_025), FilePathError::TooLong { bytes: 1_025 }),
+            ("", "cannot be empty"),
+            ("/a", "has no \"..\""),
+            ("..", "has no \"..\""),
+            ("a/../../b", "has no \"..\""),
+            ("a\0b", "does not contain U+0000"),
+            (&"a".repeat(1_025), "but this one has 1025"),
         ] {
-            assert_eq!(FilePath::new(path), Err(error), "{path:?}");
+            assert!(FilePath::new(path).unwrap_err().to_string().ends_with(error), "{path:?}");
         }
     }
 
@@ -474,7 +454,8 @@ mod tests {
             assert_eq!(known.as_str().parse(), Ok(known));
         }
         for refused in ["", " ", "-", "a\u{1b}b", &"a".repeat(65)] {
-            assert_eq!(refused.parse::<Algorithm>(), Err(ChecksumError::Algorithm), "{refused:?}");
+            let error = refused.parse::<Algorithm>().unwrap_err().to_string();
+            assert!(error.starts_with("the name of an algorithm"), "{refused:?}");
         }
     }
 
@@ -517,7 +498,7 @@ mod tests {
             (other, &"a".repeat(513)),
         ] {
             let error = Checksum::parse(algorithm.clone(), text);
-            assert_eq!(error, Err(ChecksumError::Value { algorithm }), "{text:?}");
+            assert_eq!(error, Err(not_of(&algorithm)), "{text:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::granule_id::GranuleId;
-use super::message::quoted;
+use super::message::{ValueError, quoted};
 
 /// What is replaced by the id of a granule.
 const PLACEHOLDER: &str = "{granule}";
@@ -41,14 +41,6 @@ pub struct GranuleUrl {
     at: usize,
 }
 
-/// Why a string is not a template of addresses.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the address of a granule {what}, unlike {}", quoted(text))]
-pub struct GranuleUrlError {
-    what: &'static str,
-    text: String,
-}
-
 impl GranuleUrl {
     /// Returns the template as it was written.
     pub fn as_str(&self) -> &str {
@@ -69,7 +61,7 @@ impl GranuleUrl {
 }
 
 impl FromStr for GranuleUrl {
-    type Err = GranuleUrlError;
+    type Err = ValueError;
 
     /// # Errors
     ///
@@ -81,8 +73,11 @@ impl FromStr for GranuleUrl {
     /// - `"https://example.org/"`, `"https://example.org/{granule}/{granule}"`: not exactly one
     ///   placeholder
     /// - `"https://example.org/a {granule}"`: white space
-    fn from_str(text: &str) -> Result<Self, GranuleUrlError> {
-        let refused = |what| Err(GranuleUrlError { what, text: text.to_owned() });
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused = |what| {
+            let given = quoted(text);
+            Err(ValueError::new(format!("the address of a granule {what}, unlike {given}")))
+        };
         let is_web =
             |scheme: &str| ["https", "http"].iter().any(|web| scheme.eq_ignore_ascii_case(web));
         let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| is_web(scheme))
@@ -174,7 +169,8 @@ mod tests {
         ];
         for (text, what) in cases {
             let error = text.parse::<GranuleUrl>().unwrap_err();
-            assert_eq!(error, GranuleUrlError { what, text: text.to_owned() });
+            let message = format!("the address of a granule {what}, unlike {}", quoted(text));
+            assert_eq!(error.to_string(), message);
         }
     }
 }

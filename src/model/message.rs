@@ -47,6 +47,18 @@ pub fn count(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
+/// Why a string is not a value of some kind, in words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ValueError(String);
+
+impl ValueError {
+    /// The error with this message.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        ValueError(message.into())
+    }
+}
+
 /// Where a value was read, as messages name it: `ids.txt:12`, `argument 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SourceLocation {

@@ -23,16 +23,13 @@ mod text;
 mod time;
 mod warning;
 
-pub use coverage::{Keyword, KeywordError, Temporal, TemporalError};
-pub use creator::{Creator, CreatorError, Orcid, OrcidError};
-pub use dataset_name::{DatasetName, DatasetNameError};
-pub use file_record::{
-    Algorithm, Checksum, ChecksumError, FileContent, FilePath, FilePathError, FileRecord,
-    OtherAlgorithm,
-};
+pub use coverage::{Keyword, Temporal};
+pub use creator::{Creator, Orcid};
+pub use dataset_name::DatasetName;
+pub use file_record::{Algorithm, Checksum, FileContent, FilePath, FileRecord, OtherAlgorithm};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
-pub use granule_url::{GranuleUrl, GranuleUrlError};
+pub use granule_url::GranuleUrl;
 pub use history::{
     Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, FoundPeriod, Granule, Instance,
     LogChange, Withdrawal,
@@ -41,14 +38,12 @@ pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
 pub use licence::{Licence, LicenceError};
 pub use limit::{Limit, LimitError, Limits};
-pub use message::{SourceLocation, count, is_interpreted, quoted};
+pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
-pub use pattern::{Pattern, PatternError};
+pub use pattern::Pattern;
 pub(crate) use record::AtMost;
-pub use record::{
-    Dataset, Doi, DoiError, Listed, RecordVersion, WebAddress, WebAddressError, Year, YearError,
-};
+pub use record::{Dataset, Doi, Listed, RecordVersion, WebAddress, Year};
 pub use set::{Criteria, Set, Subset};
-pub use time::{AgeError, Day, Timestamp, TimestampError, age};
+pub use time::{Day, Timestamp, TimestampError, age};
 pub use warning::{Warning, WarningKind};

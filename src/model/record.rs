@@ -14,7 +14,7 @@ use super::dataset_name::DatasetName;
 use super::granule_url::GranuleUrl;
 use super::history::{Confirmation, Instance, Withdrawal};
 use super::limit::Limits;
-use super::message::quoted;
+use super::message::{ValueError, quoted};
 use super::time::Timestamp;
 
 /// The record of a dataset, from which citations are written: everything that a registry stores
@@ -164,22 +164,15 @@ impl Doi {
     }
 }
 
-/// A string that is not a DOI.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a DOI looks like 10.5067/ABC/123, but {} does not", quoted(text))]
-pub struct DoiError {
-    text: String,
-}
-
 impl FromStr for Doi {
-    type Err = DoiError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `"US/FOOL2"`: does not begin with `10.` and digits
     /// - `"10.9999"`: no suffix
     /// - `"10.9999/a b"`: a space
-    fn from_str(text: &str) -> Result<Self, DoiError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         const BEFORE: [&str; 5] = [
             "https://doi.org/",
             "http://doi.org/",
@@ -202,7 +195,13 @@ impl FromStr for Doi {
                     && !suffix.chars().any(|c| c.is_whitespace() || c.is_control())
             },
         );
-        if is_doi { Ok(Doi(bare.into())) } else { Err(DoiError { text: text.to_owned() }) }
+        match is_doi {
+            true => Ok(Doi(bare.into())),
+            false => {
+                let message = "a DOI looks like 10.5067/ABC/123, but";
+                Err(ValueError::new(format!("{message} {} does not", quoted(text))))
+            }
+        }
     }
 }
 
@@ -223,14 +222,6 @@ impl FromStr for Doi {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WebAddress(String);
 
-/// Why a string is not a web address.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "a web address begins with https://, http://, ftp:// or sftp:// and a host, unlike {}",
-    quoted(.0)
-)]
-pub struct WebAddressError(String);
-
 impl WebAddress {
     const SCHEMES: [&str; 4] = ["https", "http", "ftp", "sftp"];
 
@@ -247,7 +238,7 @@ impl WebAddress {
 }
 
 impl FromStr for WebAddress {
-    type Err = WebAddressError;
+    type Err = ValueError;
 
     /// # Errors
     ///
@@ -255,7 +246,7 @@ impl FromStr for WebAddress {
     /// - `"javascript:alert(1)"`, `"file:///data"`: another scheme
     /// - `"https:///data"`: no host
     /// - `"https://example.org/a\u{1b}"`: a control character
-    fn from_str(text: &str) -> Result<Self, WebAddressError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let text = text.trim();
         let is_one = text.split_once("://").is_some_and(|(scheme, rest)| {
             let is_host = |character: char| !matches!(character, '/' | '?' | '#' | ':');
@@ -265,7 +256,9 @@ impl FromStr for WebAddress {
         if is_one && !text.contains(char::is_control) {
             Ok(WebAddress(text.to_owned()))
         } else {
-            Err(WebAddressError(text.to_owned()))
+            let message =
+                "a web address begins with https://, http://, ftp:// or sftp:// and a host";
+            Err(ValueError::new(format!("{message}, unlike {}", quoted(text))))
         }
     }
 }
@@ -282,32 +275,31 @@ impl Year {
     }
 }
 
-/// Why a string or a number is not a year of publication.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a year has four digits, 1000 to 9999")]
-pub struct YearError;
+fn not_a_year() -> ValueError {
+    ValueError::new("a year has four digits, 1000 to 9999")
+}
 
 impl TryFrom<u16> for Year {
-    type Error = YearError;
+    type Error = ValueError;
 
-    fn try_from(number: u16) -> Result<Self, YearError> {
-        if (1_000..=9_999).contains(&number) { Ok(Year(number)) } else { Err(YearError) }
+    fn try_from(number: u16) -> Result<Self, ValueError> {
+        if (1_000..=9_999).contains(&number) { Ok(Year(number)) } else { Err(not_a_year()) }
     }
 }
 
 impl FromStr for Year {
-    type Err = YearError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `"99"`, `"20010"`, `"02001"`: not four digits
     /// - `"+2001"`, `"MMI"`: characters that are not digits
-    fn from_str(text: &str) -> Result<Self, YearError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         // `u16` would also read a sign and leading zeros.
         if text.len() != 4 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(YearError);
+            return Err(not_a_year());
         }
-        text.parse::<u16>().map_err(|_| YearError)?.try_into()
+        text.parse::<u16>().map_err(|_| not_a_year())?.try_into()
     }
 }
 
@@ -478,7 +470,8 @@ mod tests {
             "https://example.org/a\u{1b}[31m",
             "https://example.org/a\nb",
         ] {
-            assert_eq!(text.parse::<WebAddress>(), Err(WebAddressError(text.to_owned())), "{text}");
+            let error = text.parse::<WebAddress>().unwrap_err().to_string();
+            assert!(error.ends_with(&format!("unlike {}", quoted(text.trim()))), "{error}");
         }
     }
     #[test]
@@ -498,8 +491,8 @@ mod tests {
             "２",
         ];
         for text in refused {
-            assert_eq!(text.parse::<Year>(), Err(YearError), "{text}");
+            assert_eq!(text.parse::<Year>(), Err(not_a_year()), "{text}");
         }
-        assert_eq!(YearError.to_string(), "a year has four digits, 1000 to 9999");
+        assert_eq!(not_a_year().to_string(), "a year has four digits, 1000 to 9999");
     }
 }

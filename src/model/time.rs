@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use chrono::{DateTime, Datelike, Days, FixedOffset, NaiveDate, NaiveTime, SecondsFormat};
 
+use super::message::ValueError;
+
 /// An instant in UTC, to the microsecond, within the years 0000 to 9999.
 ///
 /// # Syntax
@@ -368,27 +370,23 @@ fn has_form(text: &str, forms: &[&str]) -> bool {
     text.strip_prefix(['+', '-']).is_some_and(|rest| forms.contains(&&*digits_as_0(rest)))
 }
 
-/// Why a string is not a duration.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a duration is a number and a unit: 90m, 36h or 2d")]
-pub struct AgeError;
-
 /// Reads how old something may be, or how long it may take: a number, and `s`, `m`, `h` or `d`.
 ///
 /// # Errors
 ///
 /// It is something else, or more than a [`Duration`] can be.
-pub fn age(text: &str) -> Result<Duration, AgeError> {
-    let unit = text.chars().last().ok_or(AgeError)?;
+pub fn age(text: &str) -> Result<Duration, ValueError> {
+    let refused = || ValueError::new("a duration is a number and a unit: 90m, 36h or 2d");
+    let unit = text.chars().last().ok_or_else(refused)?;
     let seconds = match unit {
         's' => 1,
         'm' => 60,
         'h' => 3_600,
         'd' => 86_400,
-        _ => return Err(AgeError),
+        _ => return Err(refused()),
     };
-    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| AgeError)?;
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or(AgeError)
+    let number: u64 = text.trim_end_matches(unit).parse().map_err(|_| refused())?;
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(refused)
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ fn continued(
     lines: &mut SpooledTempFile,
 ) -> Result<LogWriter> {
     let name = &listed.dataset.name;
-    let latest = head.latest.map(|(timestamp, _)| timestamp);
+    let latest = head.latest().map(|(timestamp, _)| timestamp);
     let end = Position {
         changes: head.changes,
         bytes: head.segments.bytes(),
@@ -190,8 +190,8 @@ fn continued(
     let (mut published, mut is_same) = (published.as_slice(), true);
     for exported in snapshot.export(name, after)? {
         let exported = exported?;
-        if let Exported::Event { at, .. } = &exported
-            && Some(*at) == latest
+        if let Exported::Event(event) = &exported
+            && Some(event.at) == latest
             && skipped > 0
         {
             skipped -= 1;

@@ -138,7 +138,7 @@ impl Tail {
         }
         let damaged =
             |line: u64, what: &str| Error::published_damaged(&log.path_of(&name), Some(line), what);
-        let latest = head.latest.map(|(timestamp, _)| format!("{{\"timestamp\":\"{timestamp}\""));
+        let latest = head.latest().map(|(timestamp, _)| format!("{{\"timestamp\":\"{timestamp}\""));
         let mut check = before.last().map(|segment| segment.check);
         let mut checks = Checks::after(check);
         let (mut begin, mut end, mut line_number, mut count) = (0, 0, 0, 0);
@@ -182,7 +182,7 @@ impl Tail {
 /// to the last one that was published, which has the same time, identifier and number of granules,
 /// is assumed to be the same.
 pub(super) fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
-    let Some((timestamp, identifier)) = head.latest else { return Ok(true) };
+    let Some((timestamp, identifier)) = head.latest() else { return Ok(true) };
     let in_force = instance_at(snapshot, name, timestamp)?;
     let is_same = in_force.is_some_and(|in_force| {
         (in_force.timestamp, in_force.identifier, in_force.granules)
@@ -197,7 +197,7 @@ const OTHERS: u32 = 10_000;
 /// Whether what was published under a name is the history of a dataset that had the name before, and
 /// has another one now.
 pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
-    let Some((timestamp, identifier)) = head.latest else { return Ok(false) };
+    let Some((timestamp, identifier)) = head.latest() else { return Ok(false) };
     let found = snapshot.intervals_after(identifier, None, OTHERS)?;
     for other in found.iter().filter(|it| it.timestamp == timestamp && it.dataset != *name) {
         let other = &other.dataset;
@@ -232,7 +232,7 @@ pub(super) fn contradiction(
         contradiction = Some((change.number, change.timestamp));
         Ok(false)
     })?;
-    let last = (head.changes, head.latest.map_or(Timestamp::MIN, |(timestamp, _)| timestamp));
+    let last = (head.changes, head.latest().map_or(Timestamp::MIN, |(timestamp, _)| timestamp));
     let (change, timestamp) = contradiction.unwrap_or(last);
     Ok(Error::published_otherwise(name, directory.path(), change, timestamp))
 }

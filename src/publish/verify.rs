@@ -199,14 +199,14 @@ impl Found {
             let position = log.position();
             (position.changes, position.granules, log.check(), log.segments())
                 == (head.changes, head.granules, head.check, &head.segments)
-                && position.timestamp.zip(latest) == head.latest
+                && position.timestamp.zip(latest) == head.latest()
         };
         let mut is_in_registry = is_announced(&log, None);
         for exported in snapshot.export(name, None)? {
             let exported = exported?;
             let latest = match &exported {
                 Exported::Change(instance) => Some(instance.identifier),
-                Exported::Event { .. } => None,
+                Exported::Event(_) => None,
             };
             let line = log.add(exported);
             let line =

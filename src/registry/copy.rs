@@ -129,15 +129,15 @@ impl Registry {
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         let name = self.path().map(store::full_name).unwrap_or_default();
-        let (store, copy) = Store::create_copy(target, &name, BUSY_WAIT).map_err(in_target)?;
+        let (store, copy) = Store::create(target, Some(&name), BUSY_WAIT).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;
         let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
         let registry = Registry::of(store.clone()).reporting_as(self);
         // An error in the copy is an error in the registry.
         let verified = registry.verify_all(&[]).and_then(Verifications::refuse_mismatches);
         let verified = verified.map_err(|error| self.named(error))?;
-        drop(registry);
-        copy.finish(store).map_err(in_target)?;
+        drop((registry, store));
+        copy.put_in_place(None).map_err(in_target)?;
         Ok(Copied { datasets: verified.datasets, identifiers: verified.identifiers })
     }
 

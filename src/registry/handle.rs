@@ -43,8 +43,10 @@ pub struct Registry {
 /// How a registry is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
-    access: Access,
-    busy_wait: Duration,
+    /// What it is opened for.
+    pub access: Access,
+    /// How long to wait for another writer before failing.
+    pub busy_wait: Duration,
 }
 
 /// A new registry that does not exist at its path until it is put in place, so that a failure
@@ -76,11 +78,6 @@ impl OpenOptions {
     /// Returns options with the default busy wait: ten seconds for another writer.
     pub fn new(access: Access) -> Self {
         OpenOptions { access, busy_wait: BUSY_WAIT }
-    }
-
-    /// Sets how long to wait for another writer before failing.
-    pub fn with_busy_wait(self, busy_wait: Duration) -> Self {
-        OpenOptions { busy_wait, ..self }
     }
 
     /// Opens a registry.
@@ -135,7 +132,7 @@ impl Registry {
     ///
     /// The error of a registry: no file can be created in that directory.
     pub fn prepare(path: &Path) -> Result<NewRegistry> {
-        let (store, new) = Store::create(path, BUSY_WAIT)
+        let (store, new) = Store::create(path, None, BUSY_WAIT)
             .map_err(|error| error.in_registry(&store::shown_name(path)))?;
         let registry = Registry { store, monitor: None, visibility: Visibility::All };
         Ok(NewRegistry { registry, new, path: path.to_owned() })
@@ -342,7 +339,7 @@ impl NewRegistry {
     /// there; of kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
         let NewRegistry { registry, new, path } = self;
-        let put = new.put_in_place(registry.into_store());
+        let put = new.put_in_place(Some(registry.into_store()));
         put.map_err(|error| error.in_registry(&store::shown_name(&path)))
     }
 }

@@ -121,16 +121,6 @@ impl Session for FaultySession {
         self.call()?.rows(scope, sql, values, each)
     }
 
-    fn rows_locked(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
-    ) -> Result<()> {
-        self.call()?.rows_locked(dataset, sql, values, each)
-    }
-
     fn locks_datasets(&self) -> bool {
         self.inner.locks_datasets()
     }

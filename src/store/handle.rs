@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::rows::{Access, Watch};
-use super::session::{CopyStorage, Kind, NewStorage, Snapshot, Storage, Transaction};
+use super::session::{Kind, NewStorage, Snapshot, Storage, Transaction};
 use super::sqlite::NewFile;
 use super::{Error, Result, sqlite};
 
@@ -13,11 +13,8 @@ use super::{Error, Result, sqlite};
 #[derive(Clone)]
 pub(crate) struct Store(Arc<dyn Storage>);
 
-/// A new registry that is not visible until it is put in place.
+/// A new registry, or a copy, that nobody else uses until it is put in place.
 pub(crate) struct New(Box<dyn NewStorage>);
-
-/// A copy that nobody else uses until it is finished.
-pub(crate) struct Copy(Box<dyn CopyStorage>);
 
 /// Whether there is something at the path or the address of a registry: a registry, or another file.
 ///
@@ -46,30 +43,23 @@ impl Store {
         Ok(Store(Arc::new(sqlite::Store::in_memory(busy_wait)?)))
     }
 
-    /// Creates a registry for a path or an address, which is visible there once it is put in place.
+    /// Creates a registry for a path or an address, which can be used there once it is put in place:
+    /// an empty one, or the target of a copy of the registry with a name (`copy_of`). A file gets the
+    /// permissions of that registry, if it is in one. On a server, what an earlier attempt has copied is
+    /// kept.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists), [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied).
-    pub fn create(name: &Path, busy_wait: Duration) -> Result<(Self, New)> {
-        let (store, new) = kind_of(name)?.create(name, busy_wait)?;
-        Ok((Store(store), New(new)))
-    }
-
-    /// Creates the target of a copy of the registry with a name: a file with the permissions of that
-    /// registry, if it is in one. On a server, what an earlier attempt has copied is kept.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::create`]; [`ErrorKind::UnfinishedCopy`](super::ErrorKind::UnfinishedCopy): there is an
-    /// unfinished copy of another registry.
-    pub fn create_copy(name: &Path, source: &Path, busy_wait: Duration) -> Result<(Self, Copy)> {
-        let (store, copy) = kind_of(name)?.create_copy(name, source, busy_wait)?;
-        if check_is_file(source, "permissions").is_ok() {
-            copy.take_permissions_of(source)?;
+    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied);
+    /// [`ErrorKind::UnfinishedCopy`](super::ErrorKind::UnfinishedCopy): there is an unfinished copy of
+    /// another registry.
+    pub fn create(name: &Path, copy_of: Option<&Path>, busy_wait: Duration) -> Result<(Self, New)> {
+        let (store, new) = kind_of(name)?.create(name, copy_of, busy_wait)?;
+        if let Some(file) = copy_of.filter(|source| check_is_file(source, "permissions").is_ok()) {
+            new.take_permissions_of(file)?;
         }
-        Ok((Store(store), Copy(copy)))
+        Ok((Store(store), New(new)))
     }
 
     /// The path or the address, without its password, that the registry was opened by, or that a new
@@ -150,18 +140,6 @@ impl Store {
 }
 
 impl New {
-    /// Makes the registry visible, atomically.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a registry there.
-    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
-    pub fn put_in_place(self, store: Store) -> Result<()> {
-        self.0.put_in_place(store.0)
-    }
-}
-
-impl Copy {
     /// Ends the writing of a copy, and returns it for verification.
     ///
     /// # Errors
@@ -171,13 +149,15 @@ impl Copy {
         Ok(Store(self.0.reopen(store.0, busy_wait)?))
     }
 
-    /// Makes a verified copy available to everybody.
+    /// Makes the registry available to everybody, atomically. `store` is what filled it; `None` means
+    /// that it was reopened since, and is not in use.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a registry there.
-    pub fn finish(self, store: Store) -> Result<()> {
-        self.0.finish(store.0)
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
+    pub fn put_in_place(self, store: Option<Store>) -> Result<()> {
+        self.0.put_in_place(store.map(|store| store.0))
     }
 }
 

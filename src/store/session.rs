@@ -24,15 +24,6 @@ pub(super) trait Session: Send {
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()>;
 
-    /// As [`Session::rows`], for a query that sees a dataset as it is once it is locked.
-    fn rows_locked(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
-    ) -> Result<()>;
-
     /// Whether datasets are locked one by one: in a transaction that writes to a server. In a file,
     /// a transaction locks all of them.
     fn locks_datasets(&self) -> bool;
@@ -175,20 +166,24 @@ impl Snapshot {
         Ok(self.rows(scope, sql, values, decode)?.pop())
     }
 
-    /// As [`Snapshot::row`], for a query that sees a dataset as it is once it is locked.
-    pub(super) fn row_locked<T>(
+    /// What the only row of a query about a dataset says: whether there is something.
+    pub(super) fn exists(
         &self,
         dataset: DatasetKey,
         sql: &'static Sql,
         values: &[Value<'_>],
-        decode: impl Fn(&dyn Columns) -> Result<T>,
-    ) -> Result<Option<T>> {
-        let mut found = None;
-        self.session.rows_locked(dataset, sql, values, &mut |row| {
-            found = Some(decode(row)?);
-            Ok(())
-        })?;
-        Ok(found)
+    ) -> Result<bool> {
+        Ok(self.row(Scope::Dataset(dataset), sql, values, |row| row.flag(0))?.unwrap_or(false))
+    }
+
+    /// What the only row of a query says: how many there are.
+    pub(super) fn count(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<u64> {
+        Ok(self.row(scope, sql, values, |row| row.count(0))?.unwrap_or(0))
     }
 
     /// How many rows a page has, in a pass over a whole dataset.
@@ -311,16 +306,9 @@ pub(super) trait Kind: Sync {
     fn create(
         &self,
         name: &Path,
+        copy_of: Option<&Path>,
         busy_wait: Duration,
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)>;
-
-    /// What `Store::create_copy` returns.
-    fn create_copy(
-        &self,
-        name: &Path,
-        source: &Path,
-        busy_wait: Duration,
-    ) -> Result<(Arc<dyn Storage>, Box<dyn CopyStorage>)>;
 
     /// What [`check_is_file`](super::check_is_file) checks.
     fn check_is_file(&self, what: &'static str) -> Result<()>;
@@ -361,20 +349,14 @@ pub(super) trait Storage: Send + Sync {
     fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>>;
 }
 
-/// What each store implements: a new registry.
+/// What each store implements: a new registry, or the target of a copy.
 pub(super) trait NewStorage {
-    /// What `New::put_in_place` does.
-    fn put_in_place(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()>;
-}
-
-/// What each store implements: the target of a copy.
-pub(super) trait CopyStorage {
-    /// Gives the copy the permissions of a file, if it is one itself.
+    /// Gives it the permissions of a file, if it is one itself.
     fn take_permissions_of(&self, file: &Path) -> Result<()>;
 
-    /// What `Copy::reopen` returns.
+    /// What `New::reopen` returns.
     fn reopen(&self, store: Arc<dyn Storage>, busy_wait: Duration) -> Result<Arc<dyn Storage>>;
 
-    /// What `Copy::finish` does.
-    fn finish(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()>;
+    /// What `New::put_in_place` does.
+    fn put_in_place(self: Box<Self>, store: Option<Arc<dyn Storage>>) -> Result<()>;
 }

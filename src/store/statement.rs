@@ -104,6 +104,8 @@ impl Insert {
 pub(super) enum Scope {
     /// The rows of one dataset: the machine that has them.
     Dataset(DatasetKey),
+    /// What every machine has a copy of, of a dataset as it is once it is locked.
+    Locked(DatasetKey),
     /// The rows of all datasets: every machine.
     AllDatasets,
     /// What every machine has a copy of.

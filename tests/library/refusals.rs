@@ -184,7 +184,7 @@ fn a_writer_that_has_waited_long_enough_for_another_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("accession.db");
     drop(Registry::create(&path).unwrap());
-    let options = OpenOptions::new(Access::Write).with_busy_wait(Duration::ZERO);
+    let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
     let registry = options.open(&path).unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -50,7 +50,9 @@ impl Scene {
     /// A handle that waits for a lock no longer than this.
     pub fn impatient(&self, milliseconds: u64) -> Registry {
         let wait = std::time::Duration::from_millis(milliseconds);
-        OpenOptions::new(Access::Write).with_busy_wait(wait).open(&self.path()).unwrap()
+        OpenOptions { busy_wait: wait, ..OpenOptions::new(Access::Write) }
+            .open(&self.path())
+            .unwrap()
     }
 
     pub fn client(&self) -> postgres::Client {

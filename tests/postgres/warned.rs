@@ -65,7 +65,8 @@ fn change_with_a_warning(scene: &Scene, granule_id: &str, takes_more: bool) -> R
     std::thread::spawn(move || warn_at_commits(&socket, listener, takes_more));
     let host = directory.path().to_str().unwrap().replace('/', "%2F");
     let url = format!("postgres://postgres@{host}/{database}");
-    let options = OpenOptions::new(Access::Write).with_busy_wait(Duration::from_millis(300));
+    let options =
+        OpenOptions { busy_wait: Duration::from_millis(300), ..OpenOptions::new(Access::Write) };
     let registry = options.open(Path::new(&url)).unwrap();
     let changed = registry.change(&name("D"), &ingest(granule_id), &stamp());
     changed.map(drop).map_err(|error| error.kind().as_str().to_owned())

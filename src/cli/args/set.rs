@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
-use accession::model::{LimitError, WebAddress, WebAddressError};
+use accession::model::{LimitError, ValueError, WebAddress};
 use accession::registry::Edit;
 use accession::{DatasetName, Limit, Moment, Selection, Snapshot, Timestamp};
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -155,7 +155,7 @@ pub struct PublicUrl(pub String);
 #[derive(Debug, thiserror::Error)]
 pub enum PublicUrlError {
     #[error(transparent)]
-    Address(#[from] WebAddressError),
+    Address(#[from] ValueError),
     #[error("the address of a site has neither a query nor a fragment")]
     NotARoot,
 }

@@ -261,14 +261,14 @@ impl Client {
 
     /// When an attempt begins.
     pub fn pace(&self) -> Pace {
-        Pace::begin(self.received())
+        Pace { began: Instant::now(), received: self.received() }
     }
 
     /// Whether an attempt that brought something brought it fast enough to count as progress. A server
     /// that breaks each connection after a line, as slowly as it may, is given up like one that sends
     /// nothing.
     pub fn was_fast(&self, pace: &Pace) -> bool {
-        pace.is_fast(self.received())
+        is_fast(self.received() - pace.received, pace.began.elapsed())
     }
 }
 
@@ -318,17 +318,6 @@ const MIN_RATE: u64 = 10_000;
 pub(super) struct Pace {
     began: Instant,
     received: u64,
-}
-
-impl Pace {
-    fn begin(received: u64) -> Self {
-        Pace { began: Instant::now(), received }
-    }
-
-    /// Whether what was received since is not too little for the time.
-    fn is_fast(&self, received: u64) -> bool {
-        is_fast(received - self.received, self.began.elapsed())
-    }
 }
 
 /// Whether so many bytes in a time are not too few.

@@ -25,13 +25,44 @@ struct Line<'a> {
     recorded: Timestamp,
 }
 
-/// Writes the lines of annotations.
+/// The lines of a file beside a log, as far as they were written or read.
 #[derive(Default)]
-pub(crate) struct AnnotationWriter {
+struct Lines {
     hash: Sha256,
+    /// How many subsets or annotations they have.
     count: u64,
     bytes: u64,
 }
+
+impl Lines {
+    fn add(&mut self, line: &[u8]) {
+        self.hash.update(line);
+        self.bytes += line.len() as u64;
+    }
+
+    /// Adds the line of a value, and returns it, with its line end.
+    fn write(&mut self, line: &impl Serialize) -> String {
+        let mut text = serde_json::to_string(line).expect("strings and numbers are always JSON");
+        text.push('\n');
+        self.add(text.as_bytes());
+        text
+    }
+
+    /// What the head announces of them.
+    fn finish(self) -> LinesDigest {
+        LinesDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
+    }
+
+    /// Whether they are those that the head announces, whatever they contain.
+    #[cfg(feature = "http")]
+    fn are(&self, announced: LinesDigest) -> bool {
+        self.bytes == announced.bytes && self.hash.clone().finalize().as_slice() == announced.sha256
+    }
+}
+
+/// Writes the lines of annotations.
+#[derive(Default)]
+pub(crate) struct AnnotationWriter(Lines);
 
 impl AnnotationWriter {
     /// The line of an annotation of the instance at a time, with its line end.
@@ -39,27 +70,19 @@ impl AnnotationWriter {
         let Annotation { note, questionable, recorded, recorded_by: _ } = annotation;
         let (questionable, recorded) = (*questionable, *recorded);
         let line = Line { annotation: timestamp, note: note.into(), questionable, recorded };
-        let mut text = serde_json::to_string(&line).expect("strings and numbers are always JSON");
-        text.push('\n');
-        self.count += 1;
-        self.add(text.as_bytes());
-        text
-    }
-
-    fn add(&mut self, line: &[u8]) {
-        self.hash.update(line);
-        self.bytes += line.len() as u64;
+        self.0.count += 1;
+        self.0.write(&line)
     }
 
     /// What the head announces of the annotations.
     pub fn finish(self) -> LinesDigest {
-        LinesDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
+        self.0.finish()
     }
 }
 
 /// Reads the lines of annotations.
 #[derive(Default)]
-pub(crate) struct AnnotationReader(AnnotationWriter);
+pub(crate) struct AnnotationReader(Lines);
 
 impl AnnotationReader {
     /// Reads the next line, which ends with LF.
@@ -85,14 +108,14 @@ impl AnnotationReader {
         self.0.count += 1;
         let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
         let note = note.into_owned();
-        Ok(LoggedAnnotation { timestamp, note, questionable, recorded, location })
+        let annotation = Annotation { note, questionable, recorded, recorded_by: None };
+        Ok(LoggedAnnotation { timestamp, annotation, location })
     }
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.
     #[cfg(feature = "http")]
     pub fn has_read(&self, announced: LinesDigest) -> bool {
-        self.0.bytes == announced.bytes
-            && self.0.hash.clone().finalize().as_slice() == announced.sha256
+        self.0.are(announced)
     }
 
     /// Compares what was read with what the head announces.
@@ -113,11 +136,7 @@ pub(crate) const SUBSET_BEGINNING: &str = "{\"subset\":";
 
 /// Writes the lines of subsets.
 #[derive(Default)]
-pub(crate) struct SubsetWriter {
-    hash: Sha256,
-    count: u64,
-    bytes: u64,
-}
+pub(crate) struct SubsetWriter(Lines);
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -146,7 +165,7 @@ impl SubsetWriter {
         named: impl Iterator<Item = crate::error::Result<GranuleId>>,
         mut out: impl FnMut(&str) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.count += 1;
+        self.0.count += 1;
         let (count, cited) = (Some(subset.granules), Some(subset.cited));
         let line = Written {
             subset: subset.identifier,
@@ -157,30 +176,22 @@ impl SubsetWriter {
             cited: None,
         };
         if let Criteria::Patterns(patterns) = &subset.criteria {
-            return out(&self.line(&Written { patterns: Some(patterns), count, cited, ..line }));
+            return out(&self.0.write(&Written { patterns: Some(patterns), count, cited, ..line }));
         }
         let mut granules: Vec<GranuleId> = Vec::new();
         for granule_id in named {
             if granules.len() == LINE_GRANULES {
-                out(&self.line(&Written { granules: Some(&granules), ..line }))?;
+                out(&self.0.write(&Written { granules: Some(&granules), ..line }))?;
                 granules.clear();
             }
             granules.push(granule_id?);
         }
-        out(&self.line(&Written { granules: Some(&granules), count, cited, ..line }))
-    }
-
-    fn line(&mut self, line: &Written<'_>) -> String {
-        let mut text = serde_json::to_string(line).expect("strings and numbers are always JSON");
-        text.push('\n');
-        self.hash.update(&text);
-        self.bytes += text.len() as u64;
-        text
+        out(&self.0.write(&Written { granules: Some(&granules), count, cited, ..line }))
     }
 
     /// What the head announces of the subsets.
     pub fn finish(self) -> LinesDigest {
-        LinesDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
+        self.0.finish()
     }
 }
 
@@ -203,7 +214,7 @@ struct Read {
 /// Reads the lines of subsets.
 #[derive(Default)]
 pub(crate) struct SubsetReader {
-    writer: SubsetWriter,
+    lines: Lines,
     /// A subset that goes on in the next line: its identifier, its time and its granules so far.
     open: Option<(Identifier, Timestamp, Listing)>,
 }
@@ -219,8 +230,7 @@ impl SubsetReader {
         line: &[u8],
         location: (&Arc<str>, u64),
     ) -> Result<Option<CitedSubset>, String> {
-        self.writer.hash.update(line);
-        self.writer.bytes += line.len() as u64;
+        self.lines.add(line);
         let read: Read = serde_json::from_slice(line)
             .map_err(|error| format!("this line is not a cited subset: {error}"))?;
         let (identifier, timestamp) = (read.subset, read.timestamp);
@@ -256,15 +266,14 @@ impl SubsetReader {
             self.open = Some((identifier, timestamp, named));
             return Ok(None);
         };
-        self.writer.count += 1;
+        self.lines.count += 1;
         Ok(Some(CitedSubset { identifier, timestamp, members, granules, cited, location }))
     }
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.
     #[cfg(feature = "http")]
     pub fn has_read(&self, announced: LinesDigest) -> bool {
-        self.writer.bytes == announced.bytes
-            && self.writer.hash.clone().finalize().as_slice() == announced.sha256
+        self.lines.are(announced)
     }
 
     /// Compares what was read with what the head announces.
@@ -273,7 +282,7 @@ impl SubsetReader {
     ///
     /// What is wrong.
     pub fn check(self, announced: LinesDigest) -> Result<(), String> {
-        if self.open.is_some() || self.writer.finish() != announced {
+        if self.open.is_some() || self.lines.finish() != announced {
             return Err("the cited subsets are not those that the head announces".to_owned());
         }
         Ok(())

@@ -22,24 +22,30 @@ pub(crate) const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
 
 const SHA256: &str = ",\"sha256\":\"";
 
-/// The head of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The head of a log. The order of the members is part of the format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
+    #[serde(rename = "dataset")]
     pub record: Dataset,
+    #[serde(deserialize_with = "former_names")]
     pub former_names: Vec<DatasetName>,
     pub withdrawn: Option<Withdrawal>,
     /// The number of changes.
     pub changes: u64,
-    /// The time of the last change and the identifier since. `None` means that there was no change.
-    pub latest: Option<(Timestamp, Identifier)>,
+    /// The time of the last change, and the identifier since. `None` means that there was no change.
+    pub timestamp: Option<Timestamp>,
+    pub identifier: Option<Identifier>,
     /// How many granules are held.
     pub granules: u64,
     /// The check of the last line of the log.
     pub check: Identifier,
     pub segments: Segments,
     pub subsets: LinesDigest,
+    /// Absent if there are none.
+    #[serde(default, skip_serializing_if = "LinesDigest::is_empty")]
     pub annotations: LinesDigest,
     /// The log of the file records. `None` means that there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FilesHead>,
 }
 
@@ -51,28 +57,13 @@ pub(crate) enum HeadFile {
     MovedTo(DatasetName),
 }
 
-/// The line of a head. The order of the members is part of the format.
-#[derive(Serialize, Deserialize)]
-struct Line {
+/// The line of a head.
+#[derive(Serialize)]
+struct Line<'a> {
     accession_head: u64,
-    rule: String,
-    dataset: Dataset,
-    #[serde(deserialize_with = "former_names")]
-    former_names: Vec<DatasetName>,
-    withdrawn: Option<Withdrawal>,
-    changes: u64,
-    timestamp: Option<Timestamp>,
-    identifier: Option<Identifier>,
-    granules: u64,
-    check: Identifier,
-    segments: Segments,
-    subsets: LinesDigest,
-    /// Absent if there are none.
-    #[serde(default, skip_serializing_if = "LinesDigest::is_empty")]
-    annotations: LinesDigest,
-    /// Absent if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    files: Option<FilesHead>,
+    rule: &'a str,
+    #[serde(flatten)]
+    head: &'a Head,
 }
 
 /// The line of the head of a dataset that was renamed.
@@ -119,7 +110,8 @@ impl Head {
             former_names: listed.former_names.clone(),
             withdrawn: listed.withdrawn.clone(),
             changes: position.changes,
-            latest: listed.latest.as_ref().map(|latest| (latest.timestamp, latest.identifier)),
+            timestamp: listed.latest.as_ref().map(|latest| latest.timestamp),
+            identifier: listed.latest.as_ref().map(|latest| latest.identifier),
             granules: position.granules,
             check: log.check(),
             segments: log.segments().clone(),
@@ -135,22 +127,24 @@ impl Head {
     ///
     /// A value cannot be written as JSON.
     pub fn to_line(&self) -> serde_json::Result<String> {
-        sealed(&Line {
-            accession_head: VERSION,
-            rule: RULE.to_owned(),
-            dataset: self.record.clone(),
-            former_names: self.former_names.clone(),
-            withdrawn: self.withdrawn.clone(),
-            changes: self.changes,
-            timestamp: self.latest.map(|(timestamp, _)| timestamp),
-            identifier: self.latest.map(|(_, identifier)| identifier),
-            granules: self.granules,
-            check: self.check,
-            segments: self.segments.clone(),
-            subsets: self.subsets,
-            annotations: self.annotations,
-            files: self.files.clone(),
-        })
+        sealed(&Line { accession_head: VERSION, rule: RULE, head: self })
+    }
+
+    /// The time of the last change and the identifier since. `None` means that there was no change.
+    pub fn latest(&self) -> Option<(Timestamp, Identifier)> {
+        self.timestamp.zip(self.identifier)
+    }
+
+    /// Compares its members with one another.
+    fn check(&self) -> Result<(), String> {
+        let is_some = self.changes > 0;
+        if (self.timestamp.is_some(), self.identifier.is_some()) != (is_some, is_some) {
+            return Err("the head contradicts itself about the last change".to_owned());
+        }
+        if !self.segments.end_with(self.check) {
+            return Err("the head contradicts itself about the segments".to_owned());
+        }
+        self.files.as_ref().map_or(Ok(()), FilesHead::check)
     }
 
     /// Compares the head with the last change of its log, and says what is wrong.
@@ -166,7 +160,7 @@ impl Head {
             ));
         }
         let Some(last) = last else { return Ok(()) };
-        if Some((last.timestamp, last.identifier)) != self.latest
+        if Some((last.timestamp, last.identifier)) != self.latest()
             || (last.granules, last.check) != (self.granules, self.check)
         {
             return Err("the last change of the log is not the one that its head names".to_owned());
@@ -219,35 +213,9 @@ impl HeadFile {
         if read.rule.as_deref() != Some(RULE) {
             return Err("its identifiers follow another rule than md5-chain".to_owned());
         }
-        let line: Line = serde_json::from_str(line).map_err(wrong)?;
-        Ok(HeadFile::Head(Box::new(line.into_head()?)))
-    }
-}
-
-impl Line {
-    fn into_head(self) -> Result<Head, String> {
-        let latest = self.timestamp.zip(self.identifier);
-        let is_some = self.changes > 0;
-        if (self.timestamp.is_some(), self.identifier.is_some()) != (is_some, is_some) {
-            return Err("the head contradicts itself about the last change".to_owned());
-        }
-        if !self.segments.end_with(self.check) {
-            return Err("the head contradicts itself about the segments".to_owned());
-        }
-        self.files.as_ref().map_or(Ok(()), FilesHead::check)?;
-        Ok(Head {
-            record: self.dataset,
-            former_names: self.former_names,
-            withdrawn: self.withdrawn,
-            changes: self.changes,
-            latest,
-            granules: self.granules,
-            check: self.check,
-            segments: self.segments,
-            subsets: self.subsets,
-            annotations: self.annotations,
-            files: self.files,
-        })
+        let head: Head = serde_json::from_str(line).map_err(wrong)?;
+        head.check()?;
+        Ok(HeadFile::Head(Box::new(head)))
     }
 }
 

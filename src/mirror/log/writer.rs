@@ -37,13 +37,12 @@ impl LogWriter {
     /// A value cannot be written as JSON.
     pub fn add(&mut self, exported: Exported) -> serde_json::Result<Option<String>> {
         match exported {
-            Exported::Event { at, kind, granule_id, producer_granule } => {
+            Exported::Event(event) => {
                 let full = match self.events.len() == LINE_GRANULES {
                     true => Some(self.log_line(None)?),
                     false => None,
                 };
-                let location = None;
-                self.events.push(Event { at, kind, granule_id, producer_granule, location });
+                self.events.push(event);
                 Ok(full)
             }
             Exported::Change(instance) => self.log_line(Some(&instance)).map(Some),

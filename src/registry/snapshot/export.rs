@@ -10,7 +10,7 @@ use std::vec;
 
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Event, EventKind, GranuleId, Instance, Timestamp};
+use crate::model::{DatasetName, Event, EventKind, Instance, Timestamp};
 use crate::registry::monitor::Work;
 use crate::registry::proof;
 use crate::registry::staging::{Sorted, Staging};
@@ -21,16 +21,7 @@ use crate::store::{DatasetKey, Period, ProducedPeriod};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Exported {
     /// A granule that the change after it ingested or deleted.
-    Event {
-        /// When it was ingested or deleted.
-        at: Timestamp,
-        /// Whether it was ingested or deleted.
-        kind: EventKind,
-        /// The granule.
-        granule_id: GranuleId,
-        /// The producer's id. `None` means that it is the same as `granule_id`.
-        producer_granule: Option<GranuleId>,
-    },
+    Event(Event),
     /// A change, after its events: the instance that it resulted in.
     Change(Instance),
 }
@@ -39,7 +30,7 @@ impl Exported {
     /// When the change took effect that it is, or that is after it.
     pub(crate) fn timestamp(&self) -> Timestamp {
         match self {
-            Exported::Event { at, .. } => *at,
+            Exported::Event(event) => event.at,
             Exported::Change(instance) => instance.timestamp,
         }
     }
@@ -177,9 +168,9 @@ impl Rest {
             event.as_ref().map_or(true, |event| change.is_none_or(|change| event.at <= change))
         };
         match self.events.next_if(is_before).transpose()? {
-            Some(Event { at, kind, granule_id, producer_granule, .. }) => {
+            Some(event) => {
                 self.progress.advance()?;
-                Ok(Some(Exported::Event { at, kind, granule_id, producer_granule }))
+                Ok(Some(Exported::Event(event)))
             }
             None => Ok(self.changes.pop_front().map(Exported::Change)),
         }

@@ -64,10 +64,8 @@ impl Snapshot {
         let instance = set.instance();
         let texts: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
         self.ask_of(&instance.dataset, |read, key| {
-            let mut periods = read.periods_among(key, &texts)?;
-            let at = instance.timestamp;
-            periods.retain(|it| it.ingested <= at && it.deleted.is_none_or(|deleted| at < deleted));
-            Ok(periods.into_iter().map(|period| period.granule_id).collect())
+            let held = read.held_among(key, instance.timestamp, &texts)?;
+            Ok(held.into_iter().map(|period| period.granule_id).collect())
         })
     }
 

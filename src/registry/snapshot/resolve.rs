@@ -267,7 +267,7 @@ fn instances_during(
         }
         is_together
     });
-    known.extend(read.instance_known_at(dataset, first)?);
+    known.extend(read.instance_known(dataset, first, first)?);
     for instance in seen.instances(read, known)? {
         if instances.iter().all(|(it, _)| it.timestamp != instance.timestamp) {
             instances.push((instance, Agreement::AsKnownThen));

@@ -184,7 +184,7 @@ pub(in crate::registry) fn latest_known(
 ) -> Result<Option<Instance>> {
     let latest = match known {
         Known::Now => read.latest_instance(dataset)?,
-        Known::At(recorded) => read.latest_recorded_by(dataset, recorded)?,
+        Known::At(recorded) => read.instance_known(dataset, Timestamp::MAX, recorded)?,
     };
     // A later change, which is not known in this state, has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))

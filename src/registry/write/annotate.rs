@@ -142,17 +142,13 @@ fn annotate(
     Ok(Annotated { dataset, timestamp, identifier, annotation, is_new })
 }
 
-/// An annotation that another registry published beside a log. Who wrote it is not known.
+/// An annotation that another registry published beside a log.
 #[derive(Debug)]
 pub(crate) struct LoggedAnnotation {
     /// The time of the change whose instance is annotated.
     pub timestamp: Timestamp,
-    /// The note, which is not empty.
-    pub note: String,
-    /// Whether the set should not be relied on.
-    pub questionable: bool,
-    /// When it was recorded there.
-    pub recorded: Timestamp,
+    /// The annotation, which has a note. Who wrote it is not known.
+    pub annotation: Annotation,
     /// Where it was read, for messages.
     pub location: SourceLocation,
 }
@@ -171,13 +167,6 @@ pub(super) enum Kept {
     LeftOut,
 }
 
-impl From<LoggedAnnotation> for Annotation {
-    fn from(logged: LoggedAnnotation) -> Self {
-        let LoggedAnnotation { note, questionable, recorded, .. } = logged;
-        Annotation { note, questionable, recorded, recorded_by: None }
-    }
-}
-
 impl LoggedAnnotation {
     /// Keeps the annotation, unless it is kept already or there is no room for it.
     pub(super) fn keep(
@@ -187,7 +176,8 @@ impl LoggedAnnotation {
         dataset: &DatasetName,
         now: Timestamp,
     ) -> Result<Kept> {
-        let LoggedAnnotation { timestamp, note, questionable, recorded, location } = self;
+        let LoggedAnnotation { timestamp, annotation, location } = self;
+        let Annotation { recorded, .. } = annotation;
         let refused = |kind, message: String| Err(Error::new(kind, message).at(location.clone()));
         if recorded.as_micros().saturating_sub(now.as_micros()) > MAX_AHEAD_MICROS {
             let message = format!("an annotation was recorded at {recorded}: now it is {now}");
@@ -199,23 +189,17 @@ impl LoggedAnnotation {
             return refused(ErrorKind::NotAsExpected, message);
         };
         let known = instance.annotations;
-        let is_same = |it: &Annotation| {
-            (&it.note, it.questionable, it.recorded) == (note, *questionable, *recorded)
-        };
+        let is_same =
+            |it: &Annotation| Annotation { recorded_by: None, ..it.clone() } == *annotation;
         if known.iter().any(is_same) {
             return Ok(Kept::Before);
         }
-        let annotation = Annotation {
-            note: note.clone(),
-            questionable: *questionable,
-            recorded: *recorded,
-            recorded_by: None,
-        };
         // The notes that were added here count, too: a replica goes on without this one.
-        if Annotation::bytes_of(known.iter().chain([&annotation])) > Annotation::MAX_BYTES {
+        if Annotation::bytes_of(known.iter().chain([annotation])) > Annotation::MAX_BYTES {
             return Ok(Kept::LeftOut);
         }
         let number = known.len() as u64 + 1;
+        let annotation = annotation.clone();
         let stored = StoredAnnotation { timestamp: *timestamp, number, annotation };
         transaction.insert_annotations(key, &[stored])?;
         Ok(Kept::New)
@@ -227,7 +211,7 @@ impl LoggedAnnotation {
 pub(crate) struct LoggedAnnotations(Spool);
 
 /// An annotation, as it is kept, with the name and the line of the file.
-type Spooled = (Timestamp, String, bool, Timestamp, String, u64);
+type Spooled = (Timestamp, Annotation, String, u64);
 
 impl LoggedAnnotations {
     /// Adds an annotation.
@@ -236,21 +220,21 @@ impl LoggedAnnotations {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, annotation: LoggedAnnotation) -> Result<()> {
-        let LoggedAnnotation { timestamp, note, questionable, recorded, location } = annotation;
+        let LoggedAnnotation { timestamp, annotation, location } = annotation;
         let (source, line) = match location {
             SourceLocation::Line { source, line } => (source.to_string(), line),
             SourceLocation::Argument { number } => (String::new(), number),
         };
-        let kept: Spooled = (timestamp, note, questionable, recorded, source, line);
+        let kept: Spooled = (timestamp, annotation, source, line);
         self.0.add_value(&kept)
     }
 
     /// The annotations, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Result<LoggedAnnotation>> + '_ {
         self.0.values().map(|kept: Result<Spooled>| {
-            let (timestamp, note, questionable, recorded, source, line) = kept?;
+            let (timestamp, annotation, source, line) = kept?;
             let location = SourceLocation::Line { source: source.into(), line };
-            Ok(LoggedAnnotation { timestamp, note, questionable, recorded, location })
+            Ok(LoggedAnnotation { timestamp, annotation, location })
         })
     }
 }

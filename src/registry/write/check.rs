@@ -157,7 +157,27 @@ impl FileCheck {
         bytes: u64,
         found: Option<(&str, Option<String>, Option<String>)>,
     ) -> Result<()> {
-        self.state.borrow_mut().add(granule_id, path, bytes, found)
+        let state = &mut *self.state.borrow_mut();
+        state.granule.files += 1;
+        state.granule.bytes += bytes;
+        state.granule.findings += u64::from(found.is_some());
+        // A check of sizes says nothing of a file whose size is not known.
+        let is_unknown = state.check.mode == CheckMode::Size
+            && found.as_ref().is_some_and(|(status, ..)| *status == "no-record");
+        if let Some(earlier) = state.earlier.as_mut().filter(|_| !is_unknown) {
+            let found = found.map(|(status, expected, found)| (status.to_owned(), expected, found));
+            let now = state.stamp.read_clock();
+            let changes = earlier.compare(granule_id.as_str(), path, found, now)?;
+            state.granule.changes.append(changes);
+        }
+        if let Some((_, files)) = state.begun.front_mut() {
+            *files -= 1;
+            if *files == 0 {
+                state.begun.pop_front();
+                state.end_granule(granule_id.as_str());
+            }
+        }
+        Ok(())
     }
 
     /// Whether it is recorded.
@@ -196,9 +216,17 @@ impl FileCheck {
     pub fn add_unexpected(
         &self,
         path: &str,
-        found: (&str, Option<String>, Option<String>),
+        (status, expected, found): (&str, Option<String>, Option<String>),
     ) -> Result<()> {
-        self.state.borrow_mut().add_unexpected(path, found)
+        let state = &mut *self.state.borrow_mut();
+        let Some(earlier) = &mut state.earlier else { return Ok(()) };
+        let found = Some((status.to_owned(), expected, found));
+        let changes = earlier.compare("", path, found, state.stamp.read_clock())?;
+        if let Some(run) = state.runs.back_mut() {
+            run.stored.findings += 1;
+            run.changes.append(changes);
+        }
+        Ok(())
     }
 
     /// All files that no granule has were added.
@@ -207,7 +235,13 @@ impl FileCheck {
     ///
     /// The error of a registry.
     pub fn end_unexpected(&self) -> Result<()> {
-        self.state.borrow_mut().end_unexpected()
+        let state = &mut *self.state.borrow_mut();
+        let Some(earlier) = &mut state.earlier else { return Ok(()) };
+        let changes = earlier.rest("")?;
+        if let Some(run) = state.runs.back_mut() {
+            run.changes.append(changes);
+        }
+        Ok(())
     }
 
     /// Saves the rest and ends the leases. Returns whether all files up to the end of the set were
@@ -217,7 +251,15 @@ impl FileCheck {
     ///
     /// The error of a registry.
     pub fn finish(self) -> Result<bool> {
-        self.state.borrow_mut().finish()
+        let state = &mut *self.state.borrow_mut();
+        let has_all = state.is_over && state.begun.is_empty();
+        if has_all {
+            for run in &mut state.runs {
+                run.stored.to_id.clone_from(&run.until);
+            }
+        }
+        state.save(true)?;
+        Ok(has_all && state.is_at_end)
     }
 }
 
@@ -390,35 +432,6 @@ impl State {
         Ok(end.map(str::to_owned))
     }
 
-    fn add(
-        &mut self,
-        granule_id: &GranuleId,
-        path: &str,
-        bytes: u64,
-        found: Option<(&str, Option<String>, Option<String>)>,
-    ) -> Result<()> {
-        self.granule.files += 1;
-        self.granule.bytes += bytes;
-        self.granule.findings += u64::from(found.is_some());
-        // A check of sizes says nothing of a file whose size is not known.
-        let is_unknown = self.check.mode == CheckMode::Size
-            && found.as_ref().is_some_and(|(status, ..)| *status == "no-record");
-        if let Some(earlier) = self.earlier.as_mut().filter(|_| !is_unknown) {
-            let found = found.map(|(status, expected, found)| (status.to_owned(), expected, found));
-            let now = self.stamp.read_clock();
-            let changes = earlier.compare(granule_id.as_str(), path, found, now)?;
-            self.granule.changes.append(changes);
-        }
-        if let Some((_, files)) = self.begun.front_mut() {
-            *files -= 1;
-            if *files == 0 {
-                self.begun.pop_front();
-                self.end_granule(granule_id.as_str());
-            }
-        }
-        Ok(())
-    }
-
     /// All files of a granule were checked, and those of all granules before it.
     fn end_granule(&mut self, granule_id: &str) {
         let granule = std::mem::take(&mut self.granule);
@@ -437,41 +450,6 @@ impl State {
             run.stored.findings += granule.findings;
             run.changes.append(granule.changes);
         }
-    }
-
-    fn add_unexpected(
-        &mut self,
-        path: &str,
-        (status, expected, found): (&str, Option<String>, Option<String>),
-    ) -> Result<()> {
-        let Some(earlier) = &mut self.earlier else { return Ok(()) };
-        let found = Some((status.to_owned(), expected, found));
-        let changes = earlier.compare("", path, found, self.stamp.read_clock())?;
-        if let Some(run) = self.runs.back_mut() {
-            run.stored.findings += 1;
-            run.changes.append(changes);
-        }
-        Ok(())
-    }
-
-    fn end_unexpected(&mut self) -> Result<()> {
-        let Some(earlier) = &mut self.earlier else { return Ok(()) };
-        let changes = earlier.rest("")?;
-        if let Some(run) = self.runs.back_mut() {
-            run.changes.append(changes);
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<bool> {
-        let has_all = self.is_over && self.begun.is_empty();
-        if has_all {
-            for run in &mut self.runs {
-                run.stored.to_id.clone_from(&run.until);
-            }
-        }
-        self.save(true)?;
-        Ok(has_all && self.is_at_end)
     }
 
     fn save(&mut self, is_over: bool) -> Result<()> {

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
+use futures_util::future::{try_join, try_join_all};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Row, SimpleQueryMessage};
 
 use super::address::Address;
-use super::driver::{Answer, Driver, both, in_order};
+use super::driver::{Answer, Driver};
 use super::machines::Waiting;
 use crate::store::statement::{Columns, Value};
 use crate::store::{Error, ErrorKind, Result, Watch};
@@ -129,7 +130,7 @@ impl Connection {
     /// Runs statements, as [`Connection::begin`] does, within the present transaction.
     pub fn run_each(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
         let messages = self.send(async |client| {
-            in_order(statements.iter().map(|sql| client.simple_query(sql)).collect()).await
+            try_join_all(statements.iter().map(|sql| client.simple_query(sql))).await
         })?;
         let row = messages.iter().flatten().rev().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
@@ -182,7 +183,7 @@ impl Connection {
         self.check_watch()?;
         let [first, second] = [first, second].map(|(sql, values)| (sql, borrowed(values)));
         self.send(async |client| {
-            both(client.query_typed(first.0, &first.1), client.query_typed(second.0, &second.1))
+            try_join(client.query_typed(first.0, &first.1), client.query_typed(second.0, &second.1))
                 .await
         })
     }
@@ -265,15 +266,16 @@ impl Connection {
     }
 
     /// Sends the deferred statements and what follows them, and waits for all answers. If one of
-    /// them cannot even be sent, neither is what follows it.
+    /// them cannot even be sent, neither is what follows it: the answers are asked for in order, before any
+    /// of them is there.
     fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answer<T>) -> Result<T> {
         let deferred = self.deferred.take();
         let answered = self.driver.borrow_mut().wait(None, async |client| {
             let execute = async |statement: &Statement| {
                 client.execute_typed(&statement.sql, &borrowed_encoded(&statement.values)).await
             };
-            let deferred = in_order(deferred.iter().map(execute).collect());
-            both(deferred, last(client)).await
+            let deferred = try_join_all(deferred.iter().map(execute));
+            try_join(deferred, last(client)).await
         });
         match answered.ok_or_else(Error::interrupted)? {
             Ok((_, answer)) => Ok(answer),

@@ -9,7 +9,7 @@ use super::connection::{Connection, value};
 use super::session::{Stage, Store, state};
 use super::{schema, transaction};
 use crate::store::pool::Pool;
-use crate::store::session::{CopyStorage, Kind, NewStorage, Storage};
+use crate::store::session::{Kind, NewStorage, Storage};
 use crate::store::{Access, Error, ErrorKind, Result};
 
 /// Registries on servers, by their addresses.
@@ -18,6 +18,7 @@ pub(in crate::store) struct Server;
 /// A new registry, or a copy, that is complete when it is put in place.
 struct NewDatabase {
     store: Arc<Store>,
+    is_copy: bool,
 }
 
 impl Kind for Server {
@@ -32,20 +33,15 @@ impl Kind for Server {
     fn create(
         &self,
         name: &Path,
+        copy_of: Option<&Path>,
         busy_wait: Duration,
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
-        let store = Arc::new(Store::create(name, busy_wait)?);
-        Ok((store.clone(), Box::new(NewDatabase { store })))
-    }
-
-    fn create_copy(
-        &self,
-        name: &Path,
-        source: &Path,
-        busy_wait: Duration,
-    ) -> Result<(Arc<dyn Storage>, Box<dyn CopyStorage>)> {
-        let store = Arc::new(Store::create_copy(name, &source.to_string_lossy(), busy_wait)?);
-        Ok((store.clone(), Box::new(NewDatabase { store })))
+        let store = match copy_of {
+            None => Store::create(name, busy_wait)?,
+            Some(source) => Store::create_copy(name, &source.to_string_lossy(), busy_wait)?,
+        };
+        let store = Arc::new(store);
+        Ok((store.clone(), Box::new(NewDatabase { store, is_copy: copy_of.is_some() })))
     }
 
     fn check_is_file(&self, what: &'static str) -> Result<()> {
@@ -58,12 +54,6 @@ impl Kind for Server {
 }
 
 impl NewStorage for NewDatabase {
-    fn put_in_place(self: Box<Self>, _: Arc<dyn Storage>) -> Result<()> {
-        self.store.put_in_place()
-    }
-}
-
-impl CopyStorage for NewDatabase {
     fn take_permissions_of(&self, _: &Path) -> Result<()> {
         Ok(())
     }
@@ -72,8 +62,8 @@ impl CopyStorage for NewDatabase {
         Ok(store)
     }
 
-    fn finish(self: Box<Self>, _: Arc<dyn Storage>) -> Result<()> {
-        self.store.finish_copy()
+    fn put_in_place(self: Box<Self>, _: Option<Arc<dyn Storage>>) -> Result<()> {
+        if self.is_copy { self.store.finish_copy() } else { self.store.put_in_place() }
     }
 }
 

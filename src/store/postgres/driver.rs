@@ -138,65 +138,6 @@ impl Drop for Driver {
     }
 }
 
-/// Waits for several answers, and returns them. They are asked for in order, before any of them is
-/// there: the server answers all of them in one round trip. What follows one that cannot be asked for
-/// is not asked for.
-///
-/// # Errors
-///
-/// The first one; the other answers are not waited for.
-pub(super) async fn in_order<T>(asked: Vec<impl Future<Output = Answer<T>>>) -> Answer<Vec<T>> {
-    let mut waiting: Vec<_> = asked.into_iter().map(|asked| (Box::pin(asked), None)).collect();
-    std::future::poll_fn(|context| {
-        for (asked, answer) in &mut waiting {
-            if answer.is_none()
-                && let Poll::Ready(answered) = asked.as_mut().poll(context)?
-            {
-                *answer = Some(answered);
-            }
-        }
-        if waiting.iter().any(|(_, answer)| answer.is_none()) {
-            return Poll::Pending;
-        }
-        Poll::Ready(Ok(waiting.iter_mut().filter_map(|(_, answer)| answer.take()).collect()))
-    })
-    .await
-}
-
-/// Waits for two answers. Both are asked for before the first one is there; if the first one cannot
-/// be asked for, the second is not.
-///
-/// # Errors
-///
-/// The first one; the other answer is not waited for.
-pub(super) async fn both<First, Second>(
-    first: impl Future<Output = Answer<First>>,
-    second: impl Future<Output = Answer<Second>>,
-) -> Answer<(First, Second)> {
-    let (mut first, mut second) = (pin!(first), pin!(second));
-    let mut answers = (None, None);
-    std::future::poll_fn(|context| {
-        if answers.0.is_none()
-            && let Poll::Ready(answer) = first.as_mut().poll(context)?
-        {
-            answers.0 = Some(answer);
-        }
-        if answers.1.is_none()
-            && let Poll::Ready(answer) = second.as_mut().poll(context)?
-        {
-            answers.1 = Some(answer);
-        }
-        match (answers.0.take(), answers.1.take()) {
-            (Some(first), Some(second)) => Poll::Ready(Ok((first, second))),
-            rest => {
-                answers = rest;
-                Poll::Pending
-            }
-        }
-    })
-    .await
-}
-
 /// The connector for an address.
 ///
 /// # Errors
@@ -305,6 +246,8 @@ mod tests {
     use std::cell::RefCell;
     use std::task::{Context, Waker};
 
+    use futures_util::future::{try_join, try_join_all};
+
     use super::*;
 
     /// Answers when it is polled for the given time, and notes each poll.
@@ -324,7 +267,7 @@ mod tests {
     #[test]
     fn of_two_the_second_is_asked_before_the_first_answers_and_the_first_error_is_returned() {
         let log = RefCell::default();
-        let mut two = pin!(both(answer(&log, 0, 3), answer(&log, 1, 1)));
+        let mut two = pin!(try_join(answer(&log, 0, 3), answer(&log, 1, 1)));
         let mut context = Context::from_waker(Waker::noop());
         assert!(two.as_mut().poll(&mut context).is_pending());
         assert!(two.as_mut().poll(&mut context).is_pending());
@@ -351,7 +294,7 @@ mod tests {
         let log = RefCell::default();
         let mut context = Context::from_waker(Waker::noop());
         {
-            let mut two = pin!(both(refused(&log, 0), answer(&log, 1, 1)));
+            let mut two = pin!(try_join(refused(&log, 0), answer(&log, 1, 1)));
             assert!(matches!(two.as_mut().poll(&mut context), Poll::Ready(Err(_))));
         }
         assert_eq!(*log.borrow(), [0]);
@@ -360,7 +303,7 @@ mod tests {
             Box::pin(refused(&log, 3)),
             Box::pin(answer(&log, 4, 1)),
         ];
-        let mut all = pin!(in_order(asked));
+        let mut all = pin!(try_join_all(asked));
         assert!(matches!(all.as_mut().poll(&mut context), Poll::Ready(Err(_))));
         assert_eq!(*log.borrow(), [0, 2, 3]);
     }
@@ -369,7 +312,7 @@ mod tests {
     fn all_are_asked_in_order_before_any_answer_is_waited_for() {
         let log = RefCell::default();
         let mut all =
-            pin!(in_order(vec![answer(&log, 0, 2), answer(&log, 1, 3), answer(&log, 2, 1)]));
+            pin!(try_join_all(vec![answer(&log, 0, 2), answer(&log, 1, 3), answer(&log, 2, 1)]));
         let mut context = Context::from_waker(Waker::noop());
         assert!(all.as_mut().poll(&mut context).is_pending());
         assert_eq!(*log.borrow(), [0, 1, 2]);

@@ -241,7 +241,7 @@ impl ServerSession {
     pub(super) fn query(&self, scope: Scope, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
         let connection = self.reading()?;
         let machines = match scope {
-            Scope::Registry => None,
+            Scope::Registry | Scope::Locked(_) => None,
             Scope::Dataset(_) | Scope::AllDatasets => self.machines(connection)?,
         };
         let Some(machines) = machines else { return connection.query(sql, values) };
@@ -398,22 +398,19 @@ impl Session for ServerSession {
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        self.query(scope, &sql.for_server(), values)?.iter().try_for_each(|row| each(row))
-    }
-
-    fn rows_locked(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
-    ) -> Result<()> {
-        let Some(lock) = self.locking(dataset.0) else {
-            return self.rows(Scope::Registry, sql, values, each);
+        let locking = match scope {
+            Scope::Locked(dataset) => self.locking(dataset.0).map(|lock| (dataset.0, lock)),
+            _ => None,
         };
-        let queries = [(LOCK, lock.as_slice()), (&sql.for_server(), values)];
-        let (locked, rows) = self.connection().query_both(queries)?;
-        self.note_locked(dataset.0, &locked)?;
+        let rows = match locking {
+            None => self.query(scope, &sql.for_server(), values)?,
+            Some((dataset_id, lock)) => {
+                let queries = [(LOCK, lock.as_slice()), (&sql.for_server(), values)];
+                let (locked, rows) = self.connection().query_both(queries)?;
+                self.note_locked(dataset_id, &locked)?;
+                rows
+            }
+        };
         rows.iter().try_for_each(|row| each(row))
     }
 

@@ -17,7 +17,7 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::{CopyStorage, Kind, NewStorage, Session, Storage};
+use crate::store::session::{Kind, NewStorage, Session, Storage};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
@@ -68,19 +68,6 @@ impl Store {
         Ok(Store::of(open::in_memory()?, busy_wait))
     }
 
-    /// Creates a registry in a temporary file beside `target`, to be put in place when it is
-    /// complete.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`].
-    pub fn create(target: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
-        let (connection, file) = NewFile::create(target, busy_wait)?;
-        let identity = Identity::of_connection(Access::Write, busy_wait);
-        let store = Store::of(Opened { connection, identity }, busy_wait);
-        Ok((Store { path: Some(target.to_owned()), ..store }, file))
-    }
-
     fn of(opened: Opened, busy_wait: Duration) -> Self {
         let Opened { connection, identity } = opened;
         let watcher = Mutex::new(None);
@@ -114,20 +101,13 @@ impl Kind for File {
     fn create(
         &self,
         name: &Path,
+        _: Option<&Path>,
         busy_wait: Duration,
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
-        let (store, file) = Store::create(name, busy_wait)?;
-        Ok((Arc::new(store), Box::new(file)))
-    }
-
-    fn create_copy(
-        &self,
-        name: &Path,
-        _: &Path,
-        busy_wait: Duration,
-    ) -> Result<(Arc<dyn Storage>, Box<dyn CopyStorage>)> {
-        let (store, file) = Store::create(name, busy_wait)?;
-        Ok((Arc::new(store), Box::new(file)))
+        let (connection, file) = NewFile::create(name, busy_wait)?;
+        let identity = Identity::of_connection(Access::Write, busy_wait);
+        let store = Store::of(Opened { connection, identity }, busy_wait);
+        Ok((Arc::new(Store { path: Some(name.to_owned()), ..store }), Box::new(file)))
     }
 
     fn check_is_file(&self, _: &'static str) -> Result<()> {
@@ -141,13 +121,6 @@ impl Kind for File {
 }
 
 impl NewStorage for NewFile {
-    fn put_in_place(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()> {
-        self.close(store.into_connection()?)?;
-        NewFile::put_in_place(*self)
-    }
-}
-
-impl CopyStorage for NewFile {
     fn take_permissions_of(&self, file: &Path) -> Result<()> {
         NewFile::take_permissions_of(self, file)
     }
@@ -157,8 +130,10 @@ impl CopyStorage for NewFile {
         File.open(self.path(), Access::Read, busy_wait)
     }
 
-    fn finish(self: Box<Self>, store: Arc<dyn Storage>) -> Result<()> {
-        drop(store);
+    fn put_in_place(self: Box<Self>, store: Option<Arc<dyn Storage>>) -> Result<()> {
+        if let Some(store) = store {
+            self.close(store.into_connection()?)?;
+        }
         NewFile::put_in_place(*self)
     }
 }
@@ -252,16 +227,6 @@ impl Session for FileSession {
         Ok(())
     }
 
-    fn rows_locked(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
-    ) -> Result<()> {
-        self.rows(Scope::Dataset(dataset), sql, values, each)
-    }
-
     fn locks_datasets(&self) -> bool {
         false
     }
@@ -281,8 +246,21 @@ impl Session for FileSession {
         Ok(())
     }
 
+    /// A statement adds many rows: it finds the place of the next row from that of the last one,
+    /// while a statement for each row begins at the root of the tree.
     fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
-        self.insert_rows(insert, values)
+        let mut chunks = values.chunks_exact(insert.columns * INSERTED_AT_ONCE);
+        if chunks.len() > 0 {
+            let mut statement = self.insert_statement(insert, INSERTED_AT_ONCE)?;
+            chunks.try_for_each(|chunk| execute(&mut statement, chunk))?;
+        }
+        let mut rest = values[values.len() - values.len() % (insert.columns * INSERTED_AT_ONCE)..]
+            .chunks(insert.columns);
+        if rest.len() > 0 {
+            let mut statement = self.insert_statement(insert, 1)?;
+            rest.try_for_each(|row| execute(&mut statement, row))?;
+        }
+        Ok(())
     }
 
     fn page_rows(&self) -> u32 {
@@ -297,7 +275,21 @@ impl Session for FileSession {
         values: &[Value<'_>],
         packing: Packing,
     ) -> Result<Page> {
-        self.read_page(sql, values, packing)
+        let mut statement = self.connection().prepare_cached(sql.for_file())?;
+        bind(&mut statement, values)?;
+        let mut page = Page::default();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            page.push_id(row.get_ref(0)?.as_bytes().map_err(rusqlite::Error::from)?);
+            if packing != Packing::Ids {
+                page.push_period(row.get(1)?, row.get(2)?);
+            }
+            if packing == Packing::Produced {
+                let producer = row.get_ref(3)?.as_bytes_or_null().map_err(rusqlite::Error::from)?;
+                page.push_producer(producer.unwrap_or_default());
+            }
+        }
+        Ok(page)
     }
 
     fn end_periods(
@@ -305,7 +297,18 @@ impl Session for FileSession {
         dataset: DatasetKey,
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>> {
-        self.end_each_period(dataset, ends)
+        const END: &str = "
+            UPDATE granule
+            SET deleted = ?3
+            WHERE dataset_id = ?1 AND granule_id = ?2 AND deleted IS NULL";
+        let mut end = self.connection().prepare_cached(END)?;
+        for (granule_id, deleted) in ends {
+            let rows = end.execute(params![dataset.0, granule_id.as_str(), deleted.as_micros()])?;
+            if rows != 1 {
+                return Ok(Some(((*granule_id).clone(), rows)));
+            }
+        }
+        Ok(None)
     }
 
     fn check_copies(&self, table: &'static str) -> Result<()> {
@@ -447,25 +450,6 @@ impl Drop for Lease {
 const INSERTED_AT_ONCE: usize = 64;
 
 impl FileSession {
-    /// Adds rows.
-    ///
-    /// A statement adds many rows: it finds the place of the next row from that of the last one,
-    /// while a statement for each row begins at the root of the tree.
-    pub(super) fn insert_rows(&self, insert: &Insert, values: &[Value<'_>]) -> Result<()> {
-        let mut chunks = values.chunks_exact(insert.columns * INSERTED_AT_ONCE);
-        if chunks.len() > 0 {
-            let mut statement = self.insert_statement(insert, INSERTED_AT_ONCE)?;
-            chunks.try_for_each(|chunk| execute(&mut statement, chunk))?;
-        }
-        let mut rest = values[values.len() - values.len() % (insert.columns * INSERTED_AT_ONCE)..]
-            .chunks(insert.columns);
-        if rest.len() > 0 {
-            let mut statement = self.insert_statement(insert, 1)?;
-            rest.try_for_each(|row| execute(&mut statement, row))?;
-        }
-        Ok(())
-    }
-
     /// A statement that adds so many rows. A value that is only for a server is bound, and not used.
     fn insert_statement(&self, insert: &Insert, rows: usize) -> Result<CachedStatement<'_>> {
         let columns = insert.columns;
@@ -477,48 +461,6 @@ impl FileSession {
         let rows = (0..rows).map(row).collect::<Vec<_>>().join(", ");
         let sql = format!("{} VALUES {rows}", insert.into.for_file());
         Ok(self.connection().prepare_cached(&sql)?)
-    }
-
-    pub(super) fn read_page(
-        &self,
-        sql: &Sql,
-        values: &[Value<'_>],
-        packing: Packing,
-    ) -> Result<Page> {
-        let mut statement = self.connection().prepare_cached(sql.for_file())?;
-        bind(&mut statement, values)?;
-        let mut page = Page::default();
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
-            page.push_id(row.get_ref(0)?.as_bytes().map_err(rusqlite::Error::from)?);
-            if packing != Packing::Ids {
-                page.push_period(row.get(1)?, row.get(2)?);
-            }
-            if packing == Packing::Produced {
-                let producer = row.get_ref(3)?.as_bytes_or_null().map_err(rusqlite::Error::from)?;
-                page.push_producer(producer.unwrap_or_default());
-            }
-        }
-        Ok(page)
-    }
-
-    pub(super) fn end_each_period(
-        &self,
-        dataset: DatasetKey,
-        ends: &[(&GranuleId, Timestamp)],
-    ) -> Result<Option<(GranuleId, usize)>> {
-        const END: &str = "
-            UPDATE granule
-            SET deleted = ?3
-            WHERE dataset_id = ?1 AND granule_id = ?2 AND deleted IS NULL";
-        let mut end = self.connection().prepare_cached(END)?;
-        for (granule_id, deleted) in ends {
-            let rows = end.execute(params![dataset.0, granule_id.as_str(), deleted.as_micros()])?;
-            if rows != 1 {
-                return Ok(Some(((*granule_id).clone(), rows)));
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -83,7 +83,7 @@ impl Snapshot {
             WHERE dataset_id = ?1 AND timestamp <= ?2",
         );
         let values = [dataset.into(), up_to.into()];
-        Ok(self.row(Scope::Dataset(dataset), &COUNT, &values, |row| row.count(0))?.unwrap_or(0))
+        self.count(Scope::Dataset(dataset), &COUNT, &values)
     }
 
     /// The annotations in a column of the macro `annotations`.

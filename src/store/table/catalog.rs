@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::annotation::annotations;
 use super::dataset::limits;
 use crate::model::{
-    Creator, CreatorError, Dataset, DatasetName, Doi, DoiError, GranuleUrl, GranuleUrlError,
-    Listed, RecordVersion, TemporalError, Timestamp, WebAddress, Withdrawal, YearError,
+    Creator, Dataset, DatasetName, Doi, GranuleUrl, Listed, RecordVersion, Timestamp, ValueError,
+    WebAddress, Withdrawal,
 };
 use crate::store::Result;
 use crate::store::page::ascending;
@@ -77,7 +77,7 @@ impl Snapshot {
             return self.row(Scope::Registry, &NAMED, &[name.into()], dataset);
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.row_locked(key, &DATASET, &[key.into()], dataset)
+        self.row(Scope::Locked(key), &DATASET, &[key.into()], dataset)
     }
 
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
@@ -102,7 +102,7 @@ impl Snapshot {
             WHERE dataset.id = ?1"
         ));
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.row_locked(key, &DATASET, &[key.into()], |row| {
+        self.row(Scope::Locked(key), &DATASET, &[key.into()], |row| {
             let has_history = row.int_or_null(1)?.is_some();
             Ok(ToChange {
                 key,
@@ -258,7 +258,7 @@ impl Snapshot {
             "SELECT count(*)
             FROM {dataset}",
         );
-        Ok(self.row(Scope::Registry, &COUNT, &[], |row| row.count(0))?.unwrap_or(0))
+        self.count(Scope::Registry, &COUNT, &[])
     }
 
     /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
@@ -374,7 +374,7 @@ fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
     let doi = row.text_or_null(2)?.map(str::parse);
     let year = row.int_or_null(8)?.map(|year| {
         let year = u16::try_from(year).map_err(damaged)?;
-        year.try_into().map_err(|error: YearError| damaged(error))
+        year.try_into().map_err(damaged)
     });
     let free_access = row.int_or_null(14)?.map(|free_access| match free_access {
         0 => Ok(false),
@@ -384,7 +384,7 @@ fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
     let temporal = row.text_or_null(15)?.map(str::parse);
     let dataset = Dataset {
         name: row.dataset_name(1)?,
-        doi: doi.transpose().map_err(|error: DoiError| damaged(error))?,
+        doi: doi.transpose().map_err(damaged)?,
         title: row.string_or_null(3)?,
         description: row.string_or_null(4)?,
         creators: creators_from(row.text(5)?)?,
@@ -397,7 +397,7 @@ fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
         granule_url: granule_url(row, 12)?,
         keywords: serde_json::from_str(row.text(13)?).map_err(damaged)?,
         free_access: free_access.transpose()?,
-        temporal: temporal.transpose().map_err(|error: TemporalError| damaged(error))?,
+        temporal: temporal.transpose().map_err(damaged)?,
     };
     Ok((key(row)?, dataset))
 }
@@ -405,7 +405,7 @@ fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
 /// The addresses of granules in a column.
 pub(super) fn granule_url(row: &dyn Columns, column: usize) -> Result<Option<GranuleUrl>> {
     let template = row.text_or_null(column)?.map(str::parse);
-    template.transpose().map_err(|error: GranuleUrlError| damaged(error))
+    template.transpose().map_err(damaged)
 }
 
 /// Values as a JSON array of strings, in their order.
@@ -422,7 +422,7 @@ fn creators_from(text: &str) -> Result<Vec<Creator>> {
         // Before schema 4 a creator could be any string. One that cannot be parsed is taken as the
         // name of an organisation.
         .map(|text| text.parse().or_else(|_| Creator::organisation(text)));
-    creators.collect::<Result<_, CreatorError>>().map_err(damaged)
+    creators.collect::<Result<_, ValueError>>().map_err(damaged)
 }
 
 impl Snapshot {
@@ -542,9 +542,7 @@ impl Snapshot {
             FROM {record_version}
             WHERE dataset_id = ?1",
         );
-        let last =
-            self.row(Scope::Dataset(dataset), &LAST, &[dataset.into()], |row| row.count(0))?;
-        Ok(last.unwrap_or(0))
+        self.count(Scope::Dataset(dataset), &LAST, &[dataset.into()])
     }
 }
 

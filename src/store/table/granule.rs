@@ -81,32 +81,16 @@ impl Snapshot {
         self.rows(Scope::Dataset(dataset), &LAST, &values, granule)
     }
 
-    /// The granules with some of these ids that were held at an instant, in canonical order.
+    /// The granules with some of these ids that were held at an instant. The ids are in canonical order.
     pub fn held_among(
         &self,
         dataset: DatasetKey,
         at: Timestamp,
         granule_ids: &[&str],
     ) -> Result<Vec<Granule>> {
-        static AMONG: Sql = Sql::by_store(
-            "SELECT granule_id, ingested, deleted, producer_granule
-            FROM rarray(?3) AS wanted
-            JOIN granule ON granule.granule_id = wanted.value
-            WHERE dataset_id = ?1
-              AND ingested <= ?2 AND (deleted IS NULL OR deleted > ?2)
-            ORDER BY granule_id",
-            r#"SELECT held.granule_id, held.ingested, held.deleted, held.producer_granule
-            FROM unnest(CAST(?3 AS text ARRAY)) AS wanted (granule_id)
-            CROSS JOIN LATERAL (
-                SELECT granule_id, ingested, deleted, producer_granule
-                FROM {granule}
-                WHERE dataset_id = ?1 AND granule_id = wanted.granule_id COLLATE "C"
-                  AND ingested <= ?2 AND (deleted IS NULL OR deleted > ?2)
-                OFFSET 0) AS held
-            ORDER BY held.granule_id"#,
-        );
-        let values = [dataset.into(), at.into(), Value::Texts(granule_ids)];
-        self.rows(Scope::Dataset(dataset), &AMONG, &values, granule)
+        let mut periods = self.periods_among(dataset, granule_ids)?;
+        periods.retain(|it| it.ingested <= at && it.deleted.is_none_or(|deleted| at < deleted));
+        Ok(periods)
     }
 
     /// The holding periods of the granules with a producer's id, after an id and the start of one
@@ -313,10 +297,6 @@ impl Snapshot {
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND deleted IS NULL)",
         );
         self.exists(dataset, &HOLDS_FROM, &[dataset.into(), granule_id.into()])
-    }
-
-    fn exists(&self, dataset: DatasetKey, sql: &'static Sql, values: &[Value<'_>]) -> Result<bool> {
-        Ok(self.row(Scope::Dataset(dataset), sql, values, |row| row.flag(0))?.unwrap_or(false))
     }
 
     /// Calls `show` for the periods that last beyond an instant (`None` means all periods),

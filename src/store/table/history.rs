@@ -41,12 +41,7 @@ macro_rules! select_instance {
 impl Snapshot {
     /// The last instance of the history. `None` means that there was no change yet.
     pub fn latest_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
-        static LATEST: Sql = select_instance!(
-            "WHERE instance.dataset_id = ?1
-            ORDER BY instance.timestamp DESC
-            LIMIT 1"
-        );
-        self.instance(dataset, &LATEST, &[dataset.into()])
+        self.instance_at(dataset, Timestamp::MAX)
     }
 
     /// The latest instances of some datasets, by their keys. For more than one, asks every machine:
@@ -101,21 +96,6 @@ impl Snapshot {
         Ok(latest.into_iter().collect())
     }
 
-    /// The latest instance that was recorded at or before a time. `None` means that none was. Reads
-    /// one row for each change that was recorded later.
-    pub fn latest_recorded_by(
-        &self,
-        dataset: DatasetKey,
-        recorded: Timestamp,
-    ) -> Result<Option<Instance>> {
-        static LATEST: Sql = select_instance!(
-            "WHERE instance.dataset_id = ?1 AND instance.recorded <= ?2
-            ORDER BY instance.timestamp DESC
-            LIMIT 1"
-        );
-        self.instance(dataset, &LATEST, &[dataset.into(), recorded.into()])
-    }
-
     /// The instances that came into force between two instants (inclusive) according to the
     /// registry at the time: once the change had taken effect and was recorded. In order of time.
     /// Costs a pass over the history.
@@ -138,29 +118,26 @@ impl Snapshot {
         )
     }
 
-    /// The instance in force at an instant according to the registry at that time. `None` means
-    /// that none was known.
-    pub fn instance_known_at(
+    /// The instance in force at an instant according to the registry at a time. `None` means that none
+    /// was known. Reads one row for each change that was recorded later.
+    pub fn instance_known(
         &self,
         dataset: DatasetKey,
         at: Timestamp,
+        recorded: Timestamp,
     ) -> Result<Option<Instance>> {
         static KNOWN: Sql = select_instance!(
-            "WHERE instance.dataset_id = ?1 AND instance.timestamp <= ?2 AND instance.recorded <= ?2
+            "WHERE instance.dataset_id = ?1 AND instance.timestamp <= ?2 AND instance.recorded <= ?3
             ORDER BY instance.timestamp DESC
             LIMIT 1"
         );
-        self.instance(dataset, &KNOWN, &[dataset.into(), at.into()])
+        let values = [dataset.into(), at.into(), recorded.into()];
+        self.row(Scope::Dataset(dataset), &KNOWN, &values, |row| self.instance_of(row))
     }
 
     /// The first instance of the history. `None` means that there was no change yet.
     pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
-        static FIRST: Sql = select_instance!(
-            "WHERE instance.dataset_id = ?1
-            ORDER BY instance.timestamp
-            LIMIT 1"
-        );
-        self.instance(dataset, &FIRST, &[dataset.into()])
+        Ok(self.instances_after(dataset, None, Timestamp::MAX, 1)?.pop())
     }
 
     /// Whether a change after an instant and before another one deleted granules.
@@ -177,18 +154,12 @@ impl Snapshot {
                 WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp < ?3 AND deleted > 0)",
         );
         let values = [dataset.into(), after.into(), before.into()];
-        let found = self.row(Scope::Dataset(dataset), &DELETIONS, &values, |row| row.flag(0))?;
-        Ok(found.unwrap_or(false))
+        self.exists(dataset, &DELETIONS, &values)
     }
 
     /// The instance in force at an instant. `None` means that it is before the first change.
     pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
-        static IN_FORCE: Sql = select_instance!(
-            "WHERE instance.dataset_id = ?1 AND instance.timestamp <= ?2
-            ORDER BY instance.timestamp DESC
-            LIMIT 1"
-        );
-        self.instance(dataset, &IN_FORCE, &[dataset.into(), at.into()])
+        self.instance_known(dataset, at, Timestamp::MAX)
     }
 
     /// How many granules were held at some times, without those before the first change.
@@ -390,16 +361,7 @@ impl Snapshot {
             WHERE dataset_id = ?1 AND timestamp <= ?2",
         );
         let values = [dataset.into(), up_to.into()];
-        Ok(self.row(Scope::Dataset(dataset), &COUNT, &values, |row| row.count(0))?.unwrap_or(0))
-    }
-
-    fn instance(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<Option<Instance>> {
-        self.row(Scope::Dataset(dataset), sql, values, |row| self.instance_of(row))
+        self.count(Scope::Dataset(dataset), &COUNT, &values)
     }
 
     fn instances(

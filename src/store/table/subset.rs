@@ -2,7 +2,7 @@
 
 use super::granule::granule;
 use crate::model::{
-    Criteria, Granule, GranuleId, Identifier, Pattern, PatternError, Subset, Timestamp,
+    Criteria, Granule, GranuleId, Identifier, Pattern, Subset, Timestamp, ValueError,
 };
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
@@ -63,9 +63,7 @@ impl Snapshot {
             FROM {saved_selection}
             [WHERE dataset_id = ?1]",
         );
-        let last =
-            self.row(Scope::Dataset(dataset), &LAST, &[dataset.into()], |row| row.count(0))?;
-        Ok(last.unwrap_or(0))
+        self.count(Scope::Dataset(dataset), &LAST, &[dataset.into()])
     }
 
     /// Every subset of a dataset, by identifier.
@@ -206,6 +204,6 @@ fn criteria_text(criteria: &Criteria) -> String {
 /// The criteria that a column states.
 fn criteria_from(text: &str) -> Result<Criteria> {
     let written: Vec<String> = serde_json::from_str(text).map_err(damaged)?;
-    let patterns = written.iter().map(|text| text.parse()).collect::<Result<_, PatternError>>();
+    let patterns = written.iter().map(|text| text.parse()).collect::<Result<_, ValueError>>();
     Ok(Criteria::of_patterns(patterns.map_err(damaged)?).unwrap_or(Criteria::Named))
 }
