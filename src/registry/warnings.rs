@@ -1,9 +1,11 @@
 //! What a reader of a dataset, or who changed it, should know: each is worded once, for every program that
 //! shows it.
 
-use super::snapshot::{Cited, Listed};
+use super::snapshot::Cited;
 use super::write::{Applied, CameBack, Imported, Skipped};
-use crate::model::{DatasetName, Instance, Moment, Timestamp, Warning, WarningKind, count, quoted};
+use crate::model::{
+    DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count, quoted,
+};
 
 /// More identifiers of a day than these are counted.
 const MOST_NAMED: usize = 5;

@@ -33,7 +33,7 @@ pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name
 pub(crate) use page::{paged, pages};
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, ProducedPeriod, RecordBatch, SourceKey, StoredAnnotation,
+    Begin, DatasetKey, NewPeriod, Period, RecordBatch, SourceKey, StoredAnnotation,
     StoredFileRecord, StoredFinding, StoredRun, StoredSource, SubsetKey, ToChange, Watch,
     WorkerRow,
 };

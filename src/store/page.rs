@@ -1,6 +1,6 @@
 //! Pages of rows: their order, and those of the table `granule`, packed into a few buffers.
 
-use super::rows::{Period, ProducedPeriod};
+use super::rows::Period;
 use super::statement::damaged;
 use super::{Error, Result};
 use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
@@ -109,14 +109,12 @@ impl Page {
     }
 
     /// The rows of a page of holding periods.
-    pub fn rows(&self) -> impl Iterator<Item = ProducedPeriod<'_>> {
+    pub fn rows(&self) -> impl Iterator<Item = Period<'_>> {
         let periods = self.ingested.iter().zip(&self.deleted).enumerate();
-        periods.map(|(index, (&ingested, &deleted))| ProducedPeriod {
-            period: Period {
-                granule_id: self.ids.get(index).unwrap_or_default(),
-                ingested,
-                deleted,
-            },
+        periods.map(|(index, (&ingested, &deleted))| Period {
+            granule_id: self.ids.get(index).unwrap_or_default(),
+            ingested,
+            deleted,
             producer_granule: self.producers.get(index).filter(|producer| !producer.is_empty()),
         })
     }
@@ -147,7 +145,7 @@ impl Page {
     }
 }
 
-fn granule(row: ProducedPeriod<'_>) -> Result<Granule> {
+fn granule(row: Period<'_>) -> Result<Granule> {
     let granule_id =
         |bytes| GranuleId::new(std::str::from_utf8(bytes).map_err(damaged)?).map_err(damaged);
     let instant = |micros| {
@@ -155,9 +153,9 @@ fn granule(row: ProducedPeriod<'_>) -> Result<Granule> {
             .ok_or_else(|| damaged(format_args!("{micros} is not an instant")))
     };
     Ok(Granule {
-        granule_id: granule_id(row.period.granule_id)?,
-        ingested: instant(row.period.ingested)?,
-        deleted: row.period.deleted.map(instant).transpose()?,
+        granule_id: granule_id(row.granule_id)?,
+        ingested: instant(row.ingested)?,
+        deleted: row.deleted.map(instant).transpose()?,
         producer_granule: row.producer_granule.map(granule_id).transpose()?,
     })
 }

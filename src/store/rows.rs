@@ -127,13 +127,7 @@ pub(crate) struct Period<'row> {
     pub ingested: i64,
     /// The time of deletion, in the same unit. `None` means that the granule is still held.
     pub deleted: Option<i64>,
-}
-
-/// A holding period as it is stored, with the producer's id. The values have not been checked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ProducedPeriod<'row> {
-    pub period: Period<'row>,
-    /// The bytes of the producer's id. `None` means that it is the same.
+    /// The bytes of the producer's id. `None` means that it is the same, or was not read.
     pub producer_granule: Option<&'row [u8]>,
 }
 

@@ -99,8 +99,8 @@ pub(super) trait Session: Send {
 pub(crate) struct Snapshot {
     pub(super) session: Box<dyn Session>,
     hides_recorders: bool,
-    /// When the last annotation was recorded that is shown. `None` means that all are.
-    annotated_by: Option<Timestamp>,
+    /// When the last annotation was recorded that is shown.
+    annotated_by: Timestamp,
 }
 
 /// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
@@ -111,7 +111,7 @@ pub(crate) struct Transaction {
 
 impl Snapshot {
     pub(super) fn new(session: Box<dyn Session>) -> Self {
-        Snapshot { session, hides_recorders: false, annotated_by: None }
+        Snapshot { session, hides_recorders: false, annotated_by: Timestamp::MAX }
     }
 
     /// The same snapshot, which does not say who recorded anything if it is for the public.
@@ -121,12 +121,12 @@ impl Snapshot {
 
     /// The same snapshot, which shows only the annotations that were recorded by a time.
     pub fn annotated_by(self, recorded: Timestamp) -> Self {
-        Snapshot { annotated_by: Some(recorded), ..self }
+        Snapshot { annotated_by: recorded, ..self }
     }
 
     /// Whether an annotation that was recorded at a time is shown.
     pub(super) fn shows_annotation_of(&self, recorded: Timestamp) -> bool {
-        self.annotated_by.is_none_or(|last| recorded <= last)
+        recorded <= self.annotated_by
     }
 
     /// Whether others see what is read.

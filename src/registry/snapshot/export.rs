@@ -15,7 +15,7 @@ use crate::registry::monitor::Work;
 use crate::registry::proof;
 use crate::registry::staging::{Sorted, Staging};
 use crate::registry::verify::prove_changes;
-use crate::store::{DatasetKey, Period, ProducedPeriod};
+use crate::store::{DatasetKey, Period};
 
 /// An element of an exported history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,9 +104,8 @@ impl Snapshot {
         let mut progress = self.registry.begin("sorting", "granules", None);
         let is_after = |micros: i64| after.is_none_or(|after| micros > after.as_micros());
         prove_changes(&self.read, (dataset, key), after, |row| {
-            let ProducedPeriod { period, producer_granule } = row;
+            let Period { granule_id, ingested, deleted, producer_granule } = row;
             progress.advance()?;
-            let Period { granule_id, ingested, deleted } = period;
             let granule_id = proof::granule_id(granule_id, dataset)?;
             let producer = producer_granule.map_or(Ok(""), |it| proof::granule_id(it, dataset))?;
             let dates = [Some(ingested), deleted];

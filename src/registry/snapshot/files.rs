@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::view::{Known, Snapshot};
+use super::view::Snapshot;
 use crate::error::{Error, Result};
 use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, IdPage, Set, Timestamp};
 use crate::registry::files::{
@@ -57,13 +57,8 @@ impl Snapshot {
         set: &Set,
         pages: impl Iterator<Item = Result<IdPage>> + Send + 'static,
     ) -> Result<FileList> {
-        let known_at = match self.known {
-            Known::Now => Timestamp::MAX,
-            Known::At(recorded) => recorded,
-        };
-        let (dataset, last) = self.ask(|read| {
-            let (dataset, _) = self.dataset_of(read, set.dataset())?;
-            Ok((dataset, read.last_record_batch(dataset, known_at)?))
+        let (dataset, last) = self.ask_of(set.dataset(), |read, dataset| {
+            Ok((dataset, read.last_record_batch(dataset, self.known)?))
         })?;
         Ok(FileList {
             registry: self.registry.clone(),

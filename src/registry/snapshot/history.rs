@@ -4,7 +4,7 @@ use std::vec;
 
 use serde::Serialize;
 
-use super::view::{Known, Snapshot, latest_known};
+use super::view::{Snapshot, latest_known};
 use crate::error::{Error, Result};
 use crate::model::{
     Annotation, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, Identifier, Instance,
@@ -180,7 +180,7 @@ enum Order {
 pub struct History {
     registry: Registry,
     dataset: DatasetKey,
-    known: Known,
+    known: Timestamp,
     /// The last change that was known when the history was requested.
     latest: Option<Timestamp>,
     since: Option<Timestamp>,
@@ -219,10 +219,7 @@ impl History {
 
     fn load(&mut self) -> Result<()> {
         let load = || {
-            let read = match self.known {
-                Known::Now => self.registry.read()?,
-                Known::At(recorded) => self.registry.read()?.annotated_by(recorded),
-            };
+            let read = self.registry.read()?.annotated_by(self.known);
             let page = match (self.order, self.until) {
                 (_, None) => Vec::new(),
                 (Order::OldestFirst, Some(until)) => {

@@ -2,9 +2,9 @@
 //! digits, and what comes close to a name or an identifier that is unknown.
 
 use super::select::{Selection, select_seen};
-use super::view::{Known, Snapshot};
+use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result, Unknown};
-use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, meant};
+use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, Timestamp, meant};
 use crate::registry::handle::Shown;
 
 /// How many names or identifiers an error lists.
@@ -128,7 +128,7 @@ impl Snapshot {
         mut identifiers: Vec<Identifier>,
         dataset: Option<&DatasetName>,
     ) -> Result<Vec<Identifier>> {
-        let is_whole = matches!(self.shown, Shown::All) && self.known == Known::Now;
+        let is_whole = matches!(self.shown, Shown::All) && self.known == Timestamp::MAX;
         if is_whole && dataset.is_none() {
             return Ok(identifiers);
         }

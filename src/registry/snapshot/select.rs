@@ -1,8 +1,8 @@
 //! Finds the set that a selection refers to.
 
-use super::view::{Known, Seen, Snapshot, dataset_of, latest_known};
+use super::view::{Seen, Snapshot, dataset_of, latest_known};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, Instance, Moment, Set};
+use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Timestamp};
 use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
 
@@ -63,7 +63,7 @@ pub(in crate::registry) fn select(
     read: &store::Snapshot,
     selection: &Selection,
 ) -> Result<Selected> {
-    select_seen(read, selection, Seen { known: Known::Now, shown: &Shown::All })
+    select_seen(read, selection, Seen { known: Timestamp::MAX, shown: &Shown::All })
 }
 
 pub(super) fn select_seen(
@@ -80,7 +80,7 @@ pub(super) fn select_seen(
         Selection::Dataset { name, at } => {
             let dataset = shown_key(name)?;
             let Some(latest) = latest_known(read, dataset, known)? else {
-                return Err(nothing_known(read, dataset, name, known)?);
+                return Err(nothing_known(read, dataset, name)?);
             };
             match at {
                 None => Ok(Selected { set: Set::Instance(latest), others: Vec::new() }),
@@ -101,20 +101,15 @@ pub(super) fn select_seen(
 }
 
 /// Why no instance of a dataset is known.
-fn nothing_known(
-    read: &store::Snapshot,
-    dataset: DatasetKey,
-    name: &DatasetName,
-    known: Known,
-) -> Result<Error> {
-    Ok(match (known, read.first_instance(dataset)?) {
-        (Known::At(_), Some(Instance { recorded, .. })) => Error::new(
+fn nothing_known(read: &store::Snapshot, dataset: DatasetKey, name: &DatasetName) -> Result<Error> {
+    Ok(match read.first_instance(dataset)? {
+        Some(Instance { recorded, .. }) => Error::new(
             ErrorKind::NothingKnown,
             format!(
                 "nothing of {name} was known then: its first change was recorded at {recorded}"
             ),
         ),
-        _ => Error::no_history(name),
+        None => Error::no_history(name),
     })
 }
 

@@ -39,24 +39,16 @@ use crate::store::{self, DatasetKey};
 pub struct Snapshot {
     pub(super) registry: Registry,
     pub(super) read: store::Snapshot,
-    pub(super) known: Known,
+    /// Changes that were recorded later are not known.
+    pub(super) known: Timestamp,
     pub(super) shown: Shown,
-}
-
-/// Which changes are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::registry) enum Known {
-    /// All changes that have been recorded.
-    #[default]
-    Now,
-    /// Only changes that were recorded by this time.
-    At(Timestamp),
 }
 
 /// What a snapshot shows: the changes and subsets that are known, of the datasets that are shown.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'a> {
-    pub known: Known,
+    /// Changes that were recorded later are not known.
+    pub known: Timestamp,
     pub shown: &'a Shown,
 }
 
@@ -67,7 +59,9 @@ impl Seen<'_> {
         if !self.shown.shows(&instance.dataset) {
             return Ok(None);
         }
-        let Known::At(_) = self.known else { return Ok(Some(instance)) };
+        if self.known == Timestamp::MAX {
+            return Ok(Some(instance));
+        }
         let (key, _) = dataset_of(read, &instance.dataset)?;
         let Some(latest) = latest_known(read, key, self.known)? else { return Ok(None) };
         Ok(match instance.timestamp.cmp(&latest.timestamp) {
@@ -94,11 +88,7 @@ impl Seen<'_> {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
     pub fn subset(self, read: &store::Snapshot, subset: Subset) -> Result<Option<Set>> {
-        let is_known = match self.known {
-            Known::Now => true,
-            Known::At(recorded) => subset.cited <= recorded,
-        };
-        if !is_known || !self.shown.shows(&subset.dataset) {
+        if subset.cited > self.known || !self.shown.shows(&subset.dataset) {
             return Ok(None);
         }
         let instance = self.instance(read, instance_of(read, &subset)?)?;
@@ -116,7 +106,7 @@ impl Registry {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let read = self.read()?;
         let shown = self.shown(&read).map_err(|error| self.named(error))?;
-        Ok(Snapshot { registry: self.clone(), read, known: Known::Now, shown })
+        Ok(Snapshot { registry: self.clone(), read, known: Timestamp::MAX, shown })
     }
 }
 
@@ -126,7 +116,7 @@ impl Snapshot {
     /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.
     #[must_use]
     pub fn known_at(self, recorded: Timestamp) -> Self {
-        Snapshot { known: Known::At(recorded), read: self.read.annotated_by(recorded), ..self }
+        Snapshot { known: recorded, read: self.read.annotated_by(recorded), ..self }
     }
 
     /// What this snapshot shows.
@@ -180,12 +170,9 @@ pub(in crate::registry) fn dataset_of(
 pub(in crate::registry) fn latest_known(
     read: &store::Snapshot,
     dataset: DatasetKey,
-    known: Known,
+    known: Timestamp,
 ) -> Result<Option<Instance>> {
-    let latest = match known {
-        Known::Now => read.latest_instance(dataset)?,
-        Known::At(recorded) => read.instance_known(dataset, Timestamp::MAX, recorded)?,
-    };
+    let latest = read.instance_known(dataset, Timestamp::MAX, known)?;
     // A later change, which is not known in this state, has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))
 }

@@ -10,7 +10,7 @@ use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::files::{FileState, Says};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
-use crate::store::{self, Begin, DatasetKey, ProducedPeriod, StoredFileRecord};
+use crate::store::{self, Begin, DatasetKey, Period, StoredFileRecord};
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
@@ -161,13 +161,13 @@ pub(in crate::registry) fn prove_changes(
     read: &store::Snapshot,
     (dataset, key): (&DatasetName, DatasetKey),
     after: Option<Timestamp>,
-    mut show: impl FnMut(ProducedPeriod<'_>) -> Result<()>,
+    mut show: impl FnMut(Period<'_>) -> Result<()>,
 ) -> Result<()> {
     let changes = Stated::after(read, key, after)?;
     let mut rows = Rows::after(after, &changes);
     let mut hashing = Hashing::of(Sweep::over(changes.len()));
     read.each_change(key, after, |row| -> Result<()> {
-        if let Some((granule_id, span)) = rows.held(row.period) {
+        if let Some((granule_id, span)) = rows.held(row) {
             hashing.hold(granule_id, span);
         }
         show(row)

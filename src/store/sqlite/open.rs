@@ -62,10 +62,10 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
 /// # Errors
 ///
 /// [`ErrorKind::Memory`]: SQLite cannot allocate memory.
-pub fn in_memory() -> Result<Opened> {
+pub fn in_memory(busy_wait: Duration) -> Result<Opened> {
     let mut connection = connection::open_in_memory()?;
     schema::migrate(&mut connection)?;
-    let identity = Identity::of_connection(Access::Write, Duration::ZERO);
+    let identity = Identity::of_connection(Access::Write, busy_wait);
     Ok(Opened { connection, identity })
 }
 
@@ -285,7 +285,7 @@ mod tests {
                 assert_eq!(inserted.is_ok(), access == Access::Write);
             }
         }
-        assert!(in_memory().unwrap().identity.open_again().unwrap().is_none());
+        assert!(in_memory(Duration::ZERO).unwrap().identity.open_again().unwrap().is_none());
     }
 
     #[test]

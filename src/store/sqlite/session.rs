@@ -32,19 +32,13 @@ pub(crate) struct Store {
     identity: Identity,
     /// The path with which it was opened.
     path: Option<PathBuf>,
-    busy_wait: Duration,
 }
 
 /// Registries in files, by their paths.
 pub(in crate::store) struct File;
 
-/// A transaction on a connection to the file.
+/// A transaction on a connection to the file, which is returned to its pool when dropped.
 pub(super) struct FileSession {
-    lease: Lease,
-}
-
-/// A connection that is returned to its pool when dropped.
-struct Lease {
     connection: Option<Connection>,
     store: Arc<Store>,
     /// Whether it was leased for a change.
@@ -60,32 +54,32 @@ impl Store {
     /// errors of opening a file.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let opened = open::open(path, access, busy_wait)?;
-        Ok(Store { path: Some(path.to_owned()), ..Store::of(opened, busy_wait) })
+        Ok(Store { path: Some(path.to_owned()), ..Store::of(opened) })
     }
 
     /// Creates a registry in memory, which is deleted when it is dropped.
     pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(open::in_memory()?, busy_wait))
+        Ok(Store::of(open::in_memory(busy_wait)?))
     }
 
-    fn of(opened: Opened, busy_wait: Duration) -> Self {
+    fn of(opened: Opened) -> Self {
         let Opened { connection, identity } = opened;
         let watcher = Mutex::new(None);
-        Store { pool: Pool::of(connection), watcher, identity, path: None, busy_wait }
+        Store { pool: Pool::of(connection), watcher, identity, path: None }
     }
 
-    fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<Lease> {
+    fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
         let mut connection = match self.pool.take() {
             Some(connection) => connection,
             None => match self.identity.open_again()? {
                 Some(connection) => connection,
                 // The registry can have only one connection.
-                None => self.pool.wait(self.busy_wait).ok_or_else(in_use)?,
+                None => self.pool.wait(self.identity.busy_wait).ok_or_else(in_use)?,
             },
         };
         let handler = watch.cloned().map(|watch| move || watch());
         connection.progress_handler(STEPS_BETWEEN_CHECKS, handler)?;
-        Ok(Lease { connection: Some(connection), store: Arc::clone(self), is_writing: false })
+        Ok(FileSession { connection: Some(connection), store: Arc::clone(self), is_writing: false })
     }
 }
 
@@ -106,7 +100,7 @@ impl Kind for File {
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
         let (connection, file) = NewFile::create(name, busy_wait)?;
         let identity = Identity::of_connection(Access::Write, busy_wait);
-        let store = Store::of(Opened { connection, identity }, busy_wait);
+        let store = Store::of(Opened { connection, identity });
         Ok((Arc::new(Store { path: Some(name.to_owned()), ..store }), Box::new(file)))
     }
 
@@ -144,9 +138,8 @@ impl Storage for Store {
     }
 
     fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
-        let lease = self.lease(watch)?;
-        lease.connection().execute_batch("BEGIN DEFERRED")?;
-        let session = FileSession { lease };
+        let session = self.lease(watch)?;
+        session.connection().execute_batch("BEGIN DEFERRED")?;
         // SQLite begins the transaction with its first read, which must not be later than the
         // caller's first query. This also detects a registry that a newer version has migrated.
         check_same_schema(session.connection())?;
@@ -155,13 +148,12 @@ impl Storage for Store {
     }
 
     fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
-        let mut lease = self.lease(watch)?;
-        lease.is_writing = true;
+        let mut session = self.lease(watch)?;
+        session.is_writing = true;
         // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
         // it changes. They stay in memory (they are few): a change must not need a temporary file of
         // SQLite, whose directory can be full or unusable.
-        lease.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
-        let session = FileSession { lease };
+        session.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
         check_same_schema(session.connection())?;
         session.check_same_file()?;
         Ok(Box::new(session))
@@ -201,12 +193,6 @@ impl Storage for Store {
 
     fn into_connection(self: Arc<Self>) -> Result<Option<Connection>> {
         Ok(Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_one())
-    }
-}
-
-impl FileSession {
-    pub(super) fn connection(&self) -> &Connection {
-        self.lease.connection()
     }
 }
 
@@ -320,7 +306,7 @@ impl Session for FileSession {
     }
 
     fn check_same_file(&self) -> Result<()> {
-        self.lease.store.identity.check()
+        self.store.identity.check()
     }
 
     fn copy_beside(
@@ -328,9 +314,9 @@ impl Session for FileSession {
         target: &Path,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<NewFile> {
-        let Store { busy_wait, path, .. } = &*self.lease.store;
+        let Store { identity, path, .. } = &*self.store;
         let (of, source) = (path.as_deref(), self.connection());
-        create::copy_beside(source, of, target, *busy_wait, progress)
+        create::copy_beside(source, of, target, identity.busy_wait, progress)
     }
 
     /// Each statement was run when it was called.
@@ -420,13 +406,13 @@ fn check_same_schema(connection: &Connection) -> Result<()> {
     }
 }
 
-impl Lease {
-    fn connection(&self) -> &Connection {
-        self.connection.as_ref().expect("a lease has its connection until it is dropped")
+impl FileSession {
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection.as_ref().expect("a session has its connection until it is dropped")
     }
 }
 
-impl Drop for Lease {
+impl Drop for FileSession {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         // The watch must not interrupt the rollback.

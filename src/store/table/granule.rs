@@ -8,7 +8,7 @@ use crate::model::{
     Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, IdPage, Timestamp,
 };
 use crate::store::page::{Packing, ascending, out_of_order};
-use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period, ProducedPeriod};
+use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
@@ -306,7 +306,7 @@ impl Snapshot {
         dataset: DatasetKey,
         begin: Begin<'_>,
         beyond: Option<Timestamp>,
-        mut show: impl FnMut(Period<'_>) -> Result<(), E>,
+        show: impl FnMut(Period<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         static PAGE: Sql = Sql::new(
             "SELECT granule_id, ingested, deleted
@@ -316,7 +316,6 @@ impl Snapshot {
             ORDER BY granule_id, ingested
             LIMIT ?5",
         );
-        let show = |row: ProducedPeriod<'_>| show(row.period);
         self.each_row(dataset, (&PAGE, Packing::Periods), begin, beyond, show)
     }
 
@@ -328,7 +327,7 @@ impl Snapshot {
         &self,
         dataset: DatasetKey,
         after: Option<Timestamp>,
-        show: impl FnMut(ProducedPeriod<'_>) -> Result<(), E>,
+        show: impl FnMut(Period<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         static PAGE: Sql = Sql::new(
             "SELECT granule_id, ingested, deleted, producer_granule
@@ -349,7 +348,7 @@ impl Snapshot {
         (sql, packing): (&'static Sql, Packing),
         begin: Begin<'_>,
         beyond: Option<Timestamp>,
-        mut show: impl FnMut(ProducedPeriod<'_>) -> Result<(), E>,
+        mut show: impl FnMut(Period<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (after, mut ingested) = begin.start();
         let mut after = after.to_owned();
@@ -375,7 +374,7 @@ impl Snapshot {
             let mut last = (after.as_bytes(), ingested);
             let mut rows = 0;
             for row in page.rows() {
-                let next = (row.period.granule_id, row.period.ingested);
+                let next = (row.granule_id, row.ingested);
                 if next <= last {
                     return Err(out_of_order("granule").into());
                 }
