@@ -52,6 +52,7 @@ mod log_limits;
 mod lost_rows;
 #[cfg(feature = "http")]
 mod mirror_content;
+mod mirror_content_meanwhile;
 #[cfg(feature = "http")]
 mod mirror_http;
 #[cfg(feature = "http")]

@@ -1,21 +1,19 @@
 //! A mirror and its primary that know, or do not know, the same of the bytes of files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
 
 use accession::mirror::{Outcome, Primary, PullOptions, Pulled, Status, compare, manifest, pull};
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord, SourceOptions};
 use accession::registry::{FileCounts, FileListing, FileOptions, PaymentIds};
-use accession::{Access, ErrorKind, Monitor, Registry, Selection, Stamp};
+use accession::{Access, ErrorKind, Registry, Selection, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::primary_at_address::{FOLLOW, RESET, World};
-use crate::harness::store::{new_registry, new_registry_in};
+use crate::harness::store::new_registry;
 use crate::harness::values::{change, id, name, now, second};
 
 /// What is known of a file: its size, an MD5 and an SHA-256, each by a number.
-type Known = [Option<u8>; 3];
+pub type Known = [Option<u8>; 3];
 
 fn records(granule: &str, known: Known) -> Vec<FileRecord> {
     let checksum = |algorithm: Algorithm, value: u8| {
@@ -40,7 +38,7 @@ fn records(granule: &str, known: Known) -> Vec<FileRecord> {
     contents.into_iter().map(|content| FileRecord::new(id(granule), path(), content)).collect()
 }
 
-fn add(registry: &Registry, dataset: &str, granule: &str, known: Known, note: &str) {
+pub fn add(registry: &Registry, dataset: &str, granule: &str, known: Known, note: &str) {
     let mut listing = FileListing::new();
     records(granule, known).iter().for_each(|record| listing.add(record, None).unwrap());
     let note = Some(note.to_owned());
@@ -49,7 +47,7 @@ fn add(registry: &Registry, dataset: &str, granule: &str, known: Known, note: &s
 }
 
 /// What a registry knows of each file.
-fn known(registry: &Registry, dataset: &str) -> BTreeMap<String, Known> {
+pub fn known(registry: &Registry, dataset: &str) -> BTreeMap<String, Known> {
     let snapshot = registry.snapshot().unwrap();
     let selection = Selection::Dataset { name: name(dataset), at: None };
     let set = snapshot.select(&selection).unwrap().set;
@@ -73,31 +71,31 @@ fn known(registry: &Registry, dataset: &str) -> BTreeMap<String, Known> {
     known
 }
 
-fn differing(pulled: &Pulled) -> Vec<String> {
+pub fn differing(pulled: &Pulled) -> Vec<String> {
     let text = |id: accession::error::Result<Vec<u8>>| String::from_utf8(id.unwrap()).unwrap();
     pulled.content_differs.records().map(text).collect()
 }
 
-fn counts(added: u64, equal: u64, replaced: u64) -> FileCounts {
+pub fn counts(added: u64, equal: u64, replaced: u64) -> FileCounts {
     FileCounts { added, equal, replaced }
 }
 
 /// How the mirror reads its primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub enum Way {
     Address,
     Manifest,
     File,
 }
 
 /// A primary and its mirror, which hold A, B and C.
-struct Archives {
-    world: World,
-    way: Way,
+pub struct Archives {
+    pub world: World,
+    pub way: Way,
 }
 
 impl Archives {
-    fn new(way: Way) -> Self {
+    pub fn new(way: Way) -> Self {
         let mut world = World::new();
         world.mirror = new_registry();
         world.us = match way {
@@ -130,7 +128,7 @@ impl Archives {
         }
     }
 
-    fn pull(&self, accept: Option<&str>) -> Pulled {
+    pub fn pull(&self, accept: Option<&str>) -> Pulled {
         self.pull_with(&self.primary(), accept)
     }
 
@@ -155,16 +153,16 @@ impl Archives {
         found.records().map(|id| String::from_utf8(id.unwrap()).unwrap()).collect()
     }
 
-    fn us(&self, granule: &str, known: Known, note: &str) {
+    pub fn us(&self, granule: &str, known: Known, note: &str) {
         add(&self.world.us, "us", granule, known, note);
     }
 
-    fn them(&self, granule: &str, known: Known) {
+    pub fn them(&self, granule: &str, known: Known) {
         add(&self.world.mirror, "mirror", granule, known, "own");
     }
 }
 
-const WAYS: [Way; 3] = [Way::Address, Way::Manifest, Way::File];
+pub const WAYS: [Way; 3] = [Way::Address, Way::Manifest, Way::File];
 
 #[test]
 fn new_records_come_along_also_when_the_names_are_identical() {
@@ -364,94 +362,6 @@ fn a_copy_of_a_mirror_remembers_what_was_read_of_the_records() {
         assert_eq!(differing(&archives.pull(None)), [""; 0], "{way:?}");
         assert_eq!(known(&archives.world.mirror, "mirror"), known(&archives.world.us, "us"));
     }
-}
-
-/// Does something once, when work begins.
-struct Meanwhile {
-    work: &'static str,
-    step: Mutex<Option<Box<dyn FnOnce() + Send>>>,
-}
-
-impl Meanwhile {
-    fn of(work: &'static str, step: impl FnOnce() + Send + 'static) -> Arc<Self> {
-        Arc::new(Meanwhile { work, step: Mutex::new(Some(Box::new(step))) })
-    }
-
-    fn is_done(&self) -> bool {
-        self.step.lock().unwrap().is_none()
-    }
-}
-
-impl Monitor for Meanwhile {
-    fn begin(&self, work: &'static str, _: &'static str, _: Option<u64>) {
-        let step = (work == self.work).then(|| self.step.lock().unwrap().take());
-        if let Some(Some(step)) = step {
-            step();
-        }
-    }
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn end(&self) {}
-}
-
-impl Archives {
-    /// Lets the mirror be a registry that others can open, and returns its path.
-    fn opened_by_many(&mut self) -> std::path::PathBuf {
-        let (path, registry) = new_registry_in(self.world.directory.path());
-        self.world.mirror = registry;
-        assert!(self.pull(None).is_identical());
-        path
-    }
-}
-
-#[test]
-fn a_copy_that_is_made_during_a_pull_gets_the_records_that_it_lacks_with_its_next_pull() {
-    for way in WAYS {
-        let mut archives = Archives::new(way);
-        archives.opened_by_many();
-        archives.us("A", [Some(1), Some(1), None], "first");
-        archives.pull(None);
-        let target = archives.world.directory.path().join("copy.db");
-        let source = archives.world.mirror.clone();
-        let archives = Arc::new(Mutex::new(archives));
-        let shared = Arc::clone(&archives);
-        // After it was decided what is copied, and before what is remembered of the primary is.
-        let pull = Meanwhile::of("copying", move || {
-            let archives = shared.lock().unwrap();
-            archives.us("B", [Some(2), None, None], "second");
-            assert_eq!(archives.pull(None).files, counts(1, 0, 0));
-        });
-        source.with_monitor(pull.clone()).copy_to(&target, PaymentIds::LeftOut).unwrap();
-        assert!(pull.is_done());
-        let mut archives = archives.lock().unwrap();
-        archives.world.mirror = Registry::open(&target, Access::Write).unwrap();
-        assert_eq!(known(&archives.world.mirror, "mirror").len(), 1, "{way:?}");
-        // As many records as the other one had, but not the same.
-        archives.them("C", [Some(3), None, None]);
-        assert_eq!(archives.pull(None).files, counts(1, 0, 0), "{way:?}");
-        assert_eq!(known(&archives.world.mirror, "mirror")["B"], [Some(2), None, None], "{way:?}");
-    }
-}
-
-#[test]
-fn what_is_recorded_between_the_comparison_and_the_pull_is_compared_too() {
-    let mut archives = Archives::new(Way::File);
-    let path = archives.opened_by_many();
-    archives.us("A", [None, Some(1), None], "first");
-    archives.us("B", [None, Some(2), None], "first");
-    let record = Meanwhile::of("comparing", move || {
-        let other = Registry::open(&path, Access::Write).unwrap();
-        add(&other, "mirror", "A", [None, Some(9), None], "own");
-    });
-    archives.world.mirror = archives.world.mirror.with_monitor(record.clone());
-    archives.pull(None);
-    assert!(record.is_done());
-    let mirror = known(&archives.world.mirror, "mirror");
-    assert_eq!((mirror["A"][1], mirror["B"][1]), (Some(9), Some(2)));
-    assert_eq!(differing(&archives.pull(None)), ["A"]);
 }
 
 #[test]
