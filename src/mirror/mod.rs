@@ -16,7 +16,6 @@ mod history;
 #[cfg(feature = "http")]
 mod http;
 pub mod log;
-pub mod manifest;
 mod plan;
 mod primary;
 mod pull;
@@ -27,7 +26,7 @@ pub use differences::{MirrorDifference, MirrorDifferences};
 pub use http::{
     Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica, source_name,
 };
-pub use manifest::{export, write_up_to};
+pub use log::manifest::{self, export, write_up_to};
 pub use primary::Primary;
 pub use primary::read_published;
 pub use pull::{PullOptions, PullPolicy, Pulled, pull};

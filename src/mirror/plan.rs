@@ -1,8 +1,8 @@
 //! What is read of a log to compare a mirror with it, and what is found there.
 
 use super::Standing;
+use super::log::manifest::{Item, events};
 use super::log::{FilesHead, FilesPosition, Head, LogLine};
-use super::manifest::{Item, events};
 use super::primary::Manifest;
 #[cfg(feature = "http")]
 use crate::error::ErrorKind;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "http")]
 use super::http::Remote;
+use super::log::manifest::Reader;
 use super::log::{HeadFile, MAX_LINE_BYTES, Segment, latest_change};
-use super::manifest::Reader;
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::OpenedFile;

@@ -8,10 +8,10 @@ use super::files::{ANNOTATIONS, FILES, HEAD, LOG, NewFiles, SUBSETS, head_in, te
 use super::log::{self, Tail, instance_at};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
+use crate::mirror::log::manifest;
 use crate::mirror::log::{
     Head, HeadFile, LINE_GRANULES, LinesDigest, LogWriter, Position, Segments, SubsetWriter,
 };
-use crate::mirror::manifest;
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{Exported, Listed, Registry, Snapshot};
 

@@ -9,11 +9,11 @@ use tempfile::SpooledTempFile;
 use super::log;
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::log::manifest;
 use crate::mirror::log::{
     Checks, FileLogReader, FilesHead, FilesPosition, HeadFile, MAX_LINE_BYTES, ReadLines, Segment,
     Segments,
 };
-use crate::mirror::manifest;
 use crate::model::{DatasetName, Timestamp, quoted};
 use crate::registry::{LoggedRecord, Snapshot};
 

@@ -14,11 +14,11 @@ use super::log::zipped_name;
 use super::pages::{self, INDEX, Kept};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::log::manifest;
 use crate::mirror::log::{
     AnnotationReader, FilesHead, Head, HeadFile, LinesDigest, LogWriter, MAX_LINE_BYTES, Segment,
     Segments, SubsetReader, SubsetWriter,
 };
-use crate::mirror::manifest;
 use crate::model::{DatasetName, Identifier, Timestamp};
 use crate::registry::{Exported, Listed, Registry, Snapshot};
 

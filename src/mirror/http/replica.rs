@@ -3,8 +3,8 @@
 use super::follow::{check_end, last_change_read, read_log};
 use super::remote::{Fetched, Remote};
 use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::log::manifest::events;
 use crate::mirror::log::{FilesHead, FilesPosition, Position};
-use crate::mirror::manifest::events;
 use crate::mirror::plan::{Memory, Plan, is_of_log, known, plan};
 use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp};
 use crate::registry::{

@@ -16,6 +16,7 @@ mod chained;
 mod files;
 mod head;
 mod line;
+pub mod manifest;
 mod reader;
 mod writer;
 

@@ -1,6 +1,6 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
-//! A manifest is a [`log`](super::log), all its segments one after the other, then the lines of the
+//! A manifest is a [log](super), all its segments one after the other, then the lines of the
 //! cited subsets, of the annotations and of the file records, then the head as the last line. A truncated file is therefore detected. The specification is
 //! docs/reference/manifest.md.
 
@@ -10,7 +10,7 @@ use std::io::{self, BufRead, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::log::{
+use super::{
     AnnotationReader, AnnotationWriter, FileLogReader, FileLogWriter, FilesHead, FilesPosition,
     Head, HeadFile, LinesDigest, LogLine, LogReader, LogWriter, MAX_LINE_BYTES, Position,
     ReadLines, SubsetReader, SubsetWriter,
@@ -25,7 +25,7 @@ use crate::registry::{
     CitedSubset, Import, Listed, LoggedAnnotation, LoggedRecord, Registry, Selection, Snapshot,
 };
 
-pub use super::log::BEGINNING;
+pub use super::BEGINNING;
 
 /// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
 /// grows meanwhile.
@@ -160,7 +160,7 @@ pub(crate) fn write_files(
 }
 
 /// The events of a part of a change.
-pub(super) fn events(
+pub(crate) fn events(
     log_line: LogLine,
     location: &SourceLocation,
 ) -> impl Iterator<Item = Event> + use<'_> {
@@ -177,7 +177,7 @@ pub(super) fn events(
 }
 
 /// Something that a manifest contains.
-pub(super) enum Item {
+pub(crate) enum Item {
     /// A change, or some of its granules; the change with its last line.
     Line(LogLine, Option<LogChange>),
     /// A cited subset.
@@ -274,7 +274,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// What the next line, or the next ones, contain. `None` means that the file has ended, after its head.
-    pub(super) fn item(&mut self) -> Result<Option<Item>> {
+    pub(crate) fn item(&mut self) -> Result<Option<Item>> {
         loop {
             if !self.next_line()? {
                 return match self.head {
@@ -286,10 +286,10 @@ impl<R: BufRead> Reader<R> {
                 return self.fail("something follows its head");
             }
             let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
-            if text.starts_with(super::log::HEAD_BEGINNING) {
+            if text.starts_with(super::HEAD_BEGINNING) {
                 return self.read_head().map(Some);
             }
-            if text.starts_with(super::log::FILES_BEGINNING) && self.files.is_none() {
+            if text.starts_with(super::FILES_BEGINNING) && self.files.is_none() {
                 let (source, not_after) = (Arc::clone(&self.source), self.not_after);
                 let begins = FilesPosition::default();
                 self.files = Some(FileLogReader::at(begins, source, self.line - 1, not_after));
@@ -300,7 +300,7 @@ impl<R: BufRead> Reader<R> {
                     None => continue,
                 }
             }
-            if text.starts_with(super::log::ANNOTATION_BEGINNING) {
+            if text.starts_with(super::ANNOTATION_BEGINNING) {
                 let annotations = self.annotations.get_or_insert_default();
                 return match annotations.read(text.as_bytes(), (&self.source, self.line)) {
                     Ok(annotation) => Ok(Some(Item::Annotation(annotation))),
@@ -310,7 +310,7 @@ impl<R: BufRead> Reader<R> {
             if self.annotations.is_some() {
                 return self.fail("something other than the head follows the annotations");
             }
-            if text.starts_with(super::log::SUBSET_BEGINNING) {
+            if text.starts_with(super::SUBSET_BEGINNING) {
                 let subsets = self.subsets.get_or_insert_default();
                 let line = (&self.source, self.line);
                 match subsets.read(text.as_bytes(), line) {
@@ -377,7 +377,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The last line of the log that was read.
-    pub(super) fn location(&mut self) -> SourceLocation {
+    pub(crate) fn location(&mut self) -> SourceLocation {
         self.log.lines().location()
     }
 
