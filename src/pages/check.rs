@@ -122,10 +122,8 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
                         a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
                             (instance.dataset)
                         }
-                        ": " span.when {
-                            (time(instance.timestamp)) " to "
-                            @match instance.until { Some(until) => (time(until)), None => "now" }
-                        }
+                        ": " (time(instance.timestamp)) " to "
+                        @match instance.until { Some(until) => (time(until)), None => "now" }
                     }
                 }
                 @if *intervals > MAX_INTERVALS as u64 {

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::figures::{annotations, grouped, month_name, note, time_in_table, time_text, visible};
+use super::figures::{
+    annotations, counted, grouped, month_name, note, time_in_table, time_text, visible,
+};
 use super::layout::{Head, Section, page, trail};
 use super::record;
 use super::site::Site;
@@ -13,21 +15,31 @@ use crate::registry::Listed;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Picks {
     None,
-    Two,
+    /// They can. The first or the last month may have changes on another page.
+    Two {
+        is_first_cut: bool,
+        is_last_cut: bool,
+    },
+}
+
+fn month_of(instance: &Instance) -> (u32, u32) {
+    let (year, month, _) = instance.timestamp.day().year_month_day();
+    (year, month)
+}
+
+/// The months of changes: a month is a slice of them.
+fn months(instances: &[Instance]) -> Vec<&[Instance]> {
+    instances.chunk_by(|one, other| month_of(one) == month_of(other)).collect()
 }
 
 /// The changes as a table, newest first, each with the set that it resulted in and its note. One in
 /// which rows can be marked has a row for each month, too.
 pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks) -> Markup {
-    let month_of = |instance: &Instance| {
-        let (year, month, _) = instance.timestamp.day().year_month_day();
-        (year, month)
-    };
     html! {
-        table.rows.hist[picks == Picks::Two] {
+        table.rows.hist[picks != Picks::None] {
             thead {
                 tr {
-                    @if picks == Picks::Two {
+                    @if picks != Picks::None {
                         th.pick scope="col" { abbr title="before" { "A" } }
                         th.pick scope="col" { abbr title="after" { "B" } }
                     }
@@ -39,21 +51,38 @@ pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks) -> Markup
                     th scope="col" { "Note" }
                 }
             }
-            @if picks == Picks::None {
-                tbody { @for instance in instances { (row(site, instance, None)) } }
-            } @else {
+            @if let Picks::Two { is_first_cut, is_last_cut } = picks {
                 @let newest = [instances[0].timestamp, instances[1].timestamp];
-                @for group in instances.chunk_by(|one, other| month_of(one) == month_of(other)) {
+                @let months = months(instances);
+                @for (index, group) in months.iter().enumerate() {
                     @let (year, month) = month_of(&group[0]);
+                    @let is_cut = is_first_cut && index == 0 || is_last_cut && index + 1 == months.len();
                     tbody {
                         tr.group id={ "m" (year) "-" (format!("{month:02}")) } {
-                            th colspan="8" scope="rowgroup" { (month_name(month)) " " (year) }
+                            th colspan="8" scope="rowgroup" {
+                                b { (month_name(month)) " " (year) }
+                                // The sums of a part of a month would look like those of all of it.
+                                @if !is_cut { " " span.small.soft { (sums(group)) } }
+                            }
                         }
-                        @for instance in group { (row(site, instance, Some(newest))) }
+                        @for instance in *group { (row(site, instance, Some(newest))) }
                     }
                 }
+            } @else {
+                tbody { @for instance in instances { (row(site, instance, None)) } }
             }
         }
+    }
+}
+
+/// How many changes there were, and what they brought and took.
+fn sums(instances: &[Instance]) -> Markup {
+    let added: u64 = instances.iter().map(|instance| instance.ingested).sum();
+    let deleted: u64 = instances.iter().map(|instance| instance.deleted).sum();
+    html! {
+        (counted(instances.len() as u64, "change"))
+        @if added > 0 { " " span.plus { "+" (grouped(added)) } }
+        @if deleted > 0 { " " span.minus { "−" (grouped(deleted)) } }
     }
 }
 
@@ -149,7 +178,9 @@ pub(super) fn criteria(criteria: &Criteria) -> Markup {
 pub struct HistoryPage {
     /// The dataset.
     pub listed: Listed,
-    /// The changes, newest first.
+    /// The number of changes in the whole history.
+    pub changes: u64,
+    /// The changes of this page, newest first.
     pub instances: Vec<Instance>,
     /// The time before which the next page begins. `None` means that this is the last page.
     pub next: Option<Timestamp>,
@@ -162,12 +193,12 @@ impl HistoryPage {
     pub fn html(&self, site: &Site) -> String {
         let dataset = &self.listed.dataset;
         let path = Site::history(&dataset.name);
-        let title = record::title(dataset);
+        let title = format!("{} of {}", counted(self.changes, "change"), record::title(dataset));
         let main = html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], "Changes"))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
             div.head {
-                h1 { "Changes of " (title) }
+                h1 { (title) }
                 p.lead {
                     "Newest first. Each change gives the set of granules an identifier of its own, which is "
                     "current until the next change. Times are UTC."
@@ -186,7 +217,7 @@ impl HistoryPage {
             }
         };
         let head = Head {
-            title: format!("Changes of {title}"),
+            title,
             feed: Some(Site::feed(&dataset.name)),
             section: Section::Datasets,
             is_unlisted: true,
@@ -200,15 +231,9 @@ impl HistoryPage {
         if self.instances.len() < 2 {
             return table(site, &self.instances, Picks::None);
         }
-        let months = self.instances.chunk_by(|one, other| {
-            one.timestamp.to_string()[..7] == other.timestamp.to_string()[..7]
-        });
-        let months: Vec<(u32, u32)> = months
-            .map(|group| {
-                let (year, month, _) = group[0].timestamp.day().year_month_day();
-                (year, month)
-            })
-            .collect();
+        let months: Vec<_> =
+            months(&self.instances).iter().map(|group| month_of(&group[0])).collect();
+        let picks = Picks::Two { is_first_cut: !self.is_first, is_last_cut: self.next.is_some() };
         html! {
             @if months.len() > 1 {
                 nav.months aria-label="Months" {
@@ -225,7 +250,7 @@ impl HistoryPage {
                         "Mark one change as " b { "A" } ", before, and one as " b { "B" } ", after."
                     }
                 }
-                (table(site, &self.instances, Picks::Two))
+                (table(site, &self.instances, picks))
             }
         }
     }

@@ -333,7 +333,8 @@ fn any_two_changes_can_be_compared_and_differences_are_counted_by_prefix() {
     let served = Served::seed();
     let page = served.page("/datasets/US.FOOL2.002/history");
     for expected in [
-        "<th colspan=\"8\" scope=\"rowgroup\">Mar 2001</th>",
+        "<h1>5 changes of ",
+        "<b>Jan 2001</b> <span class=\"small soft\">2 changes <span class=\"plus\">+",
         "href=\"#m2001-01\"",
         "name=\"left\" value=\"DI:c552aca58d871920702c6948c7c0bbe1\" checked",
         "<th scope=\"col\">Identifier of the set</th>",
@@ -341,6 +342,12 @@ fn any_two_changes_can_be_compared_and_differences_are_counted_by_prefix() {
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
+    // A month of which only a part is on the page has no sums.
+    let cut = served.page("/datasets/US.FOOL2.002/history?limit=2");
+    assert!(
+        cut.contains("<b>Mar 2001</b></th>") && !cut.contains("small soft\">2 changes"),
+        "{cut}"
+    );
     assert_eq!(
         served.get(&format!("/compare?left=DI:{FIRST}&right=DI:{SECOND}")).header("location"),
         format!("/compare/DI:{FIRST}...DI:{SECOND}")

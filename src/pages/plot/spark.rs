@@ -73,6 +73,10 @@ impl Spark {
         shaded: Option<(Timestamp, Option<Timestamp>)>,
     ) -> Markup {
         let shown = self.held.iter().flatten();
+        // What was held at the last time alone is no line.
+        if shaded.is_none() && shown.clone().count() < 2 {
+            return PreEscaped(String::new());
+        }
         let (Some(low), Some(high)) = (shown.clone().min(), shown.max()) else {
             return PreEscaped(String::new());
         };
@@ -140,6 +144,9 @@ mod tests {
         assert!(svg.contains("class=\"dot\""), "{svg}");
         let period = Some((at("2026-06-01"), Some(at("2026-06-02"))));
         assert!(spark.svg(None, period).into_string().contains("width=\"4\" height=\"30\""));
-        assert_eq!(Spark { from, until, held: vec![None; 41] }.svg(None, None).into_string(), "");
+        let mut held = vec![None; 41];
+        assert_eq!(Spark { from, until, held: held.clone() }.svg(None, None).into_string(), "");
+        held[40] = Some(7);
+        assert_eq!(Spark { from, until, held }.svg(Some(until), None).into_string(), "");
     }
 }

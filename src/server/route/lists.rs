@@ -320,9 +320,10 @@ pub async fn history(
         let page = read_page(limit, instance_bytes, |last, count| {
             snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
         })?;
-        Ok((snapshot.dataset(name)?, page))
+        let changes = if format == Format::Html { snapshot.count_history(name, None)? } else { 0 };
+        Ok((snapshot.dataset(name)?, changes, page))
     });
-    let (listed, (instances, has_more)) = match read.await? {
+    let (listed, changes, (instances, has_more)) = match read.await? {
         Ok(read) => read,
         Err(moved) => return Ok(moved),
     };
@@ -331,7 +332,8 @@ pub async fn history(
         |last: Timestamp| asked.next_page(&state.site, &last.to_string(), limit.into(), format);
     let next = last.map(next);
     if format == Format::Html {
-        let page = HistoryPage { listed, instances, next: last, is_first: before.is_none() };
+        let is_first = before.is_none();
+        let page = HistoryPage { listed, changes, instances, next: last, is_first };
         return Ok(response::page(format, page.html(&state.site), next.as_deref()));
     }
     if format == Format::TimeMap {
