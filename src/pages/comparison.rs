@@ -62,11 +62,11 @@ impl PrefixGroups {
 
     /// Adds a difference. They come in canonical order.
     pub fn add(&mut self, difference: &Difference) {
-        let (name, only_left, only_right) = match difference {
-            Difference::OnlyLeft(granule_id) => (granule_id.as_str(), 1, 0),
-            Difference::OnlyRight(granule_id) => (granule_id.as_str(), 0, 1),
+        let (only_left, only_right) = match difference {
+            Difference::OnlyLeft(_) => (1, 0),
+            Difference::OnlyRight(_) => (0, 1),
         };
-        let (prefix, is_whole) = beginning(name, self.length);
+        let (prefix, is_whole) = beginning(name(difference), self.length);
         let group = Group { prefix: prefix.to_owned(), is_whole, only_left, only_right };
         add_to(&mut self.groups, group);
         while self.groups.len() > PrefixGroups::MOST && self.length > 0 {
@@ -80,6 +80,11 @@ impl PrefixGroups {
             self.groups = shorter;
         }
     }
+}
+
+fn name(difference: &Difference) -> &str {
+    let (Difference::OnlyLeft(granule_id) | Difference::OnlyRight(granule_id)) = difference;
+    granule_id.as_str()
 }
 
 /// The first characters of a name, and whether these are all.
@@ -147,7 +152,7 @@ impl ComparisonPage {
                         a href={ (site.href(&self.path)) "?format=jsonl" } { "All as JSON Lines" } " "
                         a href={ (site.href(&self.path)) "?format=csv" } { "CSV" }
                     }
-                    ul.diff { @for difference in &self.differences { (difference_row(difference)) } }
+                    ul.diff { @for (index, difference) in self.differences.iter().enumerate() { (difference_row(index, difference)) } }
                 }
             }
         }
@@ -178,8 +183,14 @@ impl ComparisonPage {
                         @for group in groups {
                             @let (left, right) = (part(group.only_left), part(group.only_right));
                             tr {
+                                // Only the first differences are listed, so not every group has one.
+                                @let first = self.differences.iter().position(|difference| {
+                                    name(difference).starts_with(&group.prefix)
+                                });
                                 th.fill scope="row" {
-                                    code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
+                                    a href=[first.map(|index| format!("#d{index}"))] {
+                                        code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
+                                    }
                                 }
                                 td.n.minus { @if group.only_left > 0 { "−" (grouped(group.only_left)) } }
                                 td.sk {

@@ -294,7 +294,7 @@ impl SetPage {
                 }
                 @if let Some(counts) = &since.counts {
                     (tally(counts, ["deleted since", "still held", "added since"]))
-                    ul.diff { @for difference in &since.differences { (difference_row(difference)) } }
+                    ul.diff { @for (index, difference) in since.differences.iter().enumerate() { (difference_row(index, difference)) } }
                 }
                 p.chips { a href=(comparison) { "Compare the two sets" } }
             }
@@ -323,11 +323,11 @@ pub(super) fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
 }
 
 /// A granule that only one of two sets has.
-pub(super) fn difference_row(difference: &Difference) -> Markup {
+pub(super) fn difference_row(index: usize, difference: &Difference) -> Markup {
     html! {
         @match difference {
-            Difference::OnlyRight(granule_id) => li.plus { "+ " (visible(granule_id.as_str())) },
-            Difference::OnlyLeft(granule_id) => li.minus { "− " (visible(granule_id.as_str())) },
+            Difference::OnlyRight(granule_id) => li.plus id={ "d" (index) } { "+ " (visible(granule_id.as_str())) },
+            Difference::OnlyLeft(granule_id) => li.minus id={ "d" (index) } { "− " (visible(granule_id.as_str())) },
         }
     }
 }

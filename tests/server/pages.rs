@@ -357,8 +357,12 @@ fn any_two_changes_can_be_compared_and_differences_are_counted_by_prefix() {
     served.change("P", "2001-01-01T00:00:00Z", &["G.1"], &[]);
     served.change("P", "2001-01-02T00:00:00Z", &ids, &["G.1"]);
     let page = served.page("/compare/P@2001-01-01...P");
-    for expected in ["1 granule deleted, 12 added", "<code>F.202612.nc</code>", "<code>G.1</code>"]
-    {
+    for expected in [
+        "1 granule deleted, 12 added",
+        "<a href=\"#d11\"><code>F.202612.nc</code></a>",
+        "id=\"d11\">+ F.202612.nc",
+        "<code>G.1</code>",
+    ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
 }

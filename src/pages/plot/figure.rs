@@ -69,7 +69,8 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                 @else if unit == Unit::Millennium { "Millennia are in UTC. " }
                 @else { (capital(unit.name())) "s are in UTC. " }
                 "The first change, " (counted(begin, "granule")) " on " (day_text(first.day()))
-                ", has no bar. The line is dashed since the last change."
+                ", has no bar."
+                @if series.latest() < Some(*until) { " The line is dashed since the last change." }
                 @if *end != "today" { " It ends at the last change or confirmation, on " (day_text(until.day())) "." }
             }
         }
