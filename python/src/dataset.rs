@@ -84,7 +84,7 @@ impl Dataset {
             let registry = self.opened.writer(monitor)?;
             Ok(registry.change(&self.name, &change, &self.opened.stamp(made.at))?)
         })?;
-        record::applied(py, &applied, dry_run)
+        record::applied(py, &applied, &self.name, dry_run)
     }
 }
 
@@ -157,7 +157,7 @@ impl Dataset {
                 synced => synced,
             }
         })?;
-        record::applied(py, &applied, dry_run)
+        record::applied(py, &applied, &self.name, dry_run)
     }
 
     /// Adds granules, in one change. If one is refused, nothing is changed.
@@ -255,7 +255,7 @@ impl Dataset {
             let registry = self.opened.writer(monitor)?;
             Ok(registry.revert(&self.name, to, &options, &self.opened.stamp(at))?)
         })?;
-        record::applied(py, &applied, dry_run)
+        record::applied(py, &applied, &self.name, dry_run)
     }
 
     /// The set that the dataset held at a time, or holds now.
@@ -430,7 +430,7 @@ impl Dataset {
         let at = ChangeTime::of(at)?;
         let imported =
             run(py, |monitor| mirror::import(&self.opened, &self.name, wanted, at, &monitor))?;
-        mirror::imported(py, &imported, dry_run)
+        mirror::imported(py, &imported, &self.name, dry_run)
     }
 
     /// Brings the mirror to the set of its primary, in one change that is proved by the identifier.

@@ -18,7 +18,7 @@ use crate::address::dataset_at;
 use crate::comparison::{MirrorComparison, Sides};
 use crate::error::Failure;
 use crate::ids::check;
-use crate::record::{object, warn};
+use crate::record::{object, warn, warn_all};
 use crate::registry::Opened;
 use crate::time::{ChangeTime, now};
 
@@ -272,6 +272,7 @@ pub fn import(
 pub fn imported<'py>(
     py: Python<'py>,
     imported: &accession::Imported,
+    asked: &accession::DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let sum = |count: fn(&Instance) -> u64| imported.instances.iter().map(count).sum::<u64>();
@@ -279,6 +280,7 @@ pub fn imported<'py>(
         let left_out = imported.left_out;
         warn(py, &format!("left out {left_out} events of a day that is not over"))?;
     }
+    warn_all(py, &imported.warnings(asked, crate::time::now()))?;
     let value = serde_json::json!({
         "changed": !imported.instances.is_empty(),
         "added": sum(|instance| instance.ingested),

@@ -1,8 +1,8 @@
 //! Values of the library as the classes of `accession_registry._records`, whose fields are those of the
 //! command line's JSON.
 
-use accession::registry::CameBack;
-use accession::{Applied, Instance, Timestamp};
+use accession::model::Warning;
+use accession::{Applied, DatasetName, Timestamp};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList};
@@ -135,35 +135,15 @@ fn plain<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// What a change did. Warns of what the value does not show.
+/// What a change of a dataset did, which was named `asked`, with its warnings.
 pub fn applied<'py>(
     py: Python<'py>,
     applied: &Applied,
+    asked: &DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let change = applied.instance.as_ref();
-    if let Some(came_back) = &applied.came_back {
-        let CameBack { granules, without, .. } = came_back;
-        let Instance { dataset, timestamp, .. } = without;
-        warn(
-            py,
-            &format!(
-                "granules of {dataset} that were deleted at {timestamp} are back ({granules}): if they were never gone, `accession annotate {dataset}@{timestamp} --note WHY --questionable` marks the set without them"
-            ),
-        )?;
-    }
-    if let Some(why) = &applied.not_confirmed {
-        warn(py, &format!("it could not be recorded that the listing was confirmed: {why}"))?;
-    }
-    if let Some(micros) = applied.clock_behind_micros {
-        let seconds = micros / 1_000_000;
-        warn(
-            py,
-            &format!(
-                "the clock is {seconds} s behind the last change; the change is stamped a microsecond after that"
-            ),
-        )?;
-    }
+    warn_all(py, &applied.warnings(asked, crate::time::now(), "accession"))?;
     let value = serde_json::json!({
         "changed": change.is_some(),
         "added": change.map_or(0, |change| change.ingested),
@@ -175,6 +155,11 @@ pub fn applied<'py>(
         "created_dataset": applied.created_dataset,
     });
     object(py, "Applied", &value)
+}
+
+/// Warns of what the library warns of.
+pub fn warn_all(py: Python<'_>, warnings: &[Warning]) -> PyResult<()> {
+    warnings.iter().try_for_each(|warning| warn(py, &warning.message))
 }
 
 /// Warns as Python does.

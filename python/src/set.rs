@@ -8,8 +8,8 @@ use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
 use accession::{
-    Cited, DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Monitor,
-    Pattern, Selection, Snapshot,
+    DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Monitor, Pattern,
+    Selection, Snapshot,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple};
@@ -21,7 +21,7 @@ use crate::fixity::{self, Tree, Wanted};
 use crate::html;
 use crate::ids::{self, Target};
 use crate::lists::Granules;
-use crate::record::{object, warn};
+use crate::record::{object, warn, warn_all};
 use crate::registry::Opened;
 use crate::time::{datetime, duration, moment_or_none, now};
 use crate::work::run;
@@ -248,7 +248,7 @@ pub fn cite(
     if let Some(why) = lost {
         warn(py, &format!("{why}: the subset is not saved, and its identifier does not resolve"))?;
     }
-    warn_of(py, &cited)?;
+    warn_all(py, &cited.warnings(at))?;
     Ok(Citation::new(cited, at, now().day()).write(format))
 }
 
@@ -258,21 +258,6 @@ fn is_not_saved(kind: ErrorKind) -> bool {
         kind,
         ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
     )
-}
-
-/// Warns of other identifiers of the day, and that a set is questionable.
-fn warn_of(py: Python<'_>, cited: &Cited) -> PyResult<()> {
-    for other in &cited.others {
-        let (identifier, at) = (other.identifier, other.timestamp);
-        let more = format!("on that day, DI:{identifier} was also in force, from {at}");
-        warn(py, &format!("{more}: a time in place of the date tells them apart"))?;
-    }
-    let instance = cited.set.instance();
-    for annotation in instance.annotations.iter().filter(|it| it.questionable) {
-        let (identifier, dataset) = (instance.identifier, &instance.dataset);
-        warn(py, &format!("DI:{identifier} of {dataset} is questionable: {}", annotation.note))?;
-    }
-    Ok(())
 }
 
 /// A set of granules: what a dataset held from one change to the next, or a subset that was cited.

@@ -70,7 +70,7 @@ def step(dice: random.Random, dataset: ar.Dataset, oracle: Oracle, at: datetime)
 
 
 # Granules come and go at random.
-@pytest.mark.filterwarnings("ignore:granules of US that were deleted")
+@pytest.mark.filterwarnings("ignore:.* deleted at .* back")
 @pytest.mark.parametrize("seed", range(4))
 def test_random_histories_are_those_of_a_naive_program(registry: ar.Registry, seed: int) -> None:
     dice = random.Random(seed)
