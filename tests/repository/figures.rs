@@ -9,8 +9,8 @@ const FEWEST_LINES: usize = 60;
 /// A file with more lines has more than one subject.
 const MOST_LINES: usize = 600;
 /// What `src` may have. Whoever adds a feature finds what it can replace.
-const MOST_LINES_OF_SRC: usize = 79_150;
-const MOST_FILES_OF_SRC: usize = 331;
+const MOST_LINES_OF_SRC: usize = 78_100;
+const MOST_FILES_OF_SRC: usize = 332;
 /// Outside `src/store/postgres/`.
 const MOST_CONDITIONS_ON_POSTGRES: usize = 8;
 

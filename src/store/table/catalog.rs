@@ -516,7 +516,8 @@ impl Snapshot {
         }
     }
 
-    /// When the records of the datasets from one name to another were edited last.
+    /// When the records of the datasets from one name to another were edited last. It asks every machine,
+    /// once for a page of datasets.
     pub fn last_edits(
         &self,
         from: &DatasetName,
