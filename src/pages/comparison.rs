@@ -184,13 +184,15 @@ impl ComparisonPage {
                             @let (left, right) = (part(group.only_left), part(group.only_right));
                             tr {
                                 // Only the first differences are listed, so not every group has one.
+                                @let beginning = html! {
+                                    code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
+                                };
                                 @let first = self.differences.iter().position(|difference| {
                                     name(difference).starts_with(&group.prefix)
                                 });
                                 th.fill scope="row" {
-                                    a href=[first.map(|index| format!("#d{index}"))] {
-                                        code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
-                                    }
+                                    @if let Some(index) = first { a href={ "#d" (index) } { (beginning) } }
+                                    @else { (beginning) }
                                 }
                                 td.n.minus { @if group.only_left > 0 { "−" (grouped(group.only_left)) } }
                                 td.sk {

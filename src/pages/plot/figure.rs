@@ -71,7 +71,7 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                 "The first change, " (counted(begin, "granule")) " on " (day_text(first.day()))
                 ", has no bar."
                 @if series.latest() < Some(*until) { " The line is dashed since the last change." }
-                @if *end != "today" { " It ends at the last change or confirmation, on " (day_text(until.day())) "." }
+                @if *end != "today" { " The line ends at the last change or confirmation, on " (day_text(until.day())) "." }
             }
         }
         details.table {
