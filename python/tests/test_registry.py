@@ -1,6 +1,7 @@
 """What an archive does, with the seed's example, in both stores."""
 
 import pickle
+import warnings
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -183,6 +184,20 @@ def test_what_a_dataset_is_about_is_edited(registry: ar.Registry) -> None:
         dataset.edit(temporal="2001")
     with pytest.raises(TypeError):
         dataset.edit(free_access="yes")
+
+
+def test_a_change_whose_warning_is_an_exception_was_made(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    held = lines("us-2001-01-03.txt")[0]
+    with pytest.warns(UserWarning) as caught:
+        dataset.ingest([held, "NEW"], at="2001-01-04", skip_existing=True)
+    assert any("skipped 1 granule: 1 already held" in str(it.message) for it in caught)
+    assert any("back-dated to 2001-01-04: " in str(it.message) for it in caught)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="back-dated to 2001-01-05"):
+            dataset.ingest(["NEWER"], at="2001-01-05")
+    assert [it.ingested for it in dataset.history()][-2:] == [1, 1]
 
 
 def test_a_set_is_annotated_and_the_history_stays(registry: ar.Registry) -> None:

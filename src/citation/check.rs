@@ -77,10 +77,10 @@ const MAX_COMPARED: usize = 100;
 
 /// Checks citations against one snapshot of a registry.
 ///
-/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if the identifier was in
-/// force at that date, as known now or as known then, in a dataset that has the DOI or the name in
-/// the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it belongs to a
-/// dataset here that never held the set.
+/// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if
+/// the identifier was in force at that date, as known now or as known then, in a dataset that has the
+/// DOI or the name in the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it
+/// belongs to a dataset here that never held the set.
 pub struct Checker {
     snapshot: Snapshot,
     now: Timestamp,

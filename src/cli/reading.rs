@@ -249,8 +249,8 @@ impl Iterator for Entries<'_> {
     }
 }
 
-/// Reads the events of a file, or of what a directory publishes of the dataset, into an import. Returns how many were left out, because their day is
-/// not complete.
+/// Reads the events of a file, or of what a directory publishes of the dataset, into an import. Returns
+/// how many were left out, because their day is not complete.
 pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,

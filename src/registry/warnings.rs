@@ -18,7 +18,7 @@ impl Applied {
         if let Some(micros) = self.clock_behind_micros {
             let seconds = micros / 1_000_000;
             let message = format!(
-                "the clock is {seconds} s behind the last change; the change is stamped a microsecond after that"
+                "the clock is {seconds} s behind the last change, so this change is stamped a microsecond after it"
             );
             warnings.push(Warning::new(WarningKind::ClockBehind, message));
         }

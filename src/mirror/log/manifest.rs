@@ -1,8 +1,8 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
 //! A manifest is a [log](super), all its segments one after the other, then the lines of the
-//! cited subsets, of the annotations and of the file records, then the head as the last line. A truncated file is therefore detected. The specification is
-//! docs/reference/manifest.md.
+//! cited subsets, of the annotations and of the file records, then the head as the last line. A
+//! truncated file is therefore detected. The specification is docs/reference/manifest.md.
 
 use std::error::Error as _;
 use std::fs::File;
