@@ -274,7 +274,6 @@ def pages(accession):
             "the long history's dataset": "/datasets/LONG/",
             "its history": "/datasets/LONG/history",
             "its history, a page back": f"/datasets/LONG/history?after={old['timestamp']}",
-            "its TimeMap": "/datasets/LONG/history?format=timemap",
             "an instance": f"/datasets/LONG@{old['timestamp']}",
             "a day of it": "/datasets/LONG@2002-01-01",
             "a set": f"/DI:{old['identifier']}",

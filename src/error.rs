@@ -288,10 +288,8 @@ error_kinds! {
     RegistryExists = "registry-exists",
     /// The file is not a registry.
     NotARegistry = "not-a-registry",
-    /// The registry was written by a newer version of this software.
-    Newer = "newer",
-    /// The registry has an older schema, and was opened for reading only.
-    Older = "older",
+    /// Another version of this software wrote the registry, or somebody has altered its schema.
+    OtherSchema = "other-schema",
     /// Another process is writing, and did not finish in time; or the only connection is in use.
     Busy = "busy",
     /// The disk, or a quota, is full.
@@ -341,8 +339,6 @@ error_kinds! {
     Denied = "denied",
     /// The server cancelled a statement.
     Cancelled = "cancelled",
-    /// The registry is an unfinished copy of another.
-    UnfinishedCopy = "unfinished-copy",
     /// The server cannot store a value.
     Unstorable = "unstorable",
     /// The operation is for a registry in a file.
@@ -380,8 +376,6 @@ error_kinds! {
     SelectsNothing = "selects-nothing",
     /// A granule that is to be cited was not held.
     NotHeldToCite = "not-held",
-    /// A dataset has changed since an earlier attempt to copy its registry copied it.
-    CopiedBefore = "copied-before",
     /// The clock is more than two years ahead of every time that the registry has recorded.
     ClockAhead = "clock-ahead",
     /// A payment id is not valid, or cannot be issued.
@@ -418,6 +412,8 @@ error_kinds! {
     EmptyListing = "empty-listing",
     /// The change would delete more granules than is allowed.
     TooManyDeletions = "too-many-deletions",
+    /// Another run is checking the files at this root.
+    BeingChecked = "being-checked",
     /// Files of a set have no checksum of the algorithm.
     NoChecksums = "no-checksums",
     /// What is to be recorded of a file contradicts what is known of it.
@@ -506,16 +502,17 @@ impl ErrorKind {
         self == ErrorKind::Conflict
     }
 
-    /// Whether an error means that the registry can perhaps be read, but not written.
-    pub fn is_of_writing(self) -> bool {
-        matches!(self, ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied)
-    }
-
     /// Whether files are checked all the same, and the check is not recorded: the registry cannot be
-    /// written, its disk is full, or the time is not known.
+    /// written, or its disk is full.
     pub fn is_of_recording(self) -> bool {
-        self.is_of_writing()
-            || matches!(self, ErrorKind::Full | ErrorKind::Disk | ErrorKind::ClockAhead)
+        matches!(
+            self,
+            ErrorKind::ReadOnly
+                | ErrorKind::CannotOpen
+                | ErrorKind::Denied
+                | ErrorKind::Full
+                | ErrorKind::Disk
+        )
     }
 
     /// Whether an error of a stored registry concerns its content or the disk below it, so that

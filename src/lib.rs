@@ -53,6 +53,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # In asynchronous programs
+//!
+//! Every call blocks until it is done. With a registry on a PostgreSQL server, a call on a thread that runs
+//! asynchronous tasks panics ("Cannot start a runtime from within a runtime"), and so does dropping the last
+//! handle there: use a thread for blocking work, such as `tokio::task::spawn_blocking`, and drop it there.
+//!
 //! # What is where
 //!
 //! What most programs need is here; results and options of single operations are in [`registry`],

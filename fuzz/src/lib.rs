@@ -12,8 +12,8 @@ mod values;
 pub use citations::{creator, pasted, pattern, record};
 pub use minting::{payment_id, unique_granule_id};
 pub use readers::{
-    changes, checksums, cmr_json, csv, detected, file_records, gzip, lines, manifest, ndjson,
-    old_payment_ids, pdr, stac, umm_json,
+    changes, checksums, cmr_json, csv, detected, gzip, lines, manifest, ndjson, old_payment_ids,
+    pdr, stac, umm_json,
 };
 pub use seal::resealed;
 pub use values::{dataset_name, doi, granule_id, identifier, licence, timestamp};

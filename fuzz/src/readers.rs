@@ -5,8 +5,7 @@ use std::io::{Cursor, Write};
 use accession::input::{self, InputFormat, OpenedFile, Options};
 use accession::mirror::manifest;
 use accession::{
-    Change, DatasetName, ErrorKind, Event, GranuleId, Import, Registry, SourceLocation, Stamp,
-    Timestamp,
+    DatasetName, ErrorKind, Event, Import, Registry, SourceLocation, Stamp, Timestamp,
 };
 
 /// Why an import may be refused, whatever the events are.
@@ -156,26 +155,6 @@ pub fn manifest(bytes: &[u8]) {
             assert_eq!(rebuilt(&written), Some(written));
         }
     }
-}
-
-/// The log of the file records of a dataset that holds `A.nc` and `B`, within its manifest.
-pub fn file_records(bytes: &[u8]) {
-    let registry = Registry::in_memory().unwrap();
-    let (dataset, now): (DatasetName, Timestamp) =
-        ("us".parse().unwrap(), "2001-01-02T00:00:00Z".parse().unwrap());
-    let mut change = Change::new();
-    change.options.create_dataset = true;
-    for granule in ["A.nc", "B"] {
-        change.ingest(granule.parse::<GranuleId>().unwrap()).unwrap();
-    }
-    registry.change(&dataset, &change, &Stamp::now(now)).unwrap();
-    let mut written = Vec::new();
-    manifest::write(&registry, &dataset, &mut written).unwrap();
-    let written = super::text(&written);
-    let Some(head) = written.find("{\"accession_head\":") else { panic!("{written}") };
-    manifest(
-        format!("{}{}\n{}", &written[..head], super::text(bytes), &written[head..]).as_bytes(),
-    );
 }
 
 /// The lines, each with the check that it must have, and the head with what it must announce.

@@ -1,6 +1,6 @@
 //! Values of the domain: a value that is written is read as the same value.
 
-use accession::model::{Doi, Licence, LicenceError, quoted};
+use accession::model::{Doi, Licence, quoted};
 use accession::{DatasetName, GranuleId, Identifier, Moment, Timestamp};
 
 use super::text;
@@ -60,16 +60,6 @@ pub fn doi(bytes: &[u8]) {
 }
 
 pub fn licence(bytes: &[u8]) {
-    match text(bytes).parse::<Licence>() {
-        Ok(licence) => {
-            assert_eq!(licence.as_str().parse(), Ok(licence.clone()));
-            assert_eq!(Licence::from_stored(text(bytes)), licence);
-        }
-        Err(error) => {
-            assert_eq!(Licence::from_stored(text(bytes)).as_str(), text(bytes));
-            if let LicenceError::Unknown { nearest: Some(nearest), .. } = error {
-                assert_eq!(nearest.parse::<Licence>().unwrap().as_str(), nearest);
-            }
-        }
-    }
+    let Ok(licence) = text(bytes).parse::<Licence>() else { return };
+    assert_eq!(licence.as_str().parse(), Ok(licence.clone()));
 }

@@ -12,15 +12,14 @@
 -- checkpoint, where the look-up for each row would double the cost of an import: verification finds
 -- rows without a dataset.
 --
--- A column `checksum` is a second copy, in the sense of SQLite's V5: of data that nothing else in
--- the registry can prove. The server computes it when a row is written, verification compares it.
+-- A column `checksum` is a second copy of data that nothing else in the registry can prove. The server computes it when a row is written, verification compares it.
 -- quote_nullable separates the values, so that no two rows have the same text.
 
 CREATE TABLE accession.registry (
-    only_row    boolean PRIMARY KEY DEFAULT true CHECK (only_row),
-    registry_id uuid    NOT NULL,                                       -- distinguishes it from another that takes its place
-    version     integer NOT NULL CHECK (version > 0),                   -- the number of migrations that were applied
-    copied_from text                                                    -- an unfinished copy of this registry. NULL: complete
+    only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+    registry_id  uuid    NOT NULL,                                      -- distinguishes it from another that takes its place
+    version      integer NOT NULL CHECK (version > 0),                  -- the number of migrations that were applied
+    schema_check bigint  NOT NULL                                       -- the CRC-32 of their statements
 );
 
 -- One row for each dataset, and row 0 for the registry itself. A change first increments the
@@ -46,6 +45,12 @@ CREATE TABLE accession.dataset (
     url            text COLLATE "C",
     licence        text COLLATE "C",
     archive        text COLLATE "C",
+    granule_url    text COLLATE "C",                                    -- with {granule} in the place of the id
+    keywords       text COLLATE "C" NOT NULL DEFAULT '[]',              -- a JSON array
+    free_access    bigint CHECK (free_access IN (0, 1)),                -- whether everybody can read the data without paying. NULL: unknown
+    temporal       text COLLATE "C",                                    -- the time that the data are about: start/end
+    max_delete     text COLLATE "C",                                    -- the most that a sync may delete: a number, or a percentage. NULL: the default
+    max_add        text COLLATE "C",                                    -- the most that it may add
     withdrawn      bigint,                                              -- microseconds. NULL: not withdrawn
     withdrawn_note text COLLATE "C" CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL),
     checksum       text COLLATE "C" GENERATED ALWAYS AS (md5(
@@ -53,7 +58,9 @@ CREATE TABLE accession.dataset (
         || quote_nullable(description) || quote_nullable(creators) || quote_nullable(publisher)
         || quote_nullable(version) || quote_nullable(year::text) || quote_nullable(url)
         || quote_nullable(licence) || quote_nullable(archive) || quote_nullable(withdrawn::text)
-        || quote_nullable(withdrawn_note))) STORED
+        || quote_nullable(withdrawn_note) || quote_nullable(granule_url) || quote_nullable(keywords)
+        || quote_nullable(free_access::text) || quote_nullable(temporal)
+        || quote_nullable(max_delete) || quote_nullable(max_add))) STORED
 );
 
 -- The former names of datasets. A dataset is still found by them, and no other dataset can get
@@ -94,9 +101,7 @@ CREATE TABLE accession.instance (
     recorded    bigint NOT NULL,                                        -- when the change was entered
     recorded_by text COLLATE "C",                                       -- NULL: unknown
     note        text COLLATE "C",
-    checksum    text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
-        || quote_nullable(recorded::text) || quote_nullable(recorded_by) || quote_nullable(note))) STORED,
+    row_check   bytea  NOT NULL CHECK (length(row_check) = 4),          -- the CRC-32 of the other columns, which every reader compares
     PRIMARY KEY (dataset_id, timestamp),
     CHECK (ingested + deleted > 0)                                      -- a change changes something
 );
@@ -104,7 +109,9 @@ CREATE TABLE accession.instance (
 -- Not unique: a set can come back, and be held by several datasets.
 CREATE INDEX instance_by_identifier ON accession.instance (identifier);
 
--- Each period in which a dataset held a granule: from `ingested` until just before `deleted`.
+-- Each period in which a dataset held a granule: from `ingested` until just before `deleted`. A granule that
+-- is deleted finds room for its new version on its page. A table that only grows is vacuumed after each
+-- hundredth of it, not after each fifth: else hundreds of millions of rows wait to be frozen at once.
 CREATE TABLE accession.granule (
     dataset_id       bigint NOT NULL,
     granule_id       text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
@@ -115,7 +122,7 @@ CREATE TABLE accession.granule (
         CASE WHEN producer_granule IS NOT NULL
         THEN left(md5(quote_nullable(granule_id) || quote_nullable(producer_granule)), 8) END) STORED,
     PRIMARY KEY (dataset_id, granule_id, ingested)
-);
+) WITH (fillfactor = 90, autovacuum_vacuum_insert_scale_factor = 0.01);
 
 CREATE INDEX granule_by_producer
 ON accession.granule (dataset_id, producer_granule, granule_id, ingested)
@@ -131,6 +138,34 @@ CREATE TABLE accession.checkpoint (
     PRIMARY KEY (dataset_id, granule_id)
 );
 
+-- A note about an instance, which leaves the history as it is.
+CREATE TABLE accession.annotation (
+    dataset_id   bigint  NOT NULL,
+    timestamp    bigint  NOT NULL,                                      -- of the instance
+    number       bigint  NOT NULL CHECK (number > 0),                   -- 1, 2, … of this instance
+    note         text COLLATE "C" NOT NULL CHECK (note <> ''),
+    questionable bigint  NOT NULL CHECK (questionable IN (0, 1)),       -- whether the set should not be relied on
+    recorded     bigint  NOT NULL,                                      -- when it was entered, microseconds
+    recorded_by  text COLLATE "C",                                      -- NULL: unknown
+    checksum     text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
+        || quote_nullable(number::text) || quote_nullable(note)
+        || quote_nullable(questionable::text) || quote_nullable(recorded::text)
+        || quote_nullable(recorded_by))) STORED,
+    PRIMARY KEY (dataset_id, timestamp, number)
+);
+
+-- The last time that a dataset was compared with a listing, and was the same.
+CREATE TABLE accession.confirmation (
+    dataset_id  bigint PRIMARY KEY,
+    recorded    bigint NOT NULL,                                        -- when it was entered, microseconds
+    recorded_by text COLLATE "C",                                       -- NULL: unknown
+    granules    bigint NOT NULL CHECK (granules >= 0),                  -- in the listing
+    checksum    text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(recorded::text)
+        || quote_nullable(recorded_by) || quote_nullable(granules::text))) STORED
+);
+
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from
 -- those held at `timestamp`. The same selection of the same set is one row.
 CREATE TABLE accession.saved_selection (
@@ -142,8 +177,9 @@ CREATE TABLE accession.saved_selection (
     granules   bigint NOT NULL CHECK (granules > 0),
     cited      bigint NOT NULL,                                         -- first, microseconds
     checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
-        || quote_nullable(granules::text) || quote_nullable(cited::text))) STORED,
+        quote_nullable(dataset_id::text) || quote_nullable(id::text)
+        || quote_nullable(timestamp::text) || quote_nullable(granules::text)
+        || quote_nullable(cited::text))) STORED,
     PRIMARY KEY (dataset_id, id)
 );
 
@@ -151,12 +187,131 @@ CREATE TABLE accession.saved_selection (
 -- under the lock of the dataset; patterns can be longer than an index entry may be.)
 CREATE INDEX saved_selection_by_identifier ON accession.saved_selection (identifier);
 
+-- Finds those that were cited last.
+CREATE INDEX saved_selection_by_cited
+ON accession.saved_selection (dataset_id, cited, timestamp, granules, id);
+
 -- The granules of a selection that names them.
 CREATE TABLE accession.named_granule (
     dataset_id   bigint NOT NULL,
     selection_id bigint NOT NULL,
     granule_id   text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
     PRIMARY KEY (dataset_id, selection_id, granule_id)
+);
+
+-- A log that was compared with a dataset, or pulled into it. The rows of this table and the next are a memory
+-- of what others published, not history: they may be replaced.
+CREATE TABLE accession.mirror_source (
+    dataset_id bigint NOT NULL,                                         -- the mirror
+    id         bigint NOT NULL CHECK (id > 0),                          -- 1, 2, … within the dataset
+    source     text COLLATE "C" NOT NULL CHECK (source <> ''),          -- a URL, or an absolute path
+    read       bigint NOT NULL,                                         -- when it was last read, microseconds
+    identical  bigint,                                                  -- when the mirror was last identical to it, microseconds
+    etag       text COLLATE "C",                                        -- what the server called the state that was read. NULL: nothing
+    pulled     bigint,                                                  -- when the dataset was last pulled from it. NULL: it was only compared
+    options    text COLLATE "C",                                        -- with which it was pulled, a JSON object
+    failed     bigint,                                                  -- when it was last tried without success. NULL: not since it was last read
+    failure    text COLLATE "C" CHECK (failure IS NULL OR failed IS NOT NULL),
+    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(id::text) || quote_nullable(source)
+        || quote_nullable(read::text) || quote_nullable(identical::text) || quote_nullable(etag)
+        || quote_nullable(pulled::text) || quote_nullable(options) || quote_nullable(failed::text)
+        || quote_nullable(failure))) STORED,
+    PRIMARY KEY (dataset_id, id),
+    UNIQUE (dataset_id, source)
+);
+
+-- The changes that were read of a log.
+CREATE TABLE accession.log_change (
+    dataset_id bigint NOT NULL,
+    source_id  bigint NOT NULL,
+    number     bigint NOT NULL CHECK (number > 0),                      -- 1, 2, … within the log
+    timestamp  bigint NOT NULL,                                         -- when it took effect, microseconds
+    identifier bytea  NOT NULL CHECK (length(identifier) = 16),
+    line_check bytea  NOT NULL CHECK (length(line_check) = 16),         -- the check of its last line
+    bytes      bigint NOT NULL CHECK (bytes > 0),                       -- where the log ends after it
+    granules   bigint NOT NULL CHECK (granules >= 0),                   -- held since then
+    ingested   bigint NOT NULL CHECK (ingested >= 0),
+    deleted    bigint NOT NULL CHECK (deleted >= 0),
+    note       text COLLATE "C",
+    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(source_id::text)
+        || quote_nullable(number::text) || quote_nullable(timestamp::text)
+        || quote_nullable(encode(identifier, 'hex')) || quote_nullable(encode(line_check, 'hex'))
+        || quote_nullable(bytes::text) || quote_nullable(granules::text)
+        || quote_nullable(ingested::text) || quote_nullable(deleted::text) || quote_nullable(note))) STORED,
+    PRIMARY KEY (dataset_id, source_id, number)
+);
+
+-- File records that were entered together. Batches and records are numbered in the order in which they
+-- were committed, so the records of a batch are those after the last one of the batch before.
+CREATE TABLE accession.record_batch (
+    dataset_id  bigint NOT NULL,
+    batch       bigint NOT NULL CHECK (batch > 0),                      -- 1, 2, … within the dataset
+    last_number bigint NOT NULL CHECK (last_number >= batch),           -- of its last record
+    recorded    bigint NOT NULL,                                        -- when it was entered, microseconds
+    recorded_by text COLLATE "C",                                       -- NULL: unknown
+    note        text COLLATE "C",
+    replaces    bigint NOT NULL CHECK (replaces IN (0, 1)),             -- whether its records may contradict earlier ones
+    checksum    text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(batch::text)
+        || quote_nullable(last_number::text) || quote_nullable(recorded::text)
+        || quote_nullable(recorded_by) || quote_nullable(note) || quote_nullable(replaces::text))) STORED,
+    PRIMARY KEY (dataset_id, batch)
+);
+
+-- What is known of a file of a granule, whether the granule is held or not. A record that contradicts an
+-- earlier one of the same file (another size, or another checksum of the same algorithm) replaces all
+-- earlier ones of the file; otherwise they hold together.
+CREATE TABLE accession.file_record (
+    dataset_id     bigint NOT NULL,
+    number         bigint NOT NULL CHECK (number > 0),                  -- 1, 2, … within the dataset, without gaps
+    algorithm      bigint NOT NULL CHECK (algorithm BETWEEN 0 AND 9),   -- 0 none, 1 md5, 2 sha-1, 3 sha-256, 4 sha-384, 5 sha-512, 6 crc32, 7 cksum, 8 adler32, 9 other
+    size           bigint CHECK (size >= 0),                            -- bytes. NULL: unknown
+    granule_id     text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
+    path           text COLLATE "C" NOT NULL,                           -- '': it equals the id
+    algorithm_name text COLLATE "C" CHECK ((algorithm_name IS NULL) = (algorithm <> 9)),
+    checksum       bytea  NOT NULL CHECK ((length(checksum) = 0) = (algorithm = 0)), -- of another algorithm: its text
+    row_check      bytea  NOT NULL CHECK (length(row_check) = 4),       -- the CRC-32 of the other columns, by which a damaged row is found
+    CHECK (algorithm <> 0 OR size IS NOT NULL),                         -- a record says something
+    PRIMARY KEY (dataset_id, granule_id, path, number)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
+
+-- How far the checks of the files at a root directory have come. A cycle checks each granule once.
+CREATE TABLE accession.fixity_root (
+    dataset_id    bigint NOT NULL,
+    root          text COLLATE "C" NOT NULL CHECK (root <> ''),         -- the name of the directory
+    cursor        text COLLATE "C" CHECK (cursor <> ''),                -- the last granule that the present cycle has checked. NULL: none
+    cycle_started bigint,                                               -- when the present cycle began, microseconds. NULL: none is under way
+    full_since    bigint,                                               -- when the last cycle that came to the end began, microseconds. NULL: none did
+    locked_by     text COLLATE "C",                                     -- the run that is checking files, a random number. NULL: none is
+    locked_until  bigint CHECK ((locked_until IS NULL) = (locked_by IS NULL)), -- microseconds; at most ten minutes from the last save
+    files         bigint NOT NULL CHECK (files >= 0),                   -- that the present cycle has checked, or else the last one
+    bytes         bigint NOT NULL CHECK (bytes >= 0),                   -- that were read of them
+    checksum      text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(root) || quote_nullable(cursor)
+        || quote_nullable(cycle_started::text) || quote_nullable(full_since::text)
+        || quote_nullable(locked_by) || quote_nullable(locked_until::text)
+        || quote_nullable(files::text) || quote_nullable(bytes::text))) STORED,
+    PRIMARY KEY (dataset_id, root)
+);
+
+-- A file that is not as it is recorded: what the last check of it has found. A row is deleted when the file
+-- is found to be good, when its granule is deleted, or when other content of it is recorded.
+CREATE TABLE accession.fixity_finding (
+    dataset_id bigint NOT NULL,
+    root       text COLLATE "C" NOT NULL,
+    granule_id text COLLATE "C" NOT NULL,                               -- '': no granule has the file
+    path       text COLLATE "C" NOT NULL CHECK (path <> ''),
+    status     text COLLATE "C" NOT NULL CHECK (status <> ''),          -- missing, size, checksum, unreadable, …
+    expected   text COLLATE "C",                                        -- NULL: nothing
+    found      text COLLATE "C",                                        -- also why it is unreadable. NULL: nothing
+    first_seen bigint NOT NULL,                                         -- when it was first found like this, microseconds
+    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
+        quote_nullable(dataset_id::text) || quote_nullable(root) || quote_nullable(granule_id)
+        || quote_nullable(path) || quote_nullable(status) || quote_nullable(expected)
+        || quote_nullable(found) || quote_nullable(first_seen::text))) STORED,
+    PRIMARY KEY (dataset_id, granule_id, path, root)
 );
 
 -- Which payment id each worker issued last. All rows have one layout and one epoch.
@@ -225,8 +380,8 @@ CROSS JOIN LATERAL (
 ) AS gone;
 
 -- Nothing is erased or rewritten, not even by the owner of the tables by mistake. (Citus allows
--- triggers on distributed tables only with an unsafe setting: `accession distribute` removes these,
--- and only the privileges remain.)
+-- triggers on distributed tables only with a setting that it calls unsafe, with which
+-- `accession distribute` begins.)
 
 CREATE FUNCTION accession.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -289,4 +444,16 @@ FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_erased BEFORE DELETE ON accession.writer
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.writer
+FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.annotation
+FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.annotation
+FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.record_batch
+FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.record_batch
+FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.file_record
+FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.file_record
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();

@@ -19,7 +19,6 @@ __all__ = [
     "FilesChecked",
     "Finding",
     "FixityCheck",
-    "FixityStatus",
     "Identified",
     "Instance",
     "Interval",
@@ -129,7 +128,6 @@ class Pulled:
     added: int
     removed: int
     dry_run: bool
-    files: FileCounts
     instance: Instance | None
     primary: Instance
 
@@ -261,15 +259,23 @@ class FixityCheck:
 
 @dataclass(frozen=True)
 class RootState:
-    """A directory in which files were checked: since when every one of them was."""
+    """A directory in which files were checked.
+
+    ``since``: every file that was held then was checked since. ``started``: when the check of all files
+    began that has not come to the end yet; ``files`` and ``bytes`` are what it, or else the last one, has
+    read.
+    """
 
     root: str
     since: datetime | None
+    started: datetime | None
+    files: int
+    bytes: int
 
 
 @dataclass(frozen=True)
 class OpenFinding:
-    """The latest finding of a file at a directory that still holds."""
+    """A file that is not as it is recorded: what the last check of it in a directory has found."""
 
     root: str
     granule: str | None
@@ -277,19 +283,7 @@ class OpenFinding:
     status: str
     expected: str | None
     found: str | None
-    checked: datetime
-
-
-@dataclass(frozen=True)
-class FixityStatus:
-    """What is known of the files of a dataset. ``records`` counts those with a checksum by algorithm."""
-
-    dataset: str
-    granules: int
-    records: dict[str, int]
-    roots: list[RootState]
-    open: list[OpenFinding]
-    problems: list[str]
+    first_seen: datetime
 
 
 @dataclass(frozen=True)
@@ -310,9 +304,13 @@ class Mirrored:
 
 @dataclass(frozen=True)
 class FilesChecked:
-    """What checks of the files of a dataset found: ``open`` counts the findings that still hold."""
+    """What checks of the files of a dataset found.
+
+    ``open`` counts the files that are not as recorded; ``first`` are the first ten of them.
+    """
 
     open: int
+    first: list[OpenFinding]
     roots: list[RootState]
 
 

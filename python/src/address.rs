@@ -1,7 +1,6 @@
 //! What is at addresses: primaries, and sets at somebody's server.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Remote, RemoteSet};
@@ -35,16 +34,12 @@ impl Options {
             max_age_seconds: self.max_age.map(|age| age.as_secs()),
             ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
             insecure: self.insecure,
-            ..SourceOptions::default()
         })
     }
 }
 
 fn http(options: &SourceOptions) -> Result<HttpOptions, Failure> {
-    Ok(HttpOptions {
-        environment: Arc::new(|variable| std::env::var(variable).ok()),
-        ..HttpOptions::of(options)?
-    })
+    Ok(HttpOptions::of(options)?)
 }
 
 /// The dataset at an address. Nothing is requested yet. `None` means that the text is not an address.

@@ -285,7 +285,6 @@ pub struct MirrorComparison {
     pub status: String,
     pub behind_by: Option<u64>,
     pub sides: Sides,
-    pub content_differs: Arc<Spool>,
 }
 
 #[pymethods]
@@ -320,12 +319,6 @@ impl MirrorComparison {
         Ids::of(&self.sides.left)
     }
 
-    /// The ids of granules of whose files the primary knows another size or checksum.
-    #[getter]
-    fn content_differs(&self) -> Ids {
-        Ids::of(&self.content_differs)
-    }
-
     /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
     fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         to_pyarrow(py, self.sides.table(["unexpected", "missing"]).capsule(py)?)
@@ -342,15 +335,13 @@ impl MirrorComparison {
     }
 
     fn __bool__(&self) -> bool {
-        self.status == "identical" && self.content_differs.count() == 0
+        self.status == "identical"
     }
 
     fn _repr_html_(&self) -> Result<String, Failure> {
         let Sides { matched, left, right } = &self.sides;
         let of = [("only in the mirror", left), ("missing", right)];
-        let differing = ("with other bytes", &self.content_differs);
-        let lists = of.into_iter().chain([differing]);
-        html::lists(&format!("{}: {matched} granules in both", self.status), lists)
+        html::lists(&format!("{}: {matched} granules in both", self.status), of)
     }
 
     fn __repr__(&self) -> String {

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::model::SourceOptions;
 use accession::registry::FileOptions;
 use accession::{
-    Applied, Change, ChangeOptions, DatasetName, EarlierSet, EventKind, Limit, Limits, Listing,
+    Change, ChangeOptions, DatasetName, EarlierSet, EventKind, Limit, Limits, Listing,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -142,20 +141,7 @@ impl Dataset {
         let applied = run(py, move |monitor| {
             taken.read(&mut Target::Listing(&mut listing), &monitor)?;
             let stamp = self.opened.stamp(made.at);
-            let synced = self
-                .opened
-                .writer(Arc::clone(&monitor))
-                .and_then(|it| Ok(it.sync(&self.name, &listing, limits, &options, &stamp)?));
-            match synced {
-                Err(Failure::Library(error)) if error.kind().is_of_writing() && !dry_run => {
-                    // It succeeds if nothing changes, although the registry cannot be written.
-                    let reader = self.opened.reader(monitor)?;
-                    let unchanged = reader.sync_without_change(&self.name, &listing)?;
-                    let unchanged = unchanged.ok_or_else(|| Failure::Library(error.clone()))?;
-                    Ok(Applied { not_confirmed: Some(error.to_string()), ..unchanged })
-                }
-                synced => synced,
-            }
+            Ok(self.opened.writer(monitor)?.sync(&self.name, &listing, limits, &options, &stamp)?)
         })?;
         record::applied(py, &applied, &self.name, dry_run)
     }
@@ -436,16 +422,14 @@ impl Dataset {
     /// Brings the mirror to the set of its primary, in one change that is proved by the identifier.
     ///
     /// `primary` is a manifest, a registry, or the address of a published dataset; without it, the one
-    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`. What the
-    /// primary knows of files comes along, unless `no_files`; where it contradicts what is recorded here, it
-    /// is taken with `accept_content` and a `note` that says why.
+    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`.
     ///
     /// >>> reg = open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
     /// >>> reg.dataset("US.FOOL2.002").export("us.jsonl")
     /// >>> reg.dataset("MIRROR").mirror_pull("us.jsonl", create=True).identical
     /// True
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, accept_content = false, note = None, no_files = false, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn mirror_pull<'py>(
         &self,
@@ -457,9 +441,6 @@ impl Dataset {
         reset: bool,
         max_delete: Option<&Bound<'py, PyAny>>,
         max_add: Option<&Bound<'py, PyAny>>,
-        accept_content: bool,
-        note: Option<String>,
-        no_files: bool,
         create: bool,
         dry_run: bool,
         timeout: Option<u64>,
@@ -468,14 +449,9 @@ impl Dataset {
         ca_file: Option<PathBuf>,
         insecure: bool,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        if accept_content != note.is_some() {
-            let message = "accept_content and note belong together: the note says why";
-            return Err(Failure::usage(message, ""));
-        }
         let max_age = duration("max_age", max_age)?;
         let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let options = SourceOptions { no_files, ..http.source(primary_dataset)? };
-        let primary = Primary { place: primary, options };
+        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
         let limits = Limits {
             max_delete: limit("max_delete", max_delete)?,
             max_add: limit("max_add", max_add)?,
@@ -484,7 +460,6 @@ impl Dataset {
             primary_at: moment_or_none("primary_at", primary_at)?,
             create_dataset: create,
             policy: if reset { PullPolicy::Reset(limits) } else { PullPolicy::Follow },
-            accept_content: note.as_deref(),
             dry_run,
         };
         let at = ChangeTime::of(at)?;
@@ -495,7 +470,7 @@ impl Dataset {
     }
 
     /// How the mirror compares with its primary, and which granules differ.
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, no_files = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn mirror_compare(
         &self,
@@ -503,7 +478,6 @@ impl Dataset {
         primary: Option<PathBuf>,
         primary_dataset: Option<&str>,
         primary_at: Option<&Bound<'_, PyAny>>,
-        no_files: bool,
         timeout: Option<u64>,
         max_bytes: Option<u64>,
         max_age: Option<&Bound<'_, PyAny>>,
@@ -512,8 +486,7 @@ impl Dataset {
     ) -> Result<MirrorComparison, Failure> {
         let max_age = duration("max_age", max_age)?;
         let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let options = SourceOptions { no_files, ..http.source(primary_dataset)? };
-        let primary = Primary { place: primary, options };
+        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
         let at = moment_or_none("primary_at", primary_at)?;
         run(py, |monitor| mirror::compare(&self.opened, &self.name, &primary, at, &monitor))
     }

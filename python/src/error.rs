@@ -204,12 +204,14 @@ fn hint_of(kind: ErrorKind) -> Option<&'static str> {
         }
         ErrorKind::IdentifierUnknown => "Registry.history() lists the identifiers of a dataset",
         ErrorKind::Ambiguous => "name one of them",
+        ErrorKind::BeingChecked => {
+            "its files are free again when the other run has ended, or ten minutes after it was killed; jobs=… reads more files at a time"
+        }
         ErrorKind::Busy => "wait until the other process has finished, and try again",
         ErrorKind::Damaged => {
             "`accession verify` shows what is damaged; write nothing more to the registry, and restore it from a backup"
         }
-        ErrorKind::Older => "a call that changes something migrates it",
-        ErrorKind::Newer => "install a newer version of this package",
+        ErrorKind::OtherSchema => "install the version of this package that wrote it",
         ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied => {
             "nothing was changed; check who is permitted to read and write the registry"
         }

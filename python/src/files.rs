@@ -1,6 +1,6 @@
 //! What is known of the files of a set: their sizes and checksums.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use accession::Monitor;
 use accession::registry::ListedFile;
@@ -12,7 +12,7 @@ use pyo3::types::PyCapsule;
 
 use crate::arrow_out::{Table, in_parts, to_pyarrow};
 use crate::error::Failure;
-use crate::lists::Begin;
+use crate::lists::{Begin, Items, Paged};
 use crate::process::Owned;
 use crate::record::object;
 use crate::registry::Opened;
@@ -24,14 +24,14 @@ struct Row {
     file: ListedFile,
 }
 
-type Rows = Box<dyn Iterator<Item = Result<Row, Failure>> + Send>;
+type Rows = Items<Row>;
 
 /// The files that are known of a set, by granule and path: an iterator, and a table, which has all of
 /// them, however far they were iterated over.
 #[pyclass(frozen, module = "accession_registry")]
 pub struct Files {
     begin: Begin<Rows>,
-    list: Owned<Mutex<Option<Rows>>>,
+    list: Owned<Mutex<Paged<Row>>>,
 }
 
 impl Files {
@@ -50,7 +50,7 @@ impl Files {
             });
             Ok(Box::new(rows))
         });
-        Files { begin, list: Owned::new(Mutex::new(None)) }
+        Files { begin, list: Paged::of(None) }
     }
 
     fn table(&self, monitor: &Arc<dyn Monitor>) -> Result<Table, Failure> {
@@ -115,14 +115,7 @@ impl Files {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>, Failure> {
-        let next = run(py, |monitor| {
-            let mut list = self.list.get()?.lock().unwrap_or_else(PoisonError::into_inner);
-            let rows = match &mut *list {
-                Some(rows) => rows,
-                None => list.insert((self.begin)(monitor)?),
-            };
-            rows.next().transpose()
-        })?;
+        let next = Paged::next(&self.list, py, &self.begin)?;
         let Some(Row { granule, file }) = next else { return Ok(None) };
         let checksums = file.checksums.iter().map(|checksum| {
             (checksum.algorithm().as_str().to_owned(), checksum.to_string().into())

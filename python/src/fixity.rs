@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use accession::fixity::{
-    CheckSummary, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
+    CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
     ReadOptions, Root, SetCheck, SetCompute, SetContent, algorithm_of, each_checksum, no_checksums,
     root_name,
 };
 use accession::model::Algorithm;
-use accession::registry::{CheckMode, FileListing, FileOptions, NewCheck, Withdrawn};
+use accession::registry::{FileListing, FileOptions, NewCheck};
 use accession::{DatasetName, Monitor, Set, Snapshot};
 use pyo3::prelude::*;
 
@@ -19,7 +19,7 @@ use crate::error::Failure;
 use crate::ids::{self, Target};
 use crate::record::{object, warn};
 use crate::registry::Opened;
-use crate::time::{ChangeTime, now};
+use crate::time::ChangeTime;
 use crate::work::run;
 
 /// A directory with files, and how it is read.
@@ -133,7 +133,7 @@ pub fn check<'py>(
         let root = tree.open()?;
         let directory = wanted.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
         let (registry, not_writable) = match opened.writer(Arc::clone(&monitor)) {
-            Err(Failure::Library(error)) if error.kind().is_of_writing() => {
+            Err(Failure::Library(error)) if error.kind().is_of_recording() => {
                 (opened.reader(Arc::clone(&monitor))?, Some(error))
             }
             registry => (registry?, None),
@@ -141,14 +141,15 @@ pub fn check<'py>(
         FilesOfSet::new(&registry, set.clone()).require_any(&root)?;
         let new = NewCheck {
             root: wanted.root_name.unwrap_or_else(|| root_name(root.path())),
-            mode: if wanted.size_only { CheckMode::Size } else { CheckMode::Checksums },
             is_rolling: wanted.duration.is_some(),
             is_recorded: not_writable.is_none(),
         };
         let begin_until = wanted.duration.and_then(|duration| began.checked_add(duration));
         let reading = ReadOptions { begin_until, ..tree.reading(monitor) };
         let stamp = opened.stamp(ChangeTime::default());
-        let mut check = SetCheck::start((&registry, set), &root, new, directory, reading, &stamp)?;
+        let depth = if wanted.size_only { Depth::Size } else { Depth::Content };
+        let (of, new) = ((&registry, set), (new, depth));
+        let mut check = SetCheck::start(of, &root, new, directory, reading, &stamp)?;
         let not_recorded = not_writable.or(check.why_not_recorded());
         let findings = check.by_ref().collect::<Result<Vec<_>, _>>();
         let summary = check.finish()?;
@@ -260,37 +261,7 @@ fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {
     text.parse().map_err(|cause| Failure::unreadable("algorithm", cause))
 }
 
-/// What is known of the files of datasets, and when they were checked.
-///
-/// # Errors
-///
-/// A dataset does not exist.
-pub fn status<'py>(
-    py: Python<'py>,
-    opened: &Opened,
-    datasets: &[DatasetName],
-    max_age: Option<Duration>,
-) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
-    let oldest = max_age.map(|age| now().before(age));
-    let states = run(py, |monitor| {
-        let registry = opened.reader(monitor)?;
-        let names = match datasets {
-            [] => names_of(&registry.snapshot()?)?,
-            named => named.to_vec(),
-        };
-        let states = names.iter().map(|name| registry.fixity_state(name, oldest));
-        Ok(states.collect::<Result<Vec<_>, _>>()?)
-    })?;
-    let row = |state: accession::registry::FixityState| {
-        let mut value =
-            serde_json::to_value(&state).map_err(|error| Failure::usage(error.to_string(), ""))?;
-        value["problems"] = state.problems(oldest).into();
-        object(py, "FixityStatus", &value)
-    };
-    states.into_iter().map(row).collect()
-}
-
-/// Ends the checks of a directory.
+/// Forgets a directory in which files were checked, and what was found there.
 ///
 /// # Errors
 ///
@@ -302,16 +273,10 @@ pub fn forget(
     root: &str,
 ) -> Result<u64, Failure> {
     run(py, |monitor| {
-        let stamp = opened.stamp(ChangeTime::default());
-        let closed = opened.writer(monitor)?.forget_root(dataset, root, &stamp)?;
-        closed.ok_or_else(|| {
+        let forgotten = opened.writer(monitor)?.forget_root(dataset, root)?;
+        forgotten.ok_or_else(|| {
             let message = format!("{dataset} was never checked at {root}");
-            Failure::usage(message, "Registry.fixity_status() lists where it was")
+            Failure::usage(message, "Registry.status() lists where it was")
         })
     })
-}
-
-fn names_of(snapshot: &Snapshot) -> Result<Vec<DatasetName>, accession::Error> {
-    let listed = snapshot.all_datasets(Withdrawn::LeftOut)?;
-    Ok(listed.into_iter().map(|listed| listed.dataset.name).collect())
 }

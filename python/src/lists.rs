@@ -1,9 +1,10 @@
 //! Long lists: the granules of a set, and the history of a dataset. They hold no transaction.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accession::model::IdPage;
-use accession::{DatasetName, Identifier, Moment, Monitor};
+use accession::{DatasetName, Identifier, Instance, Moment, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -22,6 +23,79 @@ pub type Pages = Box<dyn Iterator<Item = Result<IdPage, Failure>> + Send>;
 /// Begins to read a list, as often as it is called: a table may be asked for more than once, and some
 /// consumers look at it before they read it.
 pub type Begin<List> = Box<dyn Fn(Arc<dyn Monitor>) -> Result<List, Failure> + Send + Sync>;
+
+/// The items of a list that one call reads without Python's lock, on a thread of its own.
+const PAGE_ITEMS: usize = 256;
+
+/// A list whose items are read in pages, and then used one by one.
+pub struct Paged<T> {
+    /// `None` before the first page.
+    items: Option<Items<T>>,
+    page: VecDeque<T>,
+    /// Why the list ends, after the page.
+    failure: Option<Failure>,
+}
+
+/// The items of a list.
+pub type Items<T> = Box<dyn Iterator<Item = Result<T, Failure>> + Send>;
+
+impl<T: Send> Paged<T> {
+    /// A list; `None` begins with the first item that is asked for.
+    pub fn of(items: Option<Items<T>>) -> Owned<Mutex<Self>> {
+        Owned::new(Mutex::new(Paged { items, page: VecDeque::new(), failure: None }))
+    }
+
+    /// The next item of a list, which `begin` begins to read.
+    ///
+    /// # Errors
+    ///
+    /// Those of the list, after the items before them.
+    pub fn next(
+        list: &Owned<Mutex<Self>>,
+        py: Python<'_>,
+        begin: impl Fn(Arc<dyn Monitor>) -> Result<Items<T>, Failure> + Sync,
+    ) -> Result<Option<T>, Failure> {
+        let list = list.get()?;
+        loop {
+            // The lock is only waited for without Python's: another thread may hold it, and want that.
+            if let Ok(mut list) = list.try_lock()
+                && let Some(item) = list.page.pop_front()
+            {
+                return Ok(Some(item));
+            }
+            // No item is taken here: one that is taken when Ctrl-C comes would be lost.
+            let has_more = run(py, |monitor| {
+                list.lock().unwrap_or_else(PoisonError::into_inner).fill(|| begin(monitor))
+            })?;
+            if !has_more {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Reads the next page, if this one is used up. Returns whether there are further items.
+    fn fill(&mut self, begin: impl FnOnce() -> Result<Items<T>, Failure>) -> Result<bool, Failure> {
+        if self.page.is_empty() && self.failure.is_none() {
+            let items = match &mut self.items {
+                Some(items) => items,
+                None => self.items.insert(begin()?),
+            };
+            for item in items.take(PAGE_ITEMS) {
+                match item {
+                    Ok(item) => self.page.push_back(item),
+                    Err(failure) => {
+                        self.failure = Some(failure);
+                        break;
+                    }
+                }
+            }
+        }
+        match self.failure.take_if(|_| self.page.is_empty()) {
+            Some(failure) => Err(failure),
+            None => Ok(!self.page.is_empty()),
+        }
+    }
+}
 
 /// The ids of a set, in canonical order: an iterator, and a table with the column `granule`, which has
 /// all of them, however far they were iterated over. Damage is the last error.
@@ -168,7 +242,7 @@ impl HistoryRange {
 pub struct History {
     dataset: DatasetName,
     begin: Begin<accession::History>,
-    list: Owned<Mutex<accession::History>>,
+    list: Owned<Mutex<Paged<Instance>>>,
 }
 
 impl History {
@@ -199,14 +273,18 @@ impl History {
             Ok(if range.is_reverse { history.newest_first() } else { history })
         });
         let history = run(py, &begin)?;
-        let list = Owned::new(Mutex::new(history));
+        let list = Paged::of(Some(instances(history)));
         Ok(History { dataset: dataset.clone(), begin, list })
     }
 
     fn table(&self, monitor: &Arc<dyn Monitor>) -> Result<Table, Failure> {
         let history = (self.begin)(Arc::clone(monitor))?;
-        Ok(arrow_out::of_instances(history.map(|instance| instance.map_err(Failure::from))))
+        Ok(arrow_out::of_instances(instances(history)))
     }
+}
+
+fn instances(history: accession::History) -> Items<Instance> {
+    Box::new(history.map(|instance| instance.map_err(Failure::from)))
 }
 
 #[pymethods]
@@ -232,10 +310,7 @@ impl History {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>, Failure> {
-        let next = run(py, |_| {
-            let mut list = self.list.get()?.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(list.next().transpose()?)
-        })?;
+        let next = Paged::next(&self.list, py, |monitor| Ok(instances((self.begin)(monitor)?)))?;
         next.map(|instance| object(py, "Instance", &instance)).transpose()
     }
 

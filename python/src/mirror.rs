@@ -44,12 +44,14 @@ impl Primary {
         let known = snapshot.mirror_sources(mirror)?.into_iter();
         let last = known.filter(|known| known.is_default).find_map(|known| {
             let pulled = known.pulled?;
-            Some((known.source.into(), self.options.clone().or(&pulled.options)))
+            Some((PathBuf::from(known.source), self.options.clone().or(&pulled.options)))
         });
-        last.ok_or_else(|| {
+        let (place, options) = last.ok_or_else(|| {
             let message = format!("{mirror} was not pulled from any primary yet");
             Failure::usage(message, "name the primary")
-        })
+        })?;
+        library::Primary::check_remembered(&place)?;
+        Ok((place, options))
     }
 }
 
@@ -75,20 +77,24 @@ pub fn pull(
     opened: &Opened,
     mirror: &DatasetName,
     primary: &Primary,
-    options: PullOptions<'_>,
+    options: PullOptions,
     at: ChangeTime,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<Pulled, Failure> {
     options.primary_at.map_or(Ok(()), |at| refuse_future(at, now()))?;
-    let is_typed = options.primary_at.is_some();
     let (place, source) = primary.find(opened, mirror, monitor)?;
     let registry = opened.writer(Arc::clone(monitor))?;
     let stamp = opened.stamp(at);
     let pulled = open(&place, source, mirror)
         .and_then(|primary| Ok(library::pull(&registry, mirror, &primary, options, &stamp)?));
+    // A time that was given says nothing about the primary.
+    let is_given = |kind| {
+        let is_of_time = matches!(kind, ErrorKind::NotAfterLast | ErrorKind::Future);
+        options.primary_at.is_some() || (at.at.is_some() && is_of_time)
+    };
     if let Err(Failure::Library(error)) = &pulled
         && !options.dry_run
-        && !is_typed
+        && !is_given(error.kind())
         && error.kind() != ErrorKind::Interrupted
     {
         // What is raised is why it failed, and not that this could not be remembered.
@@ -118,19 +124,6 @@ pub fn pulled<'py>(
             &format!("nothing was changed: {why}; reset=True replaces what the mirror holds"),
         )?;
     }
-    let differing = pulled.content_differs.count();
-    if differing > 0 {
-        let first = pulled.content_differs.records().take(20).collect::<Result<Vec<_>, _>>()?;
-        let named: Vec<_> = first.iter().map(|id| String::from_utf8_lossy(id)).collect();
-        let more = if differing > 20 { ", …" } else { "" };
-        warn(
-            py,
-            &format!(
-                "the primary knows other sizes or checksums of the files of {differing} granules: {}{more}; accept_content=True with note=… takes them",
-                named.join(", ")
-            ),
-        )?;
-    }
     let instance = match applied {
         Some(applied) => applied.in_force.as_ref(),
         None => pulled.before.mirror.as_ref(),
@@ -142,7 +135,6 @@ pub fn pulled<'py>(
         "added": change.map_or(0, |change| change.ingested),
         "removed": change.map_or(0, |change| change.deleted),
         "dry_run": dry_run,
-        "files": pulled.files,
         "instance": instance,
         "primary": pulled.before.primary,
     });
@@ -178,7 +170,6 @@ pub fn compare(
     }
     let matched = differences.counts().matched;
     drop(differences);
-    let content_differs = Arc::new(comparison.content_differs(&dataset)?);
     if comparison.has_memory() {
         // A registry that cannot be written can be compared all the same.
         let _ = opened.writer(Arc::clone(monitor)).and_then(|registry| {
@@ -191,12 +182,7 @@ pub fn compare(
     let status = serde_json::to_value(found.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
     let sides = Sides { matched, left: Arc::new(unexpected), right: Arc::new(missing) };
-    Ok(MirrorComparison {
-        status,
-        behind_by: behind.map(|behind| behind.changes_ago),
-        sides,
-        content_differs,
-    })
+    Ok(MirrorComparison { status, behind_by: behind.map(|behind| behind.changes_ago), sides })
 }
 
 /// A history that is imported.

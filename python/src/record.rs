@@ -30,7 +30,7 @@ const CLASSES: [(&str, &str); 15] = [
     ("files", "FileCounts"),
     ("fixity", "FilesChecked"),
     ("mirrors", "Mirrored"),
-    ("open", "OpenFinding"),
+    ("first", "OpenFinding"),
     ("roots", "RootState"),
 ];
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
-use accession::registry::{NewAnnotation, Withdrawn};
+use accession::registry::{NewAnnotation, Oldest, Withdrawn};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Listing, Monitor, Stamp};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
@@ -14,7 +14,6 @@ use crate::address::{self, Options};
 use crate::comparison::{self, Comparison};
 use crate::dataset::Dataset;
 use crate::error::Failure;
-use crate::fixity;
 use crate::html;
 use crate::ids::{self, Target};
 use crate::lists::{Granules, History, HistoryRange};
@@ -399,38 +398,32 @@ impl Registry {
     }
 
     /// When datasets were last changed and confirmed, and what is wrong with them: those with most
-    /// problems first. `max_age` is how long ago that may be: a `timedelta`, or `"36h"`.
+    /// problems first. `max_age` is how long ago that may be: a `timedelta`, or `"36h"`; `checked_within` the
+    /// time within which all files were checked, in each directory where they ever were.
     ///
     /// >>> reg = open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
     /// >>> [(row.dataset, row.problems) for row in reg.status(max_age="36h")]
     /// [('US.FOOL2.002', [])]
-    #[pyo3(signature = (*datasets, max_age = None))]
+    #[pyo3(signature = (*datasets, max_age = None, checked_within = None))]
     fn status<'py>(
         &self,
         py: Python<'py>,
         datasets: Vec<String>,
         max_age: Option<&Bound<'py, PyAny>>,
+        checked_within: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
         let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
-        let age = duration("max_age", max_age)?;
+        let max_age = duration("max_age", max_age)?;
+        let checked_within = duration("checked_within", checked_within)?;
         let rows = run(py, |monitor| {
-            let oldest = age.map(|age| now().before(age));
+            let oldest = Oldest {
+                seen: max_age.map(|age| now().before(age)),
+                checked: checked_within.map(|age| now().before(age)),
+            };
             Ok(self.opened.reader(monitor)?.status(&names, now(), oldest)?)
         })?;
         objects(py, "Status", &rows)
-    }
-
-    /// What is known of the files of datasets, when they were checked, and what is wrong with them.
-    #[pyo3(signature = (*datasets, max_age = None))]
-    fn fixity_status<'py>(
-        &self,
-        py: Python<'py>,
-        datasets: Vec<String>,
-        max_age: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Vec<Bound<'py, PyAny>>, Failure> {
-        let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
-        fixity::status(py, &self.opened, &names, duration("max_age", max_age)?)
     }
 
     /// Closes the registry: its datasets, sets and iterators cannot be used afterwards.

@@ -4,7 +4,6 @@ import hashlib
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import accession_registry as ar
@@ -57,13 +56,16 @@ def test_checksums_are_computed_checked_and_listed(registry: ar.Registry, datase
     assert found.findings[0].expected == f"sha-256:{sha256(b'abc')}" and not found.ok
     assert [row.status for row in dataset.set().fixity_check(root, size_only=True).findings] == ["missing"]
 
-    [state] = registry.fixity_status(max_age=timedelta(days=1))
-    assert state.records == {"sha-256": 3} and "node" in [row.root for row in state.roots]
-    at_node = {(row.path, row.status) for row in state.open if row.root == "node"}
-    assert at_node == {("A.nc", "checksum"), ("B.nc", "missing"), ("D.nc", "unexpected")}
-    assert "findings" in state.problems[0] and state.open[0].checked <= datetime.now(timezone.utc)
-    [status] = registry.status("US")
-    assert status.fixity is not None and status.fixity.open == len(state.open) and status.problems
+    [status] = registry.status("US", "US", max_age="1d", checked_within=timedelta(days=1))
+    assert status.fixity is not None and status.fixity.open == 3
+    assert [(root.root, root.files) for root in status.fixity.roots] == [("node", 3)]
+    first = status.fixity.first
+    assert {(row.path, row.status, row.root) for row in first} == {
+        ("A.nc", "checksum", "node"),
+        ("B.nc", "missing", "node"),
+        ("D.nc", "unexpected", "node"),
+    }
+    assert status.problems == ["3 files are not as recorded"] and first[0].first_seen <= datetime.now(timezone.utc)
     assert dataset.fixity_forget("node") == 3
     with pytest.raises(ar.UsageError, match="never checked"):
         dataset.fixity_forget("node")
@@ -127,32 +129,6 @@ def test_a_check_compares_what_another_program_found(dataset: ar.Dataset, root: 
     assert [(row.path, row.status) for row in found.findings] == [("A.nc", "checksum"), ("C.nc", "missing")]
 
 
-def test_a_mirror_takes_records_and_names_contradictions(registry: ar.Registry, root: Path, tmp_path: Path) -> None:
-    primary, mirror = registry.dataset("PRIMARY"), registry.dataset("MIRROR")
-    primary.sync(list(CONTENTS), create=True)
-    primary.fixity_compute(root)
-    manifest = tmp_path / "manifest.jsonl"
-    primary.export(manifest)
-    without = registry.dataset("NAMES").mirror_pull(manifest, create=True, no_files=True)
-    assert without.identical and without.files == ar.FileCounts(0, 0, 0)
-    assert list(registry.set("NAMES").files()) == []
-    pulled = mirror.mirror_pull(manifest, create=True)
-    assert pulled.files.added == 3 and list(mirror.set().files()) == list(primary.set().files())
-
-    record = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abd")})
-    mirror.fixity_add([record], accept_content=True, note="a test")
-    compared = mirror.mirror_compare()
-    assert compared.status == "identical" and list(compared.content_differs) == ["A.nc"] and not compared
-    assert "with other bytes" in compared._repr_html_()  # type: ignore[attr-defined]
-    assert pa.table(compared).num_rows == 0 == compared.to_arrow().num_rows
-    with pytest.warns(UserWarning, match=r"A\.nc; accept_content=True"):
-        mirror.mirror_pull()
-    with pytest.raises(ar.UsageError, match="note"):
-        mirror.mirror_pull(accept_content=True)
-    assert mirror.mirror_pull(accept_content=True, note="theirs are right").files.replaced == 1
-    assert mirror.mirror_compare()
-
-
 def test_a_failed_pull_is_a_problem_of_the_mirror(registry: ar.Registry, tmp_path: Path) -> None:
     manifest = tmp_path / "manifest.jsonl"
     registry.dataset("PRIMARY").sync(["A"], create=True)
@@ -161,6 +137,12 @@ def test_a_failed_pull_is_a_problem_of_the_mirror(registry: ar.Registry, tmp_pat
     mirror.mirror_pull(manifest, create=True)
     [status] = registry.status("MIRROR", max_age="1d")
     assert status.problems == [] and status.mirrors[0].identical is not None
+    registry.dataset("PRIMARY").ingest(["B"])
+    registry.dataset("PRIMARY").export(manifest)
+    with pytest.raises(ar.NotAfterLastError):
+        mirror.mirror_pull(at="2001-01-02")
+    [status] = registry.status("MIRROR")
+    assert status.problems == [], "a time that was given is not a failure of the primary"
     manifest.write_text("nothing\n")
     with pytest.raises(ar.Error):
         mirror.mirror_pull()

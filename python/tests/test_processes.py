@@ -216,3 +216,21 @@ def test_a_registry_that_was_replaced_is_noticed(tmp_path: Path) -> None:
         with pytest.raises(ar.Error) as refused:
             list(kept)
         assert refused.value.kind == "replaced"
+
+
+def test_a_list_starts_no_thread_for_each_item(file: ar.Registry, tmp_path: Path) -> None:
+    ids = [f"granule-{number:05}" for number in range(3_000)]
+    dataset = file.dataset("US")
+    dataset.sync(ids, create=True)
+    sums = tmp_path / "sums.md5"
+    sums.write_text("".join(f"{'0' * 32}  {identifier}\n" for identifier in ids))
+    dataset.fixity_add(sums)
+
+    def thread_id() -> int:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(threading.get_native_id).result()
+
+    before = thread_id()
+    assert [row.granule for row in file.set("US").files()] == ids
+    # The system numbers the threads one after the other.
+    assert thread_id() - before < len(ids)

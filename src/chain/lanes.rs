@@ -11,7 +11,9 @@
 //! asks the processor first. Everything in the called functions is safe: they use no pointers, and
 //! read and write through slices only.
 
-use super::md5::{Block, State};
+#[cfg(target_arch = "x86_64")]
+use super::md5::Block;
+use super::md5::State;
 use super::step::Message;
 
 /// The words of many links: the first word of each, then the second word of each, and so on.
@@ -30,6 +32,27 @@ enum Instructions {
     Avx512,
 }
 
+impl Instructions {
+    const ALL: &[Self] = &[
+        Instructions::Plain,
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512,
+    ];
+
+    /// Whether this processor has them.
+    fn are_available(self) -> bool {
+        match self {
+            Instructions::Plain => true,
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx512 => is_x86_feature_detected!("avx512f"),
+        }
+    }
+}
+
 impl Lanes {
     /// Two chains at a time, without vectors.
     pub fn plain() -> Self {
@@ -43,17 +66,8 @@ impl Lanes {
 
     /// All that this processor has, the fastest last.
     pub fn all() -> Vec<Self> {
-        let mut all = vec![Instructions::Plain];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                all.push(Instructions::Avx2);
-            }
-            if is_x86_feature_detected!("avx512f") {
-                all.push(Instructions::Avx512);
-            }
-        }
-        all.into_iter().map(Lanes).collect()
+        let all = Instructions::ALL.iter().filter(|instructions| instructions.are_available());
+        all.copied().map(Lanes).collect()
     }
 
     /// The name of the instructions: `plain`, `AVX2` or `AVX-512`.
@@ -152,6 +166,7 @@ fn in_groups<const LANES: usize>(
 }
 
 /// The step, made of the operations and numbers that the calling module defines.
+#[cfg(target_arch = "x86_64")]
 macro_rules! vector_step {
     ($feature:literal) => {
         /// The number of links that are hashed at once.
@@ -222,6 +237,7 @@ macro_rules! vector_step {
 }
 
 /// One of the 64 rounds.
+#[cfg(target_arch = "x86_64")]
 macro_rules! vector_round {
     (
         $has_link:ident $link:ident $block:ident,
@@ -233,6 +249,7 @@ macro_rules! vector_round {
 }
 
 /// An operation on several vectors, made of the operation on one.
+#[cfg(target_arch = "x86_64")]
 macro_rules! each_vector {
     ($feature:literal, $name:ident $(<$($shift:ident: $kind:ty),*>)? ($($from:ident),*) $result:expr) => {
         #[target_feature(enable = $feature)]
@@ -248,7 +265,8 @@ macro_rules! each_vector {
     };
 }
 
-pub(super) mod avx2 {
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
     use std::arch::x86_64::*;
 
     use crate::chain::md5::{Block, SINES, START, rounds, words};
@@ -310,7 +328,8 @@ pub(super) mod avx2 {
     vector_step!("avx2");
 }
 
-pub(super) mod avx512 {
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
     use std::arch::x86_64::*;
 
     use crate::chain::md5::{Block, SINES, START, rounds, words};

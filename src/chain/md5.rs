@@ -160,6 +160,7 @@ macro_rules! rounds {
         $round!($($with)*, f4, $b $c $d $a, 63, 9, 21);
     };
 }
+#[cfg(target_arch = "x86_64")]
 pub(super) use rounds;
 
 /// The states of some chains after one more block of the message of each.

@@ -31,7 +31,7 @@ mod lanes;
 mod md5;
 mod step;
 mod sweep;
-#[cfg(target_arch = "x86_64")]
+
 #[doc(hidden)]
 pub use hashing::{Hashing, Reached};
 #[doc(hidden)]

@@ -7,13 +7,14 @@ use serde::{Serialize, Serializer};
 
 use super::recognise::{Pasted, Stated};
 use crate::error::Result;
-use crate::model::{DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
+use crate::model::{Annotation, DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
 use crate::registry::{Agreement, Registry, Resolution, Resolved, Snapshot};
 
 /// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Whether every citation is known and states nothing that contradicts the registry.
+    /// Whether every citation is known, states nothing that contradicts the registry, and is of a set that
+    /// is not questionable.
     pub ok: bool,
     /// The known sets, each with the citations of it.
     pub sets: Vec<CitedSet>,
@@ -35,12 +36,16 @@ pub struct Verdict {
     /// Whether the identifier was ever in force in this registry.
     pub known: bool,
     /// Whether it was in force at its date, in the dataset that the citation names. `None` means
-    /// that there is no date, or that the identifier is not known.
+    /// that there is no date, that the identifier is not known, or that it is that of a subset and the
+    /// date is not that of its first citation.
     pub agrees: Option<bool>,
-    /// Whether everything in the citation agrees with the registry.
+    /// Whether everything in the citation agrees with the registry, and the set is not questionable.
     pub ok: bool,
-    /// What disagrees. `None` means that nothing does.
+    /// What disagrees, or why the set is questionable. `None` means that nothing does, and it is not.
     pub problem: Option<String>,
+    /// Whether the citation agrees, but the set that it cites is annotated as questionable.
+    #[serde(skip)]
+    pub is_questionable: bool,
     /// Additional information for a reader. `None` means that there is none.
     pub note: Option<String>,
     /// Where and when the identifier was in force. It is shared, since there can be many citations
@@ -79,7 +84,8 @@ const MAX_COMPARED: usize = 100;
 ///
 /// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if
 /// the identifier was in force at that date, as known now or as known then, in a dataset that has the
-/// DOI or the name in the citation or, if no dataset here has it, in any dataset. A DOI disagrees if it
+/// DOI or the name in the citation or, if no dataset here has it, in any dataset. Of a subset, only the
+/// interval of its first citation is known: another date neither agrees nor disagrees. A DOI disagrees if it
 /// belongs to a dataset here that never held the set.
 pub struct Checker {
     snapshot: Snapshot,
@@ -167,6 +173,7 @@ impl Checker {
             agrees: None,
             ok: false,
             problem: None,
+            is_questionable: false,
             note: None,
             intervals: Arc::default(),
         };
@@ -198,13 +205,26 @@ impl Checker {
         }
         let named = self.named_by(pasted)?;
         let held = match named.as_slice() {
-            [] => Held { ever: true, then: resolution.agreement.filter(|_| moment.is_some()) },
+            [] => Held {
+                ever: true,
+                then: resolution.agreement.filter(|_| moment.is_some()),
+                is_unknown_then: resolution.is_unknown_then(),
+            },
             names => self.held_by(identifier, names, moment)?,
         };
         if let Some(moment) = moment {
-            verdict.agrees = Some(held.then.is_some() && moment.first_instant() <= self.now);
+            let is_past = moment.first_instant() <= self.now;
+            let is_unknown = held.then.is_none() && held.is_unknown_then && is_past;
+            verdict.agrees = (!is_unknown).then_some(held.then.is_some() && is_past);
         }
         verdict.problem = problem(&verdict, pasted, &named, &held, &resolution);
+        if verdict.problem.is_none()
+            && let Some(annotation) = questionable(&named, moment, &resolution)
+        {
+            let note = quoted(&annotation.note);
+            verdict.problem = Some(format!("the set is annotated as questionable: {note}"));
+            verdict.is_questionable = true;
+        }
         verdict.ok = verdict.problem.is_none();
         if verdict.ok {
             verdict.note = note(&verdict, pasted, &named, held.then);
@@ -244,10 +264,11 @@ impl Checker {
         names: &[DatasetName],
         at: Option<Moment>,
     ) -> Result<Held> {
-        let mut held = Held { ever: false, then: None };
+        let mut held = Held { ever: false, then: None, is_unknown_then: false };
         for name in names {
             let resolution = self.snapshot.resolve(identifier, Some(name), at)?;
             held.ever |= !resolution.rows.is_empty();
+            held.is_unknown_then |= resolution.is_unknown_then();
             held.then = held.then.max(resolution.agreement.filter(|_| at.is_some()));
         }
         Ok(held)
@@ -260,6 +281,8 @@ struct Held {
     ever: bool,
     /// Why it agrees with the date. `None` means that it does not agree, or that there is no date.
     then: Option<Agreement>,
+    /// Whether one of them held it as a subset whose first citation has another date.
+    is_unknown_then: bool,
 }
 
 /// A statement of a citation that disagrees with the registry.
@@ -289,6 +312,22 @@ fn problem(
         None => String::new(),
     };
     Some(format!("the identifier was not in force at {at}{there}{elsewhere}"))
+}
+
+/// The annotation that makes a cited set questionable: of the intervals that agree with the date or, if none
+/// does or there is no date, of any in the datasets that are named, or in all if none is.
+fn questionable<'a>(
+    named: &[DatasetName],
+    at: Option<Moment>,
+    resolution: &'a Resolution,
+) -> Option<&'a Annotation> {
+    let is_named = |row: &&Resolved| named.is_empty() || named.contains(row.set.dataset());
+    let is_dated = |row: &&Resolved| at.is_some_and(|at| row.set.instance().is_in_force_during(at));
+    let rows = || resolution.rows.iter().filter(is_named);
+    let is_any_dated = rows().any(|row| is_dated(&row));
+    let cited = rows().filter(|row| !is_any_dated || is_dated(row));
+    let mut annotations = cited.flat_map(|row| &row.set.instance().annotations);
+    annotations.find(|annotation| annotation.questionable)
 }
 
 /// Another dataset than those named in which the identifier was in force at the date.
@@ -327,6 +366,11 @@ fn note(
         ));
     }
     let Some(Stated::Read(moment)) = &pasted.date else { return None };
+    if verdict.agrees.is_none() {
+        return Some(format!(
+            "it is a subset, whose granules are known; whether it was the same at {at} is not known"
+        ));
+    }
     let is_last = |row: &Resolved| row.set.instance().is_in_force_at(moment.last_instant());
     // For a subset, only the interval of its first citation is known here.
     let is_subset = verdict.intervals.rows.iter().any(|row| row.set.subset().is_some());

@@ -5,6 +5,7 @@
 //! invented, and [`Citation::missing_fields`] lists it.
 //!
 //! - [`record`] reads the record of a dataset from CSL-JSON or DataCite JSON
+//! - [`references`] splits a text into references
 //! - [`recognise`] finds citations in pasted text
 //! - [`check`] compares recognised citations with a registry
 //! - [`typed`] reads what a person writes in the place of a set
@@ -17,11 +18,10 @@ mod facts;
 mod format;
 pub mod recognise;
 pub mod record;
+pub mod references;
 pub mod typed;
 
 pub use facts::Citation;
 #[cfg(feature = "serve")]
 pub(crate) use facts::NOT_IN_A_URI;
-#[cfg(feature = "serve")]
-pub(crate) use format::escaped;
 pub use format::{CitationFormat, RecordField, UnknownCitationFormat};

@@ -13,8 +13,8 @@ use accession::{
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::dataset_warnings::{warn_of_near_name, warn_of_shared_doi};
-use super::error::{Commit, Exit, Result};
+use super::dataset_warnings::warn_of_shared_doi;
+use super::error::{Exit, Result};
 use super::output::Output;
 use super::session::{ChangeTime, Create, Session, Written};
 
@@ -155,7 +155,7 @@ impl<'a> From<&'a Pulled> for Done<'a> {
                 added: 0,
                 removed: 0,
                 skipped: Skipped::default(),
-                files: pulled.files,
+                files: FileCounts::default(),
                 created_dataset: false,
                 kept: None,
                 effort: None,
@@ -239,20 +239,13 @@ impl Application<'_> {
         let made = session.write(create, |registry, session| {
             let made = change(registry, &session.stamp(self.at)?)?;
             let Done { changed, files, .. } = Done::from(&made);
-            let committed = match (changed, files.has_any()) {
-                _ if self.dry_run => None,
-                (true, _) => Some(Commit::History),
-                (false, true) => Some(Commit::Files),
-                (false, false) => None,
-            };
+            let committed = !self.dry_run && (changed || files.has_any());
             Ok(Written { result: made, committed })
         })?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
         if dataset && changed && !self.dry_run {
-            warn_of_shared_doi(session, self.dataset)?;
-        }
-        if dataset && !is_new_registry {
-            warn_of_near_name(session, self.dataset);
+            // What cannot be read after the change is not warned of.
+            let _ = warn_of_shared_doi(session, self.dataset);
         }
         Ok((made, Created { registry: is_new_registry && changed, dataset }))
     }
@@ -349,7 +342,7 @@ pub fn apply(
 }
 
 /// Prints what [`apply`] did, with its warnings.
-pub fn print_applied(
+fn print_applied(
     session: &mut Session,
     application: &Application<'_>,
     unchanged: Option<&str>,

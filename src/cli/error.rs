@@ -74,6 +74,19 @@ impl Error {
         self
     }
 
+    /// The same error, if it came after a change that was made: what failed is the report of it, so
+    /// nobody must take it for a refusal. Where a command goes on with its work, it is as it was.
+    pub fn after(mut self, commit: Commit) -> Self {
+        if commit == Commit::Whole {
+            let report = &mut self.0;
+            let cause = &report.message;
+            report.message =
+                format!("the change was made, but its report is not complete: {cause}");
+            report.hint = Some(OF_COMMITTED.to_owned());
+        }
+        self
+    }
+
     /// What is unknown.
     pub fn unknown(&self) -> Option<&Unknown> {
         self.0.unknown.as_ref()
@@ -82,11 +95,6 @@ impl Error {
     /// The kind, if it is an error of the library.
     pub fn of_library(&self) -> Option<ErrorKind> {
         self.0.of_library
-    }
-
-    /// Whether it means that the registry can perhaps be read, but not written.
-    pub fn is_of_writing(&self) -> bool {
-        self.0.of_library.is_some_and(ErrorKind::is_of_writing)
     }
 
     /// Reports why a command failed.
@@ -174,17 +182,15 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
 /// If nothing was committed and the reader closed its pipe, no message is printed, because the
 /// reader has what it wanted. The exit status still reports that the output is incomplete.
 pub fn output_failure(failure: &Failure, committed: Option<Commit>, wants_json: bool) -> Exit {
-    let (message, hint) = match committed {
-        Some(commit) => (
-            format!(
-                "the change was made, but {} could not be written to standard output: {failure}",
-                commit.output()
-            ),
-            Some(commit.hint().to_owned()),
+    let (what, hint) = match committed {
+        Some(_) => (
+            "the change was made, but its report could not be written",
+            Some(OF_COMMITTED.to_owned()),
         ),
         None if *failure == Failure::BrokenPipe => return Exit::Trouble,
-        None => (format!("cannot write to standard output: {failure}"), None),
+        None => ("cannot write", None),
     };
+    let message = format!("{what} to standard output: {failure}");
     Error::from(Report { kind: "output", message, hint, ..Report::default() }).print(wants_json);
     Exit::Trouble
 }
@@ -231,7 +237,9 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         }
         ErrorKind::NotARegistry => "name another file with --registry",
         ErrorKind::RegistryExists => "name a file that does not exist, or an empty database",
-        ErrorKind::Newer => "use the version of accession that wrote the file, or a newer one",
+        ErrorKind::OtherSchema => {
+            "use the version of accession that wrote it; its `export` writes what `import` reads into a new registry"
+        }
         ErrorKind::Replaced => {
             "nothing was changed; find out where the registry is now, and try again"
         }
@@ -239,6 +247,9 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         ErrorKind::ReservedName => "name another file",
         ErrorKind::Temporary => "nothing was changed; set TMPDIR to a directory with enough space",
         ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
+        ErrorKind::BeingChecked => {
+            "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
+        }
         ErrorKind::Busy => "wait until the other command has finished, and try again",
         ErrorKind::Full => "nothing was changed; free some space, and try again",
         ErrorKind::Orphaned => {
@@ -280,13 +291,6 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
         }
         ErrorKind::NotAnInstance => {
             "name the instance as DATASET@TIME: `accession resolve` shows it"
-        }
-        ErrorKind::Older => {
-            "a command that changes something migrates it (on a server: as the owner of the tables)"
-        }
-        ErrorKind::UnfinishedCopy => "run the same `accession copy` again to finish it",
-        ErrorKind::CopiedBefore => {
-            "nothing was changed in it; DROP SCHEMA accession CASCADE in the target removes the unfinished copy, and the command can be run again"
         }
         ErrorKind::ClockAhead => {
             "nothing was changed; correct the clock, or confirm it with --at now if it is right"
@@ -414,7 +418,8 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
              line (jq -r '.[]')"
         }
         ErrorKind::Markup => {
-            "a server may have sent a page about an error; download the file again"
+            "ask the catalogue for JSON or CSV, and take the ids of other XML out first; or a server \
+             sent a page about an error: download the file again"
         }
         ErrorKind::NotPublished => {
             "nothing was changed; fetch it again, and if that does not help, tell the primary, whose log this is"
@@ -442,75 +447,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Something that was committed and remains even if the output of the command is lost. The command
-/// must not be repeated as if it had failed.
+/// How much of its work a command had committed when it failed. That remains even if the output is lost,
+/// so the command must not be repeated as if it had failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
-    /// Changes in the history of a dataset.
-    History,
-    /// The record of a dataset.
-    Record,
-    /// An annotation.
-    Annotation,
-    /// Sizes and checksums of files.
-    Files,
-    /// A check of files.
-    Check,
-    /// A subset that was cited for the first time.
-    Subset,
-    /// Payment ids that were issued, or taken over from an older scheme.
-    PaymentIds,
-    /// A backup file.
-    Backup,
-    /// A copy of a registry.
-    Copy,
-    /// The distribution of a registry over several machines.
-    Distribution,
-    /// A registry that was restored.
-    Restored,
+    /// A part: the command goes on with its work, and what fails then is not only its report.
+    Part,
+    /// All of it: the command only prints what it made.
+    Whole,
 }
 
-impl Commit {
-    /// The part of the output that is lost.
-    pub fn output(self) -> &'static str {
-        match self {
-            Commit::History => "its report",
-            Commit::Record => "the metadata of the dataset",
-            Commit::Annotation | Commit::Files | Commit::Check => "its report",
-            Commit::Subset => "the citation of the subset that it saved",
-            Commit::PaymentIds => "the payment ids that it issued",
-            Commit::Backup => "the report of the backup that it wrote",
-            Commit::Copy => "the report of the copy that it made",
-            Commit::Distribution => "the report of the distribution",
-            Commit::Restored => "the report of the registry that it restored",
-        }
-    }
-
-    /// What to do next.
-    pub fn hint(self) -> &'static str {
-        match self {
-            Commit::History => {
-                "do not repeat the command: `accession history DATASET` lists the change"
-            }
-            Commit::Record => {
-                "do not repeat the command: `accession dataset show NAME` shows the metadata"
-            }
-            Commit::Annotation => "repeat the command: the same note is added only once",
-            Commit::Files => "repeat the command: what is recorded is not recorded again",
-            Commit::Check => "`accession fixity status DATASET` lists what was found",
-            Commit::Subset => "repeat the command: it cites the same subset again",
-            Commit::PaymentIds => {
-                "ids that were not written are never issued again: repeat the command for others"
-            }
-            Commit::Backup => "do not repeat the command: the backup is complete and verified",
-            Commit::Copy => "do not repeat the command: the copy is complete and verified",
-            Commit::Distribution => "do not repeat the command: the registry is distributed",
-            Commit::Restored => {
-                "do not repeat the command: the copy is verified, and has replaced the registry"
-            }
-        }
-    }
-}
+/// What to do about a change that was made, but not reported.
+const OF_COMMITTED: &str = "nothing of it was undone: look at what is there before the command is repeated; `accession history` lists the changes of a dataset";
 
 #[cfg(test)]
 mod tests {
@@ -528,6 +476,18 @@ mod tests {
         for kind in refusals {
             assert!(of_kind(kind, false).is_some(), "{kind}");
         }
+    }
+
+    #[test]
+    fn an_error_after_a_change_is_not_that_of_a_refused_one() {
+        let lost = || -> Error {
+            accession::Error::new(ErrorKind::ConnectionLost, "the connection was lost").into()
+        };
+        let after = lost().after(Commit::Whole);
+        assert!(after.0.message.starts_with("the change was made, but"), "{after}");
+        assert!(after.0.message.ends_with(": the connection was lost"), "{after}");
+        assert_eq!(after.0.hint.as_deref(), Some(OF_COMMITTED));
+        assert_eq!(lost().after(Commit::Part).0.hint, lost().0.hint);
     }
 
     #[test]

@@ -15,12 +15,13 @@ mod session;
 use std::ffi::OsString;
 use std::io::Write;
 
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
 use dataset_warnings::with_suggestion;
 use error::{Error, Exit, Result};
 use program::{Arguments, standard_input_uses};
-use session::{RunOptions, Session};
+use session::{REGISTRY, RunOptions, Session};
 
 /// Runs the command that the arguments name.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
@@ -56,7 +57,14 @@ fn parse(
 ) -> std::result::Result<(Arguments, usize), clap::Error> {
     let matches = program.try_get_matches_from_mut(arguments)?;
     let uses = standard_input_uses(&matches);
-    Ok((Arguments::from_arg_matches(&matches)?, uses))
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    // A variable that is empty is not set.
+    if matches.value_source("registry") == Some(ValueSource::EnvVariable)
+        && arguments.registry.as_os_str().is_empty()
+    {
+        arguments.registry = REGISTRY.into();
+    }
+    Ok((arguments, uses))
 }
 
 fn run_command(
@@ -93,7 +101,10 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
         }
         (_, result) => match result.and_then(|exit| finished.map(|()| exit)) {
             Ok(exit) => exit,
-            Err(error) => with_suggestion(error, session).report(session.is_json()),
+            Err(error) => match session.committed() {
+                Some(commit) => error.after(commit).report(session.is_json()),
+                None => with_suggestion(error, session).report(session.is_json()),
+            },
         },
     }
 }

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use accession::Monitor;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::args::named_path;
 use super::command::{self, change, compare, history, publish, shell, store};
 use super::error::{Context, Exit, Result};
 use super::reading::{CitationText, InputFile};
-use super::session::{RunOptions, Session};
+use super::session::{REGISTRY, RunOptions, Session};
 
 /// The options that every command takes. Only the help of the program describes them.
 const GLOBAL_OPTIONS: &str =
@@ -35,7 +36,7 @@ pub struct Arguments {
         global = true,
         value_name = "PATH",
         env = "ACCESSION_REGISTRY",
-        default_value = "accession.db",
+        default_value = REGISTRY,
         value_parser = named_path(),
         hide_env_values = true
     )]
@@ -101,8 +102,6 @@ pub enum Command {
     PaymentId(command::payment_id::Command),
     Serve(publish::Serve),
     Completions(shell::Completions),
-    #[command(hide = true)]
-    Complete(command::complete::Args),
     Man(shell::Man),
 }
 
@@ -158,7 +157,6 @@ impl Command {
             Command::PaymentId(command) => command.run(session),
             Command::Serve(args) => args.run(session),
             Command::Completions(args) => args.run(session, Arguments::program()),
-            Command::Complete(args) => args.run(session, Arguments::program()),
             Command::Man(args) => args.run(session, Arguments::program()),
         }
     }
@@ -202,6 +200,14 @@ fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     0
 }
 
+/// Waits until the program is asked to end.
+async fn requested([interrupted, terminated]: &mut [Signal; 2]) {
+    tokio::select! {
+        _ = interrupted.recv() => {}
+        _ = terminated.recv() => {}
+    }
+}
+
 /// Whether the program was asked to end.
 #[derive(Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
@@ -217,11 +223,13 @@ impl Interrupt {
         let (caught, is_caught) = std::sync::mpsc::channel();
         let watch = move || {
             runtime.block_on(async {
-                let Ok(mut requests) = Requests::new() else { return };
+                let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+                let (Ok(interrupted), Ok(terminated)) = signals else { return };
                 let _ = caught.send(());
-                requests.next().await;
+                let mut signals = [interrupted, terminated];
+                requested(&mut signals).await;
                 set.store(true, Ordering::Relaxed);
-                requests.next().await;
+                requested(&mut signals).await;
                 std::process::exit(130);
             });
         };
@@ -257,39 +265,5 @@ impl<M: Monitor> Monitor for Stopping<M> {
 
     fn end(&self) {
         self.inner.end();
-    }
-}
-
-/// The signals that ask the program to end.
-struct Requests {
-    #[cfg(unix)]
-    signals: [tokio::signal::unix::Signal; 2],
-}
-
-#[cfg(unix)]
-impl Requests {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signals = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
-        Ok(Requests { signals })
-    }
-
-    async fn next(&mut self) {
-        let [interrupted, terminated] = &mut self.signals;
-        tokio::select! {
-            _ = interrupted.recv() => {}
-            _ = terminated.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-impl Requests {
-    fn new() -> std::io::Result<Self> {
-        Ok(Requests {})
-    }
-
-    async fn next(&mut self) {
-        let _ = tokio::signal::ctrl_c().await;
     }
 }

@@ -11,7 +11,9 @@ use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, 
 use accession::mirror::{manifest, read_published};
 use accession::model::{FileRecord, WarningKind, quoted};
 use accession::registry::FileListing;
-use accession::{DatasetName, Entry, EventKind, GranuleId, Import, Monitor, SourceLocation};
+use accession::{
+    DatasetName, Entry, ErrorKind, EventKind, GranuleId, Import, Monitor, SourceLocation,
+};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
@@ -210,8 +212,16 @@ impl<'a> Entries<'a> {
         let granule_id = match self.paths.id_of(listed.as_str()) {
             id if id == listed.as_str() => listed.clone(),
             id => GranuleId::new(id).map_err(|cause| {
-                let listed = quoted(listed.as_str());
-                Error::usage(format!("{location}: {listed} does not contain an id: {cause}"))
+                let listed_text = listed.as_str();
+                let listed = quoted(listed_text);
+                let message = format!("{listed} does not contain an id: {cause}");
+                let error = accession::Error::new(ErrorKind::Input, message).at(location.clone());
+                Error::from(error).with_hint(match id.is_empty() {
+                    true if listed_text.ends_with('/') => {
+                        "what ends in / is a directory: leave it out of the list, as `grep -v '/$'` does"
+                    }
+                    _ => "leave the line out of the list, or make the id of another part of it",
+                })
             })?,
         };
         self.samples.add(listed.as_str(), &granule_id);

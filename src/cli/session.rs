@@ -17,6 +17,9 @@ use super::output::{
     Column, Failure, Label, Output, Progress, Row, Table, count, for_shell, json, write_message,
 };
 
+/// The registry that is used if none is named.
+pub const REGISTRY: &str = "accession.db";
+
 /// One run of the program.
 pub struct Session {
     options: RunOptions,
@@ -44,8 +47,8 @@ pub struct RunOptions {
 pub struct Written<T> {
     /// The value that the command prints.
     pub result: T,
-    /// What was committed. `None` means that a registry that was created for the work is not kept.
-    pub committed: Option<Commit>,
+    /// Whether something was committed. If not, a registry that was created for the work is not kept.
+    pub committed: bool,
 }
 
 impl Session {
@@ -149,7 +152,7 @@ impl Session {
     /// other threads.
     pub fn opener(&self) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
-        move || Registry::open(&path, Access::Follow)
+        move || Registry::open(&path, Access::Read)
     }
 
     /// The clock, for other threads.
@@ -167,7 +170,7 @@ impl Session {
         let registry = &self.options.registry;
         let is_usual = match std::env::var_os("ACCESSION_REGISTRY") {
             Some(usual) if !usual.is_empty() => *registry == *usual,
-            _ => registry == Path::new("accession.db"),
+            _ => registry == Path::new(REGISTRY),
         };
         match is_usual {
             true => "accession".to_owned(),
@@ -196,8 +199,8 @@ impl Session {
         mut work: impl FnMut(&Registry, &Session) -> Result<Written<T>>,
     ) -> Result<T> {
         let written = self.write_or_create(create, &mut work)?;
-        if let Some(commit) = written.committed {
-            self.note_commit(commit);
+        if written.committed {
+            self.note_commit(Commit::Whole);
         }
         Ok(written.result)
     }
@@ -219,7 +222,7 @@ impl Session {
             prepared => prepared?,
         };
         let written = work(&new.registry.with_monitor(Arc::new(Progress::new())), self)?;
-        if create == Create::Rehearse || written.committed.is_none() {
+        if create == Create::Rehearse || !written.committed {
             return Ok(written);
         }
         match new.put_in_place() {
@@ -395,7 +398,6 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// The name in `/etc/passwd` of the user of the process, or the number of one who is not there.
-#[cfg(unix)]
 fn user_of_process() -> Option<String> {
     let uid = rustix::process::getuid().as_raw().to_string();
     let users = std::fs::read("/etc/passwd").unwrap_or_default();
@@ -406,11 +408,6 @@ fn user_of_process() -> Option<String> {
         (fields.nth(1) == Some(&uid)).then(|| name.to_owned())
     });
     Some(named.unwrap_or_else(|| format!("uid {uid}")))
-}
-
-#[cfg(not(unix))]
-fn user_of_process() -> Option<String> {
-    None
 }
 
 /// When a change takes effect.

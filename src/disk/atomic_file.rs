@@ -1,8 +1,9 @@
 //! A file that appears under its final name complete, or not at all.
 
 use std::collections::BTreeSet;
-use std::fs::{File, Metadata, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, Permissions, TryLockError};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile, PathPersistError, TempPath};
@@ -96,34 +97,24 @@ impl AtomicFile {
     /// may do that. Done before anything is written, so that nobody else can read it meanwhile.
     ///
     /// The owner can always read and write it. If the group is another one, it gets no permission
-    /// that not everybody has. Does nothing outside Unix.
+    /// that not everybody has.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`]: the permissions cannot be set.
-    #[cfg_attr(
-        not(unix),
-        expect(unused_variables, clippy::unnecessary_wraps, reason = "as documented")
-    )]
     pub fn take_permissions(&self, of: &Metadata) -> Result<()> {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
-            let file = self.as_file();
-            // Only root may change the owner, and others the group only to one of their own.
-            let _ = fchown(file, Some(of.uid()), None);
-            let _ = fchown(file, None, Some(of.gid()));
-            let set = || {
-                let mut mode = of.mode() & 0o777 | 0o600;
-                if file.metadata()?.gid() != of.gid() {
-                    mode &= !0o070 | (mode & 0o007) << 3;
-                }
-                file.set_permissions(std::fs::Permissions::from_mode(mode))
-            };
-            set()
-                .map_err(|source| Error::cannot("set the permissions of", &self.target, source))?;
-        }
-        Ok(())
+        let file = self.as_file();
+        // Only root may change the owner, and others the group only to one of their own.
+        let _ = fchown(file, Some(of.uid()), None);
+        let _ = fchown(file, None, Some(of.gid()));
+        let set = || {
+            let mut mode = of.mode() & 0o777 | 0o600;
+            if file.metadata()?.gid() != of.gid() {
+                mode &= !0o070 | (mode & 0o007) << 3;
+            }
+            file.set_permissions(Permissions::from_mode(mode))
+        };
+        set().map_err(|source| Error::cannot("set the permissions of", &self.target, source))
     }
 
     /// Syncs the content of the file. [`AtomicFile::rename`] then only has to rename it.
@@ -207,9 +198,13 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
+// A temporary file is named `.accession-STEM.new`, and its lock `.accession-STEM.lock`. The stem is random;
+// that of the files which `Directory` has is no such one, so they are never taken for leftovers.
 const PREFIX: &str = ".accession-";
 const LOCK: &str = ".lock";
 const NEW: &str = ".new";
+/// How many characters a stem has: letters and digits.
+const STEM_LENGTH: usize = 6;
 
 /// The lock that protects the temporary file with the same stem. Dropping it removes the lock file.
 pub(super) struct Lock {
@@ -249,10 +244,7 @@ impl Lock {
     /// Creates the temporary directory that this lock protects, for its owner alone.
     pub(super) fn new_directory(&self) -> io::Result<PathBuf> {
         let path = new_of(self.file.path());
-        let mut builder = std::fs::DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&path).map(|()| path)
+        DirBuilder::new().mode(0o700).create(&path).map(|()| path)
     }
 }
 
@@ -311,7 +303,8 @@ fn stem(name: &str) -> Option<&str> {
         "lock" | "new" => true,
         ending => ending.strip_prefix("new").is_some_and(|rest| reserved::ENDINGS.contains(&rest)),
     };
-    is_ours.then_some(stem)
+    let is_random = stem.len() == STEM_LENGTH && stem.bytes().all(|it| it.is_ascii_alphanumeric());
+    (is_ours && is_random).then_some(stem)
 }
 
 /// The temporary file that a lock file protects.
@@ -323,12 +316,8 @@ fn new_of(lock_path: &Path) -> PathBuf {
 /// the directory may remove what a killed process left there.
 fn lock_file(directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
-    builder.prefix(PREFIX).suffix(LOCK);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
+    builder.prefix(PREFIX).suffix(LOCK).rand_bytes(STEM_LENGTH);
+    builder.permissions(Permissions::from_mode(0o666));
     builder.tempfile_in(directory)
 }
 
@@ -471,9 +460,14 @@ mod tests {
         for name in ["lock", "new", "new-wal", "new-shm", "new-journal"] {
             assert_eq!(stem(&format!(".accession-aB3dE6.{name}")), Some("aB3dE6"));
         }
-        for name in
-            ["accession.db", ".accession-x", ".accession-x.newer", ".accession-x.db", "x.new"]
-        {
+        for name in ["accession.db", ".accession-aB3dE6", "aB3dE6.new"] {
+            assert_eq!(stem(name), None, "{name}");
+        }
+        for ending in ["newer", "db"] {
+            assert_eq!(stem(&format!(".accession-aB3dE6.{ending}")), None, "{ending}");
+        }
+        // What publishing has in its directories.
+        for name in [".accession-publish.new", ".accession-publish.lock"] {
             assert_eq!(stem(name), None, "{name}");
         }
     }

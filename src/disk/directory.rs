@@ -3,7 +3,6 @@
 //! Others than the owner may be able to write to a directory that a web server shows. Whoever puts a
 //! link in the place of a file or of a directory there must not decide which file is read or
 //! overwritten. So each name is looked up in a directory that is open already, and a link is refused.
-//! Outside Unix, where that is not possible, a link is looked for first.
 
 use std::fs::{self, File};
 use std::io;
@@ -182,7 +181,6 @@ fn failed(verb: &'static str, path: &Path, source: io::Error) -> Error {
     Error::cannot(verb, path, source)
 }
 
-#[cfg(unix)]
 mod at {
     use std::fs::File;
     use std::io;
@@ -265,75 +263,7 @@ mod at {
     }
 }
 
-#[cfg(not(unix))]
-mod at {
-    use std::fs::{self, File};
-    use std::io;
-    use std::path::{Path, PathBuf};
-
-    use super::Access;
-
-    pub type Handle = PathBuf;
-
-    pub fn root(path: &Path) -> io::Result<Handle> {
-        match path.metadata()?.is_dir() {
-            true => Ok(path.to_owned()),
-            false => Err(io::ErrorKind::NotADirectory.into()),
-        }
-    }
-
-    pub fn directory(at: &Handle, name: &str) -> io::Result<Handle> {
-        refuse_link(at, name)?;
-        root(&at.join(name))
-    }
-
-    pub fn make_directory(at: &Handle, name: &str) -> io::Result<()> {
-        fs::create_dir(at.join(name))
-    }
-
-    pub fn file(at: &Handle, name: &str, access: Access) -> io::Result<File> {
-        refuse_link(at, name)?;
-        let mut options = File::options();
-        options.read(true).write(access != Access::Read);
-        options.create_new(access == Access::New).create(access == Access::Lock);
-        options.open(at.join(name))
-    }
-
-    pub fn rename(at: &Handle, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(at.join(from), at.join(to))
-    }
-
-    pub fn remove(at: &Handle, name: &str) -> io::Result<()> {
-        fs::remove_file(at.join(name))
-    }
-
-    pub fn touch(at: &Handle, name: &str) -> io::Result<()> {
-        file(at, name, Access::Write)?.set_modified(std::time::SystemTime::now())
-    }
-
-    pub fn is_link(at: &Handle, name: &str) -> bool {
-        at.join(name).symlink_metadata().is_ok_and(|found| found.is_symlink())
-    }
-
-    pub fn names(at: &Handle) -> io::Result<Vec<String>> {
-        let names = fs::read_dir(at)?.map(|entry| Ok(entry?.file_name().into_string().ok()));
-        names.filter_map(io::Result::transpose).collect()
-    }
-
-    pub fn sync(_: &Handle) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn refuse_link(at: &Handle, name: &str) -> io::Result<()> {
-        match is_link(at, name) {
-            true => Err(io::ErrorKind::InvalidInput.into()),
-            false => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
-#[cfg(unix)]
 mod tests {
     use std::io::{Read, Write};
     use std::os::unix::fs::symlink;

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -264,23 +265,13 @@ impl Read for Section {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
-        let read = read_at(&self.file, &mut buffer[..wanted], self.rest.start)?;
+        let read = self.file.read_at(&mut buffer[..wanted], self.rest.start)?;
         if read == 0 && wanted > 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         self.rest.start += read as u64;
         Ok(read)
     }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
-}
-
-#[cfg(windows)]
-fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
 }
 
 /// Bytes that are kept in memory before they are written as a run.

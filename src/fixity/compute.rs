@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::check::{problem, problem_of_content};
 use super::problem::Problem;
-use super::reader::Reading;
+use super::reader::{Reading, Stability};
 use super::readings::{ReadOptions, Readings};
 use super::recorded::{Depth, RecordedFile, Task};
 use super::root::Root;
@@ -67,6 +67,11 @@ fn content(file: &RecordedFile, reading: Reading) -> Result<FileContent, Problem
     };
     if let Some(problem) = problem_of_content(file, &content) {
         return Err(problem);
+    }
+    // Nothing that is recorded proves that its bytes are those that were read: they may have been written,
+    // and the time of that set to the former one.
+    if content.stability != Stability::Same && content.checksums.len() < 2 {
+        return Err(Problem::Changing);
     }
     match content.checksums.into_iter().next() {
         Some(checksum) => Ok(FileContent::Checksum { checksum, size: Some(content.size) }),

@@ -14,11 +14,11 @@ use super::recorded::{Depth, RecordedFile};
 use super::root::Root;
 use super::survey::Survey;
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Algorithm, DatasetName, FilePath, FileRecord, Set};
 use crate::registry::{
-    CheckMode, FileCheck, FileListing, FileOptions, GranuleFiles, ListedFile, Monitor, NewCheck,
-    Registry, Selection, Stamp,
+    FileCheck, FileListing, FileOptions, GranuleFiles, ListedFile, Monitor, NewCheck, Registry,
+    Selection, Stamp,
 };
 
 /// How often what was done is recorded, and how often it is looked whether it should be.
@@ -75,7 +75,8 @@ impl FilesOfSet {
         Ok(files.filter(move |file| file.as_ref().map_or(true, &has_none)))
     }
 
-    /// Checks that a root has some of the files.
+    /// Checks that a root has some of the files, or of all files of the set: those without a checksum may be
+    /// few and new.
     ///
     /// # Errors
     ///
@@ -84,10 +85,11 @@ impl FilesOfSet {
         // Reading all records costs little beside reading all files, but is not needed if the first file
         // is there.
         let first = self.read()?.next().map(|file| file.map(|file| file.path));
-        match root.require_any(first) {
-            Ok(()) => Ok(()),
-            Err(_) => root.require_any(Survey::of(self.read()?)?.sample.into_iter().map(Ok)),
+        if root.require_any(first).is_ok() {
+            return Ok(());
         }
+        let all = FilesOfSet::new(&self.registry, self.set.clone());
+        root.require_any(Survey::of(all.read()?)?.sample.into_iter().map(Ok))
     }
 }
 
@@ -167,13 +169,12 @@ pub struct CheckSummary {
 pub struct SetCheck {
     check: FileCheck,
     why_not_recorded: Option<Error>,
-    mode: CheckMode,
+    depth: Depth,
     /// `None` once all were read.
     files: Option<Check<Files>>,
     /// The files of the root, if those that no granule has are findings.
     directory: Option<DirectoryFiles>,
     unexpected: Option<UnexpectedFiles>,
-    is_latest: bool,
     saved: Instant,
     monitor: Option<Arc<dyn Monitor>>,
     summary: CheckSummary,
@@ -181,10 +182,10 @@ pub struct SetCheck {
 }
 
 impl SetCheck {
-    /// Begins to check the files of a set below a root. If the registry cannot be written, the check is made all
-    /// the same, and not recorded. `directory`: those of its files that no granule of
-    /// the set has are findings, too; it was listed before the set was read, so that what is registered
-    /// meanwhile is not.
+    /// Begins to check the files of a set below a root. Only a check of the checksums of all files that a
+    /// dataset holds now is recorded; if the registry cannot be written, that is not, either.
+    /// `directory`: those of its files that no granule of the set has are findings, too; it was listed before
+    /// the set was read, so that what is registered meanwhile is not.
     ///
     /// # Errors
     ///
@@ -192,41 +193,38 @@ impl SetCheck {
     pub fn start(
         (registry, set): (&Registry, &Set),
         root: &Arc<Root>,
-        new: NewCheck,
+        (new, depth): (NewCheck, Depth),
         directory: Option<DirectoryFiles>,
         options: ReadOptions,
         stamp: &Stamp,
     ) -> Result<Self> {
-        let mode = new.mode;
-        let (check, why_not_recorded) = match registry.check_files(set, new.clone(), stamp) {
+        let monitor = options.monitor.clone();
+        let is_present = set.subset().is_none() && set.instance().until.is_none();
+        let is_recorded = new.is_recorded && is_present && depth == Depth::Content;
+        let new = NewCheck { is_recorded, ..new };
+        let begun = while_busy(monitor.as_ref(), || registry.check_files(set, new.clone(), stamp));
+        let (check, why_not_recorded) = match begun {
             Err(error) if error.kind().is_of_recording() => {
                 let new = NewCheck { is_recorded: false, ..new };
                 (registry.check_files(set, new, stamp)?, Some(error))
             }
             check => (check?, None),
         };
-        let mut granules = check.granules().peekable();
+        let mut granules = check.granules()?.peekable();
         // All files of the first granule are checked in any case: a part of it is not recorded.
         let at_least = match granules.peek() {
             Some(Ok(granule)) => granule.files.len().max(1) as u64,
             _ => 1,
         };
-        let depth = match mode {
-            CheckMode::Size => Depth::Size,
-            CheckMode::Checksums => Depth::Content,
-        };
-        let monitor = options.monitor.clone();
         let options = ReadOptions { at_least, ..options };
         let files: Files = Box::new(of_granules(granules));
         Ok(SetCheck {
             check,
             why_not_recorded,
-            mode,
+            depth,
             files: Some(Check::start(root, files, depth, options)?),
             directory,
             unexpected: None,
-            // What no granule of an earlier set or of a subset has may be of another granule.
-            is_latest: set.subset().is_none() && set.instance().until.is_none(),
             saved: Instant::now(),
             monitor,
             summary: CheckSummary::default(),
@@ -249,11 +247,6 @@ impl SetCheck {
         self.check.is_recorded()
     }
 
-    /// Whether there was nothing to check: other checks have leased all of it.
-    pub fn is_idle(&self) -> bool {
-        self.check.is_idle()
-    }
-
     /// Saves the rest. Files that were begun are not finished.
     ///
     /// # Errors
@@ -261,7 +254,8 @@ impl SetCheck {
     /// The error of a registry.
     pub fn finish(mut self) -> Result<CheckSummary> {
         self.files = None;
-        Ok(CheckSummary { complete: self.check.finish()?, ..self.summary })
+        let complete = while_busy(self.monitor.as_ref(), || self.check.finish())?;
+        Ok(CheckSummary { complete, ..self.summary })
     }
 
     fn step(&mut self) -> Result<Option<FileFinding>> {
@@ -269,9 +263,11 @@ impl SetCheck {
             go_on(self.monitor.as_ref())?;
             let is_ready = files.wait(TICK);
             if self.saved.elapsed() >= SAVED_EVERY || self.check.is_full() {
-                // If it fails, it is tried again, and the last time counts.
-                let _ = self.check.save();
-                self.saved = Instant::now();
+                match self.check.save() {
+                    Err(error) if error.kind() == ErrorKind::BeingChecked => return Err(error),
+                    // If it fails otherwise, it is tried again, and the last time counts.
+                    _ => self.saved = Instant::now(),
+                }
             }
             if !is_ready {
                 continue;
@@ -286,9 +282,10 @@ impl SetCheck {
             if let Some(directory) = &mut self.directory {
                 directory.expect(&file.path)?;
             }
-            let is_unknown = self.mode == CheckMode::Size && problem == Some(Problem::NoRecord);
+            let is_unknown = self.depth == Depth::Size && problem == Some(Problem::NoRecord);
             self.sizes_unknown += u64::from(is_unknown && !file.checksums.is_empty());
-            self.check.add(&file.granule_id, &file.path, bytes, problem.as_ref().map(stated))?;
+            let found = problem.as_ref().map(|it| (it.status(), it.expected(), it.found()));
+            self.check.add(&file.granule_id, &file.path, bytes, found);
             self.summary.files += 1;
             self.summary.bytes += bytes;
             if let Some(problem) = problem {
@@ -298,17 +295,27 @@ impl SetCheck {
         }
         let Some(unexpected) = &mut self.unexpected else { return Ok(None) };
         let Some((path, problem)) = unexpected.next().transpose()? else {
+            self.check.end_unexpected();
             self.unexpected = None;
-            if self.is_latest {
-                self.check.end_unexpected()?;
-            }
             return Ok(None);
         };
-        if self.is_latest {
-            self.check.add_unexpected(&path, stated(&problem))?;
-        }
+        self.check.add_unexpected(&path, problem.status());
         self.summary.findings += 1;
         Ok(Some(FileFinding::at(path, &problem)))
+    }
+}
+
+/// Repeats what another writer does not let through, until the monitor stops the work: a lock of one delays
+/// what is recorded, and loses nothing.
+fn while_busy<T>(
+    monitor: Option<&Arc<dyn Monitor>>,
+    mut record: impl FnMut() -> Result<T>,
+) -> Result<T> {
+    loop {
+        match record() {
+            Err(error) if error.kind() == ErrorKind::Busy && go_on(monitor).is_ok() => {}
+            recorded => return recorded,
+        }
     }
 }
 
@@ -320,11 +327,6 @@ fn go_on(monitor: Option<&Arc<dyn Monitor>>) -> Result<()> {
         true => Err(Error::interrupted()),
         false => Ok(()),
     }
-}
-
-/// What is recorded of a problem.
-fn stated(problem: &Problem) -> (&'static str, Option<String>, Option<String>) {
-    (problem.status(), problem.expected(), problem.found())
 }
 
 impl Iterator for SetCheck {
@@ -410,7 +412,8 @@ impl SetCompute {
     /// Those of [`Registry::add_files`].
     pub fn finish(&mut self) -> Result<CheckSummary> {
         self.files = None;
-        self.record()?;
+        let monitor = self.monitor.clone();
+        while_busy(monitor.as_ref(), || self.record())?;
         Ok(self.summary)
     }
 
@@ -418,11 +421,11 @@ impl SetCompute {
         // A granule that was deleted meanwhile needs no record.
         let options =
             FileOptions { note: self.note.clone(), skip_missing: true, ..FileOptions::default() };
-        let listing = std::mem::take(&mut self.listing);
-        let (counts, _) =
-            self.registry.add_files(&self.dataset, &listing, &options, &self.stamp)?;
-        self.has_recorded |= counts.has_any();
         self.saved = Instant::now();
+        let (counts, _) =
+            self.registry.add_files(&self.dataset, &self.listing, &options, &self.stamp)?;
+        self.listing = FileListing::new();
+        self.has_recorded |= counts.has_any();
         Ok(())
     }
 
@@ -432,7 +435,11 @@ impl SetCompute {
             let is_ready = files.wait(TICK);
             let computed = if is_ready { files.next() } else { None };
             if self.saved.elapsed() >= SAVED_EVERY {
-                self.record()?;
+                match self.record() {
+                    // It is recorded with what is computed next.
+                    Err(error) if error.kind() == ErrorKind::Busy => {}
+                    recorded => recorded?,
+                }
             }
             let Some(computed) = computed else {
                 if is_ready {

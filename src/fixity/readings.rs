@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use super::reader::{Meter, Reader, Reading, Wanted};
 use super::recorded::{RecordedFile, Task};
 use super::root::Root;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::registry::Monitor;
 
 /// The files that are taken from the input ahead of the one that is returned next. A thread that reads a
@@ -82,6 +82,8 @@ struct State {
     returned: u64,
     /// No further file is begun.
     is_over: bool,
+    /// A thread has panicked: the file that it was reading will never be returned.
+    is_lost: bool,
 }
 
 impl Shared {
@@ -162,6 +164,7 @@ impl Shared {
 
     /// Reads files until none is left.
     fn work(&self, root: Arc<Root>) {
+        let _lost = Lost(self);
         let mut reader = Reader::new(root, Arc::clone(&self.is_stopped));
         let mut reports = Reports { shared: self, bytes: 0, files: 0 };
         while let Some((number, path, wanted)) = self.take() {
@@ -170,6 +173,18 @@ impl Shared {
             self.put(number, reading);
         }
         reports.flush();
+    }
+}
+
+/// Ends the reading when the thread that has it panics, so that nobody waits for its file.
+struct Lost<'a>(&'a Shared);
+
+impl Drop for Lost<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.state().is_lost = true;
+            self.0.stop();
+        }
     }
 }
 
@@ -286,6 +301,10 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Readings<I> {
         });
         self.has_ended = !matches!(next, Some(Ok(_)));
         match next {
+            None if self.shared.state().is_lost => {
+                let message = "a thread that reads files has panicked";
+                Some(Err(Error::new(ErrorKind::Io, message)))
+            }
             None if self.shared.is_stopped() => Some(Err(Error::interrupted())),
             next => next,
         }

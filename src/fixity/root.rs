@@ -172,7 +172,7 @@ impl FileState {
         regular(&file.metadata().map_err(|error| Refusal::of(&error))?)
     }
 
-    fn is_same_file(&self, other: &FileState) -> bool {
+    pub(super) fn is_same_file(&self, other: &FileState) -> bool {
         self.identity == other.identity
     }
 
@@ -196,7 +196,6 @@ fn regular(metadata: &Metadata) -> Result<FileState, Refusal> {
     }
 }
 
-#[cfg(unix)]
 mod at {
     use std::fs::{File, Metadata};
     use std::io;
@@ -319,46 +318,6 @@ mod at {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         }
-    }
-}
-
-#[cfg(not(unix))]
-mod at {
-    use std::fs::{self, File, Metadata};
-    use std::io;
-    use std::path::Path;
-    use std::time::UNIX_EPOCH;
-
-    use super::{FileState, Refusal, Root};
-
-    pub type Handle = ();
-
-    pub fn root(_: &Path) -> io::Result<Handle> {
-        Ok(())
-    }
-
-    pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
-        let real = root.path().join(root.real(path)?);
-        fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))
-    }
-
-    pub fn open(root: &Root, path: &str) -> Result<File, Refusal> {
-        let real = root.path().join(root.real(path)?);
-        File::open(real).map_err(|error| Refusal::of(&error))
-    }
-
-    pub fn kind(metadata: &Metadata) -> Option<&'static str> {
-        match metadata.file_type() {
-            kind if kind.is_file() => None,
-            kind if kind.is_dir() => Some("a directory"),
-            _ => Some("not a regular file"),
-        }
-    }
-
-    pub fn state(metadata: &Metadata) -> FileState {
-        let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-        let modified = since.map_or((0, 0), |it| (it.as_secs() as i64, it.subsec_nanos().into()));
-        FileState { size: metadata.len(), identity: (0, 0), modified, changed: modified }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sizes and checksums of files, as the formats state them.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::error::shown;
@@ -56,7 +58,8 @@ impl FileReading {
         }
     }
 
-    /// The files of a granule. If two with one path contradict each other, neither can be trusted.
+    /// The files of a granule. If two with one path contradict each other, none with that path can be
+    /// trusted.
     ///
     /// # Errors
     ///
@@ -73,11 +76,9 @@ impl FileReading {
         if !self.skips {
             return Ok(files);
         }
-        let contradicted = |file: &StatedFile| {
-            let same = files.iter().filter(|other| other.path == file.path);
-            same.into_iter().any(|other| other.content.contradicts(&file.content))
-        };
-        let (odd, rest): (Vec<StatedFile>, _) = files.iter().cloned().partition(contradicted);
+        let odd = contradicted(&files);
+        let (odd, rest): (Vec<StatedFile>, Vec<StatedFile>) =
+            files.into_iter().partition(|file| odd.contains(&file.path));
         for StatedFile { path, .. } in odd {
             let what = format!("{} is listed twice, with different bytes", quoted(path.as_str()));
             self.skipped.add(&what, location);
@@ -89,6 +90,24 @@ impl FileReading {
     pub(super) fn warning(&self) -> Option<Warning> {
         self.skipped.warning(WarningKind::FilesSkipped)
     }
+}
+
+/// The paths for which files state two sizes, or two checksums of one algorithm. Costs a look-up a file.
+fn contradicted(files: &[StatedFile]) -> HashSet<FilePath> {
+    let mut sizes: HashMap<&FilePath, u64> = HashMap::new();
+    let mut checksums: HashMap<(&FilePath, &Algorithm), &Checksum> = HashMap::new();
+    let mut odd = HashSet::new();
+    for StatedFile { path, content } in files {
+        let size = content.size();
+        let is_other_size = size.is_some_and(|size| *sizes.entry(path).or_insert(size) != size);
+        let is_other_checksum = content.checksum().is_some_and(|checksum| {
+            *checksums.entry((path, checksum.algorithm())).or_insert(checksum) != checksum
+        });
+        if is_other_size || is_other_checksum {
+            odd.insert(path.clone());
+        }
+    }
+    odd
 }
 
 /// The greatest size that a registry stores.

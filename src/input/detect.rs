@@ -112,11 +112,11 @@ fn has_file_group(text: &[u8]) -> bool {
 }
 
 /// Whether a file begins like an HTML or XML page, such as one that a server sends in place of a
-/// file.
+/// file, or the response of a catalogue in its XML.
 pub(super) fn is_markup(text: &[u8]) -> bool {
-    let begins =
-        |with: &[u8]| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
-    begins(b"<!doctype") || begins(b"<html") || begins(b"<?xml")
+    // A tag, a declaration or a comment; an id may begin with another `<`.
+    let [b'<', next, rest @ ..] = text else { return false };
+    (next.is_ascii_alphabetic() || matches!(next, b'!' | b'?')) && rest.contains(&b'>')
 }
 
 fn is_change(line: &[u8]) -> bool {

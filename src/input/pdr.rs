@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::content::{self, FileReading, Stated, StatedFile};
 use super::file::NumberedLines;
 use super::format::Options;
-use super::{Reader, Record};
+use super::{MAX_ROW_BYTES, Reader, Record};
 use crate::error::Error;
 use crate::model::{Algorithm, GranuleId, SourceLocation};
 
@@ -20,7 +20,8 @@ const MAX_LINE_BYTES: u64 = 64 * 1_024;
 /// The `FILE_TYPE`s of files that accompany a granule's data.
 const BESIDE_THE_DATA: [&str; 6] = ["METADATA", "BROWSE", "QA", "PH", "LINKAGE", "CHECKSUM"];
 
-/// The granules of a delivery. Memory: one line, and one file of the group.
+/// The granules of a delivery. Memory: one line, and what is stated of the files of one group, which has
+/// at most [`MAX_ROW_BYTES`].
 pub(super) struct Pdr {
     lines: NumberedLines,
     name: Arc<str>,
@@ -34,6 +35,8 @@ pub(super) struct Pdr {
     has_granule: bool,
     /// What is stated of the files of the group.
     stated: Vec<StatedFile>,
+    /// The bytes of the lines of the group.
+    group_bytes: u64,
     pub files: FileReading,
 }
 
@@ -66,6 +69,7 @@ impl Pdr {
             data: None,
             has_granule: false,
             stated: Vec::new(),
+            group_bytes: 0,
             files: FileReading::new(options),
         })
     }
@@ -86,6 +90,11 @@ impl Pdr {
                 return self.fail(Error::not_a_pdr());
             };
             let line = line.trim().to_owned();
+            self.group_bytes += self.lines.bytes().len() as u64;
+            if self.group_bytes > MAX_ROW_BYTES && !self.stated.is_empty() {
+                let message = format!("the FILE_GROUP has more than {MAX_ROW_BYTES} bytes");
+                return self.fail(Error::input(message));
+            }
             if line.is_empty() {
                 continue;
             }
@@ -110,6 +119,9 @@ impl Pdr {
             ("OBJECT", _) => {
                 if self.open.len() == 8 {
                     return self.fail(Error::not_a_pdr());
+                }
+                if value == "FILE_GROUP" {
+                    self.group_bytes = 0;
                 }
                 self.open.push(value.to_owned());
             }

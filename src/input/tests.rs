@@ -219,6 +219,10 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
         (gzip[..gzip.len() / 2].to_vec(), "the gzip file is truncated"),
         (gzip[..6].to_vec(), "the gzip file is truncated"),
         (page.into(), "this is an HTML or XML page, not a file of granules"),
+        (
+            "<results><hits>1</hits><granule>A.1</granule></results>\n".into(),
+            "this is an HTML or XML page, not a file of granules",
+        ),
     ];
     for (bytes, message) in cases {
         let error = ids(bytes.clone(), "file").unwrap_err();
@@ -246,6 +250,44 @@ fn a_page_is_refused_in_every_structured_format() {
         let error = open(&b"<html>\n"[..], "file", &options).err().unwrap();
         assert!(error.to_string().contains("HTML"), "{format}: {error}");
     }
+}
+
+#[test]
+fn an_id_may_begin_with_an_angle_bracket() {
+    assert_eq!(ids("<1>\n<A\n", "file").unwrap(), ["<1>", "<A"]);
+}
+
+/// A delivery with one group of files, each with a size, and one path of which two sizes are stated.
+fn group(files: usize, path: impl Fn(usize) -> String) -> String {
+    let file = |path: &str, size: usize| {
+        format!(
+            "OBJECT = FILE_SPEC;\nFILE_ID = {path};\nFILE_TYPE = SCIENCE;\nFILE_SIZE = {size};\nEND_OBJECT = FILE_SPEC;\n"
+        )
+    };
+    let files: String = (0..files).map(|number| file(&path(number), 1)).collect();
+    let odd = file("odd", 1) + &file("odd", 2);
+    format!("OBJECT = FILE_GROUP;\n{files}{odd}END_OBJECT = FILE_GROUP;\n")
+}
+
+/// Each file was once compared with every other: 40,000 took minutes.
+#[test]
+fn a_granule_of_many_files_costs_a_lookup_a_file() {
+    let begun = std::time::Instant::now();
+    let options = Options { skips_odd_files: true, ..Options::default() };
+    let delivery = Cursor::new(group(40_000, |number| format!("A.{number}")));
+    let mut records = open(delivery, "file", &options).unwrap();
+    assert_eq!(records.next().unwrap().unwrap().files.len(), 40_000);
+    assert!(records.next().is_none());
+    assert_eq!(records.warnings().len(), 1);
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_group_of_files_that_would_fill_memory_is_refused() {
+    let path = |number| format!("{number:0>1000}");
+    let delivery = Cursor::new(group(17_000, path));
+    let error = open(delivery, "file", &Options::default()).unwrap().find_map(Result::err).unwrap();
+    assert!(error.to_string().ends_with("the FILE_GROUP has more than 16777216 bytes"), "{error}");
 }
 
 #[test]

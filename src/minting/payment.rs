@@ -156,7 +156,7 @@ impl Scheme {
     /// # Panics
     ///
     /// Never if the second is below [`SECONDS`] and the counter below [`Layout::counters`], as
-    /// those of [`Scheme::second_at`] and of the minter are.
+    /// those of [`Scheme::second_at`] are.
     pub fn encode(self, second: u64, worker: Worker, counter: u32) -> PaymentId {
         let location = match self.layout {
             Layout::Standard => worker.0 * 36 * 36 + counter,

@@ -162,17 +162,6 @@ pub fn explain(producer: &str, suffix: &str, collection: &CollectionId) -> Optio
     made.map(|(formula, _)| formula)
 }
 
-/// Returns the probability that at least two of `ingests` suffixes of this length are equal, with
-/// an alphabet of `symbols`: the birthday bound, `1 - exp(-n (n - 1) / 2 d)` with `d =
-/// symbols^length`.
-///
-/// The alphabet has 63 symbols; the document calculates with 64.
-pub fn risk(ingests: u64, hash_length: HashLength, symbols: u32) -> f64 {
-    let ingests = ingests as f64;
-    let pairs = ingests * (ingests - 1.0) / 2.0;
-    -(-pairs / f64::from(symbols).powi(i32::from(hash_length.0))).exp_m1()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,27 +240,6 @@ mod tests {
     fn an_id_without_two_sides_of_an_underscore_is_not_split() {
         for text in ["a", "_a", "a_"] {
             assert_eq!(split(&text.parse().unwrap()), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn erratum_the_alphabet_has_63_symbols_so_the_risk_is_a_little_greater() {
-        let percent = |characters, symbols| 100.0 * risk(10_000, length(characters), symbols);
-        let is = |value: f64, expected: f64| (value / expected - 1.0).abs() < 5e-3;
-        for (characters, expected) in
-            [(6, 0.0799), (7, 0.001269), (8, 2.0147e-5), (9, 3.198e-7), (5, 4.91), (4, 95.8)]
-        {
-            let value = percent(characters, 63);
-            assert!(is(value, expected), "{characters}: {value}");
-        }
-        assert!(percent(3, 63) > 99.999);
-        // The document's table, which takes n² / 2 for n (n - 1) / 2.
-        for (characters, printed) in
-            [(6, 0.07273311278), (7, 0.001136861915), (8, 0.00001776356682), (9, 2.775557562e-7)]
-        {
-            let by_squares = -100.0 * (-5e7 / 64_f64.powi(characters)).exp_m1();
-            assert!((by_squares / printed - 1.0).abs() < 1e-6, "{characters}: {by_squares}");
-            assert!(is(percent(characters as u8, 64), printed));
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::chain::{Hashing, Sweep};
 use crate::error::Error;
 use crate::error::Result;
 use crate::model::{Granule, Identifier, LogChange, SourceLocation};
-use crate::registry::{Ahead, Claim, Counts, Merge, Only, Outcome, Outcomes, Registry, Side, Walk};
+use crate::registry::{Ahead, Claim, Counts, Merge, Outcome, Outcomes, Side};
 
 /// A granule that only the mirror or only the primary has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,26 +34,20 @@ pub(super) fn read_ahead(
 
 /// The granules that only one of a mirror and its primary has, in canonical order.
 ///
-/// The rows themselves are compared, in one pass over both with a page of each in memory, and hashed
-/// on the way. They must be those of the two identifiers, else the last item is an error: about one of
-/// the registries (of kind `damaged`), or about the log of the primary
+/// The rows of the mirror are compared with what the log makes of them, in one pass over both, and hashed
+/// on the way. They must be those of the two identifiers, else the last item is an error: about the
+/// registry (of kind `damaged`), or about the log of the primary
 /// ([`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected)).
 pub struct MirrorDifferences<'a> {
-    sides: Sides<'a>,
+    log: OfLog<'a>,
     counts: Counts,
     is_over: bool,
 }
 
-/// What a registry holds, and the claim that it is a set. `None` means that it holds nothing.
+/// What the mirror holds, and the claim that it is a set. `None` means that it holds nothing.
 pub(super) type Claimed = (Held, Option<Claim>);
 
-enum Sides<'a> {
-    /// The rows of both.
-    Rows(Box<Walk<Held, Held>>),
-    /// The rows of the mirror, and what the log of the primary makes of them.
-    Log(Box<OfLog<'a>>),
-}
-
+/// The rows of the mirror, and what the log of the primary makes of them.
 struct OfLog<'a> {
     sides: Merge<Held, Peekable<Outcomes<'a>>>,
     /// Whether the events of the log begin with what the mirror holds.
@@ -74,13 +68,8 @@ enum Step {
 }
 
 impl<'a> MirrorDifferences<'a> {
-    /// Of a mirror and a registry.
-    pub(super) fn of_rows(mirror: &Registry, held: Claimed, there: Claimed) -> Self {
-        MirrorDifferences::of(Sides::Rows(Box::new(Walk::of(mirror, held, there))))
-    }
-
     /// Of a mirror and a log.
-    pub(super) fn of_log(
+    pub(super) fn of(
         status: &MirrorStatus,
         (held, mirror): Claimed,
         reading: &'a Reading,
@@ -91,11 +80,7 @@ impl<'a> MirrorDifferences<'a> {
         let hashing = Some(Hashing::of(Sweep::over(2)));
         let (primary, selected) = (status.primary.identifier, (change, location));
         let log = OfLog { sides, begins_with_mirror, hashing, mirror, primary, selected };
-        Ok(MirrorDifferences::of(Sides::Log(Box::new(log))))
-    }
-
-    fn of(sides: Sides<'a>) -> Self {
-        MirrorDifferences { sides, counts: Counts::default(), is_over: false }
+        Ok(MirrorDifferences { log, counts: Counts::default(), is_over: false })
     }
 
     /// The counts of what was read so far: of everything, once the iterator has ended. The left
@@ -116,15 +101,7 @@ impl<'a> MirrorDifferences<'a> {
 
     /// The next granule of either side. `None` means that there are no more.
     fn step(&mut self) -> Option<crate::error::Result<Step>> {
-        Some(match &mut self.sides {
-            Sides::Rows(walk) => walk.next()?.map(|only| {
-                Step::Only(match only {
-                    Only::Left(granule) => MirrorDifference::Unexpected(granule),
-                    Only::Right(granule) => MirrorDifference::Missing(granule),
-                })
-            }),
-            Sides::Log(log) => log.sides.next()?.and_then(|side| log.step(side)),
-        })
+        Some(self.log.sides.next()?.and_then(|side| self.log.step(side)))
     }
 }
 
@@ -208,14 +185,7 @@ impl Iterator for MirrorDifferences<'_> {
                 }
                 None => {
                     self.is_over = true;
-                    let proved = match &mut self.sides {
-                        Sides::Rows(walk) => {
-                            self.counts = walk.counts();
-                            Ok(())
-                        }
-                        Sides::Log(log) => log.prove(self.counts),
-                    };
-                    return proved.err().map(Err);
+                    return self.log.prove(self.counts).err().map(Err);
                 }
             }
         }

@@ -1,19 +1,14 @@
 //! Compares a mirror with its primary, and pulls the primary's set into the mirror.
 //!
-//! A *primary* is the archive that a mirror follows: a registry, or a [`manifest`], the history of
-//! one dataset in a form that others can write. What is reported of it is recomputed or verified.
+//! A *primary* is the archive that a mirror follows, by its log: at an address, in a published directory
+//! or a [`manifest`], or exported from a registry file. What is reported of it is recomputed or verified.
 //!
 //! The guarantees: [`Status::Identical`] means equal identifiers *and* equal rows. Every difference
 //! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
 //! mirror's identifier is then that of the primary.
 
-#[cfg(any(feature = "http", feature = "serve"))]
-pub(crate) mod blocks;
 mod compare;
-mod content;
 mod differences;
-mod history;
-#[cfg(feature = "http")]
 mod http;
 pub mod log;
 mod plan;
@@ -22,7 +17,6 @@ mod pull;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences};
-#[cfg(feature = "http")]
 pub use http::{
     Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica, source_name,
 };

@@ -2,46 +2,29 @@
 
 use super::Standing;
 use super::log::manifest::{Item, events};
-use super::log::{FilesHead, FilesPosition, Head, LogLine};
+use super::log::{Head, LogLine};
 use super::primary::Manifest;
-#[cfg(feature = "http")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::model::{
-    Annotation, Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation,
-    Timestamp, Withdrawal,
+    Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
+    Withdrawal,
 };
-use crate::registry::{
-    LogChanges, LoggedAnnotation, LoggedRecord, LoggedRecords, MirrorSource, Registry, Replay,
-};
-
-/// When the head at an address is requested with the entity tag of the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asking {
-    /// Never: whatever was agreed with before is not relied on.
-    Always,
-    /// If the mirror agreed with that head, and still holds its set.
-    IfChanged,
-}
+use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
 
 /// What is read of the log of a primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[cfg_attr(not(feature = "http"), expect(dead_code, reason = "a manifest is read as a whole"))]
 pub(super) enum Plan {
     /// Nothing: the log ends with this change, since which the primary holds what the mirror holds.
     Unchanged(LogChange),
     /// What follows this change, since which the primary held what the mirror holds.
     From(LogChange),
-    /// What follows this change, the last one that was read before: the primary may have come to
-    /// what the mirror holds since. If it did not, the blocks of its set show where they differ.
-    EndThenBlocks(LogChange),
     /// The whole log.
     Whole,
 }
 
 /// What is remembered of the log of a primary.
 #[derive(Debug, Clone, Default)]
-#[cfg(feature = "http")]
 pub(super) struct Memory {
     /// The last change that was read.
     pub last: Option<LogChange>,
@@ -51,15 +34,7 @@ pub(super) struct Memory {
 }
 
 /// Decides what to read of a log, whose head is `None` if it is the one that the mirror agreed with.
-/// `held`: what the mirror holds, `None` if it has no history. `at`: the time as of which the primary
-/// is read, `None` means its latest change.
-#[cfg(feature = "http")]
-pub(super) fn plan(
-    head: Option<&Head>,
-    held: Option<Identifier>,
-    at: Option<Moment>,
-    memory: &Memory,
-) -> Plan {
+pub(super) fn plan(head: Option<&Head>, memory: &Memory) -> Plan {
     let Memory { last, base } = memory;
     let Some(head) = head else {
         return last.clone().map_or(Plan::Whole, Plan::Unchanged);
@@ -68,20 +43,14 @@ pub(super) fn plan(
     let continues = |change: &&LogChange| {
         change.number < head.changes || change.number == head.changes && change.check == head.check
     };
-    match (base.as_ref().filter(continues), last.as_ref().filter(continues)) {
-        (Some(base), _) => Plan::From(base.clone()),
-        (None, Some(last)) if held.is_some() && at.is_none() => Plan::EndThenBlocks(last.clone()),
-        _ => Plan::Whole,
-    }
+    base.as_ref().filter(continues).cloned().map_or(Plan::Whole, Plan::From)
 }
 
 impl Plan {
     /// The change after which the log is read. `None` means from its start.
     pub fn after(&self) -> Option<&LogChange> {
         match self {
-            Plan::Unchanged(change) | Plan::From(change) | Plan::EndThenBlocks(change) => {
-                Some(change)
-            }
+            Plan::Unchanged(change) | Plan::From(change) => Some(change),
             Plan::Whole => None,
         }
     }
@@ -102,7 +71,6 @@ pub(super) fn known(
 }
 
 /// Whether an error is one in what was read of a log, and not of the registry or of a request.
-#[cfg(feature = "http")]
 pub(super) fn is_of_log(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotPublished | ErrorKind::NotAGranuleId)
 }
@@ -126,19 +94,11 @@ pub(super) struct Reading {
     after_base: Option<Timestamp>,
     /// Every change that was read.
     pub changes: LogChanges,
-    /// The file records that were read, and where they end.
-    pub files: LoggedRecords,
-    pub files_end: FilesPosition,
-    /// How many of them were read before, and the check of the last one of these.
-    files_read: Option<u64>,
-    pub files_check: Option<Identifier>,
     /// The number of the last change that was read, or before which nothing was.
     last: u64,
     pub record: Dataset,
     /// When and why the primary withdrew the dataset. `None`: it did not, or the head was not sent again.
     pub withdrawn: Option<Withdrawal>,
-    /// What is noted about the selected change, as far as it was read.
-    annotations: Vec<Annotation>,
 }
 
 impl Reading {
@@ -162,18 +122,12 @@ impl Reading {
             after_selected: None,
             after_base: None,
             changes: LogChanges::default(),
-            files: LoggedRecords::default(),
-            files_end: FilesPosition::default(),
-            files_read: None,
-            files_check: None,
             record: Dataset::named(name),
             withdrawn: None,
-            annotations: Vec::new(),
         }
     }
 
-    /// Reads a manifest. `files_read` is how many of its file records were read before; `None` means
-    /// that they are skipped.
+    /// Reads a manifest.
     ///
     /// # Errors
     ///
@@ -183,12 +137,10 @@ impl Reading {
         manifest: &Manifest,
         held: Identifier,
         at: Option<Moment>,
-        files_read: Option<u64>,
         mut read: impl FnMut(u64) -> Result<()>,
     ) -> Result<Self> {
         let placeholder = "unread".parse().expect("it has letters only");
         let mut reading = Reading::begin(Plan::Whole, None, held, at, placeholder);
-        reading.files_read = files_read;
         let mut reader = manifest.reader()?;
         while let Some(item) = reader.item()? {
             match item {
@@ -196,9 +148,7 @@ impl Reading {
                     read((log_line.ingested.len() + log_line.deleted.len()) as u64)?;
                     reading.take(log_line, change, reader.location())?;
                 }
-                Item::File(record, check) => reading.take_file(&record, check)?,
-                Item::Subset(_) => {}
-                Item::Annotation(annotation) => reading.annotate(annotation),
+                Item::Subset(_) | Item::Annotation(_) => {}
                 Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,
             }
         }
@@ -215,7 +165,7 @@ impl Reading {
     fn base(&self) -> Option<&LogChange> {
         match &self.plan {
             Plan::Unchanged(base) | Plan::From(base) => Some(base),
-            Plan::EndThenBlocks(_) | Plan::Whole => None,
+            Plan::Whole => None,
         }
     }
 
@@ -242,10 +192,8 @@ impl Reading {
             self.after_selected = self.after_selected.or(Some(at));
             return Ok(());
         }
-        if !matches!(self.plan, Plan::EndThenBlocks(_)) {
-            for event in events(log_line, &location) {
-                self.replay.add(&event)?;
-            }
+        for event in events(log_line, &location) {
+            self.replay.add(&event)?;
         }
         let Some(change) = change else { return Ok(()) };
         if change.identifier == self.held {
@@ -255,13 +203,6 @@ impl Reading {
         }
         self.selected = Some((change, location));
         Ok(())
-    }
-
-    fn take_file(&mut self, record: &LoggedRecord, check: Identifier) -> Result<()> {
-        if self.files_read == Some(record.number) {
-            self.files_check = Some(check);
-        }
-        self.files_read.map_or(Ok(()), |_| self.files.add(record))
     }
 
     /// Ends with the head of the log.
@@ -284,7 +225,6 @@ impl Reading {
             return Err(Error::primary_dataset_unknown(named, std::slice::from_ref(name)));
         }
         self.record = head.record.clone();
-        self.files_end = head.files.as_ref().map_or_else(Default::default, FilesHead::end);
         self.withdrawn.clone_from(&head.withdrawn);
         if self.selected.is_some() {
             return Ok(());
@@ -313,20 +253,7 @@ impl Reading {
     /// The primary's instance that the mirror is compared with.
     pub fn primary(&self) -> Option<Instance> {
         let (selected, _) = self.selected.as_ref()?;
-        let instance = selected.to_instance(&self.record.name, self.after_selected);
-        Some(Instance { annotations: self.annotations.clone(), ..instance })
-    }
-
-    /// Takes an annotation, if it is of the selected change; of those that a registry would not keep,
-    /// none.
-    pub fn annotate(&mut self, annotation: LoggedAnnotation) {
-        let selected = self.selected.as_ref().map(|(selected, _)| selected.timestamp);
-        if selected == Some(annotation.timestamp) {
-            self.annotations.push(annotation.annotation);
-            if Annotation::bytes_of(&self.annotations) > Annotation::MAX_BYTES {
-                self.annotations.pop();
-            }
-        }
+        Some(selected.to_instance(&self.record.name, self.after_selected))
     }
 
     /// When the primary held what the mirror holds. `None` means that it never did.
@@ -338,7 +265,6 @@ impl Reading {
 }
 
 #[cfg(test)]
-#[cfg(feature = "http")]
 mod tests {
     use super::super::log::{LinesDigest, Segments};
     use super::*;
@@ -378,16 +304,13 @@ mod tests {
             segments: Segments::default(),
             subsets: LinesDigest::default(),
             annotations: LinesDigest::default(),
-            files: None,
         }
     }
 
-    /// What is planned for a head of so many changes (0: the one that the mirror agreed with), a
-    /// mirror that holds the set of a change (0: that has no history), and a time.
-    fn planned(changes: u64, held: u8, at: Option<u64>, memory: &Memory) -> Plan {
+    /// What is planned for a head of so many changes (0: the one that the mirror agreed with).
+    fn planned(changes: u64, memory: &Memory) -> Plan {
         let head = (changes > 0).then(|| head(changes));
-        let at = at.map(|number| Moment::Instant(change(number).timestamp));
-        plan(head.as_ref(), (held > 0).then(|| identifier(held)), at, memory)
+        plan(head.as_ref(), memory)
     }
 
     #[test]
@@ -396,19 +319,15 @@ mod tests {
             last: (last > 0).then(|| change(last)),
             base: (base > 0).then(|| change(base)),
         };
-        let (from, end) = (|number| Plan::From(change(number)), Plan::EndThenBlocks(change(3)));
+        let from = |number| Plan::From(change(number));
         for (what, planned, expected) in [
-            ("nothing was read before", planned(3, 9, None, &memory(0, 0)), Plan::Whole),
-            ("the same head", planned(0, 3, None, &memory(3, 0)), Plan::Unchanged(change(3))),
-            ("the log grew", planned(5, 3, None, &memory(3, 3)), from(3)),
-            ("only the record differs", planned(3, 3, None, &memory(3, 3)), from(3)),
-            ("an earlier set of the primary", planned(5, 1, None, &memory(3, 1)), from(1)),
-            ("an earlier set, and a time", planned(5, 1, Some(2), &memory(3, 1)), from(1)),
-            ("another set than any of the primary", planned(5, 9, None, &memory(3, 0)), end),
-            ("another set, and a time", planned(5, 9, Some(2), &memory(3, 0)), Plan::Whole),
-            ("no history", planned(5, 0, None, &memory(3, 0)), Plan::Whole),
-            ("an older log", planned(2, 9, None, &memory(3, 0)), Plan::Whole),
-            ("an older log that has the set", planned(2, 2, None, &memory(3, 2)), from(2)),
+            ("nothing was read before", planned(3, &memory(0, 0)), Plan::Whole),
+            ("the same head", planned(0, &memory(3, 0)), Plan::Unchanged(change(3))),
+            ("the log grew", planned(5, &memory(3, 3)), from(3)),
+            ("only the record differs", planned(3, &memory(3, 3)), from(3)),
+            ("an earlier set of the primary", planned(5, &memory(3, 1)), from(1)),
+            ("another set than any of the primary", planned(5, &memory(3, 0)), Plan::Whole),
+            ("an older log that has the set", planned(2, &memory(3, 2)), from(2)),
         ] {
             assert_eq!(planned, expected, "{what}");
         }
@@ -417,9 +336,7 @@ mod tests {
     #[test]
     fn a_log_that_contradicts_what_was_read_before_is_read_from_its_start() {
         let other = Some(LogChange { check: Identifier::EMPTY, ..change(3) });
-        let diverged = Memory { last: other.clone(), base: None };
-        assert_eq!(planned(3, 9, None, &diverged), Plan::Whole);
         let identical = Memory { last: other.clone(), base: other };
-        assert_eq!(planned(3, 3, None, &identical), Plan::Whole);
+        assert_eq!(planned(3, &identical), Plan::Whole);
     }
 }

@@ -1,13 +1,17 @@
-//! The primary of a mirror: a registry, or a manifest.
+//! The primary of a mirror: the log of a dataset, in a file, a directory or at an address.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead, Cursor, Read, Seek, empty};
+use std::io::{self, BufRead, BufReader, BufWriter, Cursor, Read, Seek, Write, empty};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-#[cfg(feature = "http")]
+use sha2::{Digest, Sha256};
+use tempfile::SpooledTempFile;
+
 use super::http::Remote;
-use super::log::manifest::Reader;
-use super::log::{HeadFile, MAX_LINE_BYTES, Segment, latest_change};
+use super::log::manifest::{self, Reader};
+use super::log::{HeadFile, LinesDigest, MAX_LINE_BYTES, Segment, latest_change};
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::input::OpenedFile;
@@ -22,12 +26,9 @@ pub struct Primary {
 
 /// What the primary is.
 pub(super) enum Kind {
-    /// A registry, and its dataset.
-    Registry(Registry, DatasetName),
     /// The log of one dataset.
     Manifest(Manifest),
     /// The log of a dataset at an address, and the dataset that it must be of.
-    #[cfg(feature = "http")]
     Remote(Box<Remote>, Option<DatasetName>),
 }
 
@@ -44,8 +45,8 @@ pub(super) struct Manifest {
 }
 
 impl Primary {
-    /// Opens a registry file to read from it, even while its owner writes; or a manifest, compressed
-    /// with gzip or not, which is read when it is compared; or a published directory.
+    /// Opens a manifest, compressed with gzip or not, which is read when it is compared; or a published
+    /// directory; or a registry file, whose dataset is exported, even while its owner writes.
     ///
     /// The dataset is `named`; `None` means the one with the name of the mirror, or the only one.
     ///
@@ -64,10 +65,15 @@ impl Primary {
         let name = path.to_string_lossy();
         if path.is_dir() {
             let Published { directory, former, manifest } = Published::open(path, mirror, named)?;
-            let named = named.or(former.as_ref());
-            let source = directory.canonicalize().map_err(failed)?.to_string_lossy().into_owned();
-            let primary = Primary::from_manifest(manifest, &name, named, now)?;
-            return Ok(primary.at_source(source));
+            let mut primary =
+                Primary::from_manifest(manifest, &name, named.or(former.as_ref()), now)?;
+            // It is remembered as it was named, so that a failure, or that it is forgotten, finds it.
+            if directory != path {
+                // Other datasets may be published there the next time.
+                let dataset = directory.file_name().and_then(|name| name.to_str()?.parse().ok());
+                primary.options.primary_dataset = dataset;
+            }
+            return Ok(primary.at_source(Registry::full_name(path).to_string_lossy().into_owned()));
         }
         let mut file = File::open(path).map_err(failed)?;
         if !file.metadata().map_err(failed)?.is_file() {
@@ -80,10 +86,28 @@ impl Primary {
             // Closing any handle on a file drops the locks of this process on it, so this one is
             // closed before the registry is opened.
             drop(file);
-            return Primary::of_registry(Registry::open(path, Access::Read)?, mirror, named);
+            let registry = Registry::open(path, Access::Read)?;
+            return Primary::of_registry(&registry, mirror, named, now);
         }
         let source = path.canonicalize().map_err(failed)?.to_string_lossy().into_owned();
         Ok(Primary::of_manifest(file, &name, Some(source), named, now))
+    }
+
+    /// Refuses to read a source that is remembered, and is no longer a file or a directory: a device or
+    /// a pipe in its place has no end, or never begins.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
+    pub fn check_remembered(path: &Path) -> Result<()> {
+        match path.metadata() {
+            Ok(found) if !found.is_file() && !found.is_dir() => {
+                let what = "it is no longer a regular file";
+                Err(Error::cannot("read", path, io::Error::other(what)))
+            }
+            // Opening it says why it cannot be read.
+            _ => Ok(()),
+        }
     }
 
     /// Copies a manifest to a temporary file, to read it from there; `name` is what messages call
@@ -108,14 +132,12 @@ impl Primary {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(source) => return Err(Error::cannot("read", Path::new(name), source)),
             };
-            io::Write::write_all(&mut file, &buffer[..read])
-                .map_err(|source| scratch::unusable("write", source))?;
+            file.write_all(&buffer[..read]).map_err(|source| scratch::unusable("write", source))?;
         }
         Ok(Primary::of_manifest(file, name, None, named, now))
     }
 
     /// A dataset at an address. Nothing is requested before it is compared.
-    #[cfg(feature = "http")]
     pub fn at_address(remote: Remote, named: Option<&DatasetName>) -> Self {
         Primary::of(Kind::Remote(Box::new(remote), named.cloned()))
     }
@@ -123,7 +145,7 @@ impl Primary {
     /// The same primary with the options that are remembered when a mirror was pulled from it.
     #[must_use]
     pub fn with_options(self, options: SourceOptions) -> Self {
-        Primary { options, ..self }
+        Primary { options: options.or(&self.options), ..self }
     }
 
     /// The same manifest, which is remembered by its source.
@@ -150,10 +172,12 @@ impl Primary {
         Primary::of(Kind::Manifest(Manifest { file, name, source, named, not_after }))
     }
 
+    /// Exports a dataset of a registry to a temporary file, to read it from there.
     fn of_registry(
-        registry: Registry,
+        registry: &Registry,
         mirror: &DatasetName,
         named: Option<&DatasetName>,
+        now: Timestamp,
     ) -> Result<Self> {
         let snapshot = registry.snapshot()?;
         let wanted = named.unwrap_or(mirror);
@@ -168,7 +192,17 @@ impl Primary {
             }
         };
         drop(snapshot);
-        Ok(Primary::of(Kind::Registry(registry, dataset)))
+        let mut file = BufWriter::new(scratch::file()?);
+        manifest::write(registry, &dataset, &mut file)?;
+        let written = file.into_inner().map_err(io::IntoInnerError::into_error);
+        let file = written.map_err(|source| scratch::unusable("write", source))?;
+        let source = registry.path().map(Registry::full_name);
+        let source = source.map(|path| path.to_string_lossy().into_owned());
+        let name = source.clone().unwrap_or_default();
+        let mut primary = Primary::of_manifest(file, &name, source, Some(&dataset), now);
+        // The registry may have other datasets the next time.
+        primary.options.primary_dataset = Some(dataset);
+        Ok(primary)
     }
 }
 
@@ -218,6 +252,11 @@ pub(super) struct Published {
 
 const HEAD: &str = "head.json";
 
+/// How often a published directory is read again because it changed meanwhile, and how long is waited
+/// before the first time.
+const MAX_CHANGES: u32 = 5;
+const CHANGE_DELAY: Duration = Duration::from_millis(50);
+
 impl Published {
     /// Opens the directory of a dataset, or one into which datasets are published: then the dataset is
     /// `named`, or has the name of the mirror, or is the only one.
@@ -227,6 +266,24 @@ impl Published {
     /// A file cannot be read; [`ErrorKind::NotPublished`]: the head;
     /// [`ErrorKind::PrimaryDatasetUnknown`].
     pub fn open(path: &Path, mirror: &DatasetName, named: Option<&DatasetName>) -> Result<Self> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let (published, is_read) = Published::open_once(path, mirror, named)?;
+            if is_read || attempt > MAX_CHANGES {
+                return Ok(published);
+            }
+            // What is beside a log is replaced before its head is, by a run that goes on now.
+            std::thread::sleep(CHANGE_DELAY * attempt);
+        }
+    }
+
+    /// Opens it once. Returns whether what is beside the log is what the head announces, too.
+    fn open_once(
+        path: &Path,
+        mirror: &DatasetName,
+        named: Option<&DatasetName>,
+    ) -> Result<(Self, bool)> {
         let directory = match path.join(HEAD).exists() {
             true => path.to_owned(),
             false => one_of(path, mirror, named)?,
@@ -256,23 +313,80 @@ impl Published {
             }
         };
         let (head, line) = head;
-        let mut manifest: Box<dyn Read + Send> = Box::new(empty());
-        let segments = head.segments.0.iter().enumerate();
-        let segments =
-            segments.map(|(index, it)| (format!("log/{}", Segment::file_name(index)), it.bytes));
-        let beside = [("subsets.jsonl", head.subsets), ("annotations.jsonl", head.annotations)];
-        let beside = beside.map(|(name, digest)| (name.to_owned(), digest.bytes));
-        let files = head.files.iter().flat_map(|files| files.segments.0.iter().enumerate());
-        let files =
-            files.map(|(index, it)| (format!("files/{}", Segment::file_name(index)), it.bytes));
-        let parts = segments.chain(beside).chain(files);
-        for (name, bytes) in parts.filter(|(_, bytes)| *bytes > 0) {
-            let path = present.join(name);
-            let file = File::open(&path).map_err(|source| Error::cannot("read", &path, source))?;
-            manifest = Box::new(manifest.chain(file.take(bytes)));
+        let (mut parts, mut is_read) = (VecDeque::new(), true);
+        for (index, segment) in head.segments.0.iter().enumerate() {
+            let path = present.join("log").join(Segment::file_name(index));
+            parts.push_back(Part::File(path, segment.bytes));
         }
-        let manifest = Box::new(manifest.chain(Cursor::new(line)));
-        Ok(Published { directory, former, manifest })
+        for (name, digest) in
+            [("subsets.jsonl", head.subsets), ("annotations.jsonl", head.annotations)]
+        {
+            if !digest.is_empty() {
+                let (lines, is_announced) = read_beside(&present.join(name), digest)?;
+                is_read &= is_announced;
+                parts.push_back(Part::Read(Box::new(lines)));
+            }
+        }
+        parts.push_back(Part::Read(Box::new(Cursor::new(line))));
+        let manifest = Box::new(Parts { left: parts, current: Box::new(empty()) });
+        Ok((Published { directory, former, manifest }, is_read))
+    }
+}
+
+/// Copies a file beside a log, and returns whether it is the one that the head announces.
+fn read_beside(path: &Path, announced: LinesDigest) -> Result<(SpooledTempFile, bool)> {
+    let failed = |source| Error::cannot("read", path, source);
+    let file = File::open(path).map_err(failed)?;
+    let (mut lines, mut hash) = (scratch::spool(), Sha256::new());
+    let mut file = BufReader::new(file.take(announced.bytes));
+    loop {
+        let read = file.fill_buf().map_err(failed)?;
+        if read.is_empty() {
+            break;
+        }
+        hash.update(read);
+        lines.write_all(read).map_err(|source| scratch::unusable("write", source))?;
+        let bytes = read.len();
+        file.consume(bytes);
+    }
+    lines.rewind().map_err(|source| scratch::unusable("read", source))?;
+    let is_announced = hash.finalize().as_slice() == announced.sha256;
+    Ok((lines, is_announced))
+}
+
+/// A part of a manifest.
+enum Part {
+    /// The first bytes of a file, which is opened when it is reached: a log can have more segments than
+    /// a process may have open files.
+    File(PathBuf, u64),
+    Read(Box<dyn Read + Send>),
+}
+
+/// The parts of a manifest, one after the other.
+struct Parts {
+    left: VecDeque<Part>,
+    current: Box<dyn Read + Send>,
+}
+
+impl Read for Parts {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let read = self.current.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            self.current = match self.left.pop_front() {
+                None => return Ok(0),
+                Some(Part::Read(part)) => part,
+                Some(Part::File(path, bytes)) => {
+                    let file = File::open(&path).map_err(|error| {
+                        let path = quoted(&path.to_string_lossy()).to_string();
+                        io::Error::new(error.kind(), format!("{path}: {error}"))
+                    })?;
+                    Box::new(file.take(bytes))
+                }
+            };
+        }
     }
 }
 
@@ -323,7 +437,6 @@ mod tests {
     fn a_primary_can_be_compared_on_another_thread() {
         is_sent::<Primary>();
         is_sent::<super::super::compare::Comparison>();
-        #[cfg(feature = "http")]
         is_sent::<Remote>();
     }
 }

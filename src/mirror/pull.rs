@@ -1,28 +1,22 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
 use super::MirrorStatus;
-use super::compare::{Outcome, compare_with};
-use super::content::Files;
+use super::compare::{Outcome, compare};
 use super::differences::MirrorDifference;
-use super::plan::Asking;
 use super::primary::Primary;
-use crate::disk::Spool;
 use crate::error::Result;
 use crate::model::{DatasetName, Entry, EventKind, Granule, Limits, Moment, Withdrawal};
-use crate::registry::{Applied, Change, ChangeOptions, FileCounts, Guard, Registry, Stamp};
+use crate::registry::{Applied, Change, ChangeOptions, Guard, Registry, Stamp};
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct PullOptions<'a> {
+pub struct PullOptions {
     /// The time as of which the primary is read. `None` means its latest change.
     pub primary_at: Option<Moment>,
     /// Whether the mirror is created if it does not exist.
     pub create_dataset: bool,
     /// Which mirrors may be changed.
     pub policy: PullPolicy,
-    /// Why file records of the primary are taken that contradict what is known here. `None` means that
-    /// they are not.
-    pub accept_content: Option<&'a str>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
 }
@@ -58,11 +52,6 @@ pub struct Pulled {
     pub applied: Option<Applied>,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub primary_renamed: Option<DatasetName>,
-    /// What was taken of the file records of the primary.
-    pub files: FileCounts,
-    /// The granules that are held, and of whose files the primary says another size or checksum, which
-    /// was not taken.
-    pub content_differs: Spool,
     /// When and why the primary withdrew its dataset.
     pub primary_withdrawn: Option<Withdrawal>,
     agrees: bool,
@@ -96,42 +85,26 @@ pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
     primary: &Primary,
-    options: PullOptions<'_>,
+    options: PullOptions,
     stamp: &Stamp,
 ) -> Result<Pulled> {
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
-    let asking = match options.policy {
-        PullPolicy::Follow => Asking::IfChanged,
-        PullPolicy::Reset(_) => Asking::Always,
-    };
-    let files = Files::Taken(options.accept_content.map(str::to_owned));
-    let comparison = compare_with(mirror, dataset, primary, options.primary_at, asking, files)?;
+    let comparison = compare(mirror, dataset, primary, options.primary_at)?;
     let before = comparison.status().clone();
     let primary_renamed = comparison.primary_renamed().cloned();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();
-    let pulled = Pulled {
-        before,
-        applied: None,
-        primary_renamed,
-        primary_withdrawn,
-        files: FileCounts::default(),
-        content_differs: Spool::default(),
-        agrees: true,
-    };
+    let pulled = Pulled { before, applied: None, primary_renamed, primary_withdrawn, agrees: true };
     let before = &pulled.before;
     // Remembered where the mirror is not changed.
     let remember = |outcome| match options.dry_run {
         false => comparison.remember(mirror, dataset, stamp, outcome),
-        true => Ok(comparison.new_files()),
+        true => Ok(()),
     };
     if !options.policy.allows(before) {
-        let content_differs = comparison.content_differs(dataset)?;
-        if !options.dry_run {
-            remember(Outcome::Compared)?;
-        }
-        return Ok(Pulled { content_differs, agrees: false, ..pulled });
+        remember(Outcome::Compared)?;
+        return Ok(Pulled { agrees: false, ..pulled });
     }
     let mut change = Change::new();
     let mut guard = match options.policy {
@@ -151,9 +124,8 @@ pub fn pull(
         }
     }
     if guard.is_empty() {
-        let content_differs = comparison.content_differs(dataset)?;
-        let files = remember(Outcome::Pulled)?;
-        return Ok(Pulled { files, content_differs, ..pulled });
+        remember(Outcome::Pulled)?;
+        return Ok(pulled);
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
@@ -162,17 +134,10 @@ pub fn pull(
         dry_run: options.dry_run,
         ..ChangeOptions::default()
     };
-    // Nothing is read after the commit: an error would say that nothing was changed. A granule that comes
-    // back with this change, and of which older records contradict, is named by the next pull.
-    let content_differs = comparison.content_differs(dataset)?;
     let remembered = comparison.remembered(Outcome::Pulled);
-    let mut applied =
+    let applied =
         mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref(), &guard)?;
-    if options.dry_run {
-        applied.files += comparison.new_files();
-    }
-    let files = applied.files;
-    Ok(Pulled { applied: Some(applied), files, content_differs, ..pulled })
+    Ok(Pulled { applied: Some(applied), ..pulled })
 }
 
 fn entry(granule: Granule) -> Entry {

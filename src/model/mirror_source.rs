@@ -29,9 +29,6 @@ pub struct SourceOptions {
     /// Whether `http` is accepted for any host.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub insecure: bool,
-    /// Whether the file records are left out.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub no_files: bool,
 }
 
 impl SourceOptions {
@@ -45,7 +42,6 @@ impl SourceOptions {
             max_age_seconds: self.max_age_seconds.or(earlier.max_age_seconds),
             ca_file: self.ca_file.or_else(|| earlier.ca_file.clone()),
             insecure: self.insecure || earlier.insecure,
-            no_files: self.no_files || earlier.no_files,
         }
     }
 }
@@ -96,7 +92,6 @@ mod tests {
             max_age_seconds: Some(2),
             ca_file: Some("/ca.pem".to_owned()),
             insecure: true,
-            no_files: true,
         };
         let typed = SourceOptions { timeout_seconds: Some(7), ..SourceOptions::default() };
         let both = typed.clone().or(&earlier);

@@ -22,6 +22,7 @@ mod set;
 mod text;
 mod time;
 mod warning;
+mod web_address;
 
 pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
@@ -43,7 +44,8 @@ pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
 pub use pattern::Pattern;
 pub(crate) use record::AtMost;
-pub use record::{Dataset, Doi, Listed, RecordVersion, WebAddress, Year};
+pub use record::{Dataset, Doi, Listed, RecordVersion, Year};
 pub use set::{Criteria, Set, Subset};
 pub use time::{Day, Timestamp, TimestampError, age};
 pub use warning::{Warning, WarningKind};
+pub use web_address::WebAddress;

@@ -13,9 +13,11 @@ use super::creator::Creator;
 use super::dataset_name::DatasetName;
 use super::granule_url::GranuleUrl;
 use super::history::{Confirmation, Instance, Withdrawal};
+use super::licence::Licence;
 use super::limit::Limits;
 use super::message::{ValueError, quoted};
 use super::time::Timestamp;
+use super::web_address::WebAddress;
 
 /// The record of a dataset, from which citations are written: everything that a registry stores
 /// about it besides its granules.
@@ -46,6 +48,7 @@ pub struct Dataset {
     /// a web address, this is `None` ([`WebAddress::from_stored`]).
     pub url: Option<WebAddress>,
     /// The licence under which the dataset may be used: an SPDX identifier or an address.
+    #[serde(default, deserialize_with = "licence")]
     pub licence: Option<String>,
     /// The archive whose holdings this registry records.
     pub archive: Option<String>,
@@ -68,6 +71,12 @@ fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, 
 /// Reads keywords: at most [`Dataset::MAX_NAMES`].
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keyword>, D::Error> {
     limited(deserializer, "keywords")
+}
+
+/// Reads a licence of a log, which is what [`Licence`] accepts.
+fn licence<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let licence = Option::<Licence>::deserialize(deserializer)?;
+    Ok(licence.map(|licence| licence.as_str().to_owned()))
 }
 
 fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
@@ -205,64 +214,6 @@ impl FromStr for Doi {
     }
 }
 
-/// An address that a reader can follow: it has a host, and one of the schemes that CITATION.cff
-/// allows, `https`, `http`, `ftp` or `sftp`. Following it therefore never runs a script.
-///
-/// It is kept as it was written, without white space at its ends. Characters that a URI cannot
-/// contain are encoded when the address is written into a citation.
-///
-/// # Examples
-///
-/// ```
-/// use accession::model::WebAddress;
-///
-/// assert!("https://example.org/data".parse::<WebAddress>().is_ok());
-/// assert!("javascript:alert(1)".parse::<WebAddress>().is_err());
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct WebAddress(String);
-
-impl WebAddress {
-    const SCHEMES: [&str; 4] = ["https", "http", "ftp", "sftp"];
-
-    /// Reads an address that is stored in a registry of any version. Earlier versions accepted any
-    /// string; `None` means that it is not a web address, so no citation can contain it.
-    pub fn from_stored(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
-    /// Returns the address as it was written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromStr for WebAddress {
-    type Err = ValueError;
-
-    /// # Errors
-    ///
-    /// - `"example.org/data"`: no scheme
-    /// - `"javascript:alert(1)"`, `"file:///data"`: another scheme
-    /// - `"https:///data"`: no host
-    /// - `"https://example.org/a\u{1b}"`: a control character
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let text = text.trim();
-        let is_one = text.split_once("://").is_some_and(|(scheme, rest)| {
-            let is_host = |character: char| !matches!(character, '/' | '?' | '#' | ':');
-            WebAddress::SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known))
-                && rest.starts_with(|first: char| is_host(first) && !first.is_whitespace())
-        });
-        if is_one && !text.contains(char::is_control) {
-            Ok(WebAddress(text.to_owned()))
-        } else {
-            let message =
-                "a web address begins with https://, http://, ftp:// or sftp:// and a host";
-            Err(ValueError::new(format!("{message}, unlike {}", quoted(text))))
-        }
-    }
-}
-
 /// A year of publication, from 1000 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u16")]
@@ -325,18 +276,20 @@ pub struct Listed {
     /// archive sees it.
     #[serde(flatten)]
     pub limits: Option<Limits>,
-    /// The latest instance. `None` means that there was no change yet, or that there is a problem.
+    /// The latest instance. `None` means that there was no change yet.
     pub latest: Option<Instance>,
-    /// When a `sync` last found that the dataset is its listing. `None` means that none did, or that
-    /// there is a problem.
+    /// When a `sync` last found that the dataset is its listing. `None` means that none did.
     pub confirmed: Option<Confirmation>,
-    /// Why the latest instance is not known, where a machine of a cluster cannot be reached. `None`
-    /// means that it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<String>,
 }
 
 impl Listed {
+    /// When a `sync` last found the set that is in force to be its listing. `None` means that none did
+    /// since the last change.
+    pub fn confirmation_of_latest(&self) -> Option<&Confirmation> {
+        let latest = self.latest.as_ref()?;
+        self.confirmed.as_ref().filter(|confirmed| confirmed.recorded >= latest.recorded)
+    }
+
     /// Whether it was found by a name that another dataset can have: it gave the name up, and is
     /// withdrawn.
     pub(crate) fn gives_up(&self, name: &DatasetName) -> bool {
@@ -440,49 +393,6 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_scheme_and_a_host() {
-        for text in [
-            "https://example.org",
-            "HTTP://example.org/a b?q={x}#y",
-            "ftp://user@example.org:21/",
-            "sftp://[2001:db8::1]/",
-            "https://例え.jp/データ",
-        ] {
-            assert_eq!(text.parse::<WebAddress>().unwrap().as_str(), text);
-        }
-        let spaced: WebAddress = " https://example.org\n".parse().unwrap();
-        assert_eq!(spaced.to_string(), "https://example.org");
-        for text in [
-            "",
-            "example.org/data",
-            "//example.org",
-            "https:",
-            "https://",
-            "https:///data",
-            "https://?q",
-            "https://#x",
-            "https://:80",
-            "https:// x",
-            "javascript:alert(1)",
-            "javascript://example.org/%0aalert(1)",
-            "file:///data",
-            "xhttps://example.org",
-            "https://example.org/a\u{1b}[31m",
-            "https://example.org/a\nb",
-        ] {
-            let error = text.parse::<WebAddress>().unwrap_err().to_string();
-            assert!(error.ends_with(&format!("unlike {}", quoted(text.trim()))), "{error}");
-        }
-    }
-    #[test]
-    fn a_stored_string_that_is_not_an_address_is_ignored() {
-        assert_eq!(WebAddress::from_stored("see the wiki"), None);
-        assert_eq!(WebAddress::from_stored("javascript:alert(1)"), None);
-        let stored = WebAddress::from_stored("https://example.org/").unwrap();
-        assert_eq!(serde_json::to_string(&stored).unwrap(), "\"https://example.org/\"");
-    }
-
-    #[test]
     fn a_year_has_exactly_four_digits() {
         assert_eq!("2001".parse::<Year>().unwrap().as_number(), 2001);
         assert_eq!("1000".parse::<Year>().unwrap().to_string(), "1000");
@@ -494,5 +404,17 @@ mod tests {
             assert_eq!(text.parse::<Year>(), Err(not_a_year()), "{text}");
         }
         assert_eq!(not_a_year().to_string(), "a year has four digits, 1000 to 9999");
+    }
+
+    #[test]
+    fn a_licence_of_a_log_is_one_that_the_command_line_accepts() {
+        let read = |licence: &str| {
+            let text = format!(r#"{{"name":"US","licence":{licence}}}"#);
+            serde_json::from_str::<Dataset>(&text).map(|dataset| dataset.licence)
+        };
+        assert_eq!(read("\"cc-by-4.0\"").unwrap().as_deref(), Some("CC-BY-4.0"));
+        assert_eq!(read("null").unwrap(), None);
+        let error = read("\"javascript:alert(1)\"").unwrap_err().to_string();
+        assert!(error.contains("is not an SPDX licence identifier"), "{error}");
     }
 }

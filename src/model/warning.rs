@@ -55,8 +55,6 @@ warning_kinds! {
     /// The change took effect more than 48 hours before it was recorded, in a dataset that had a
     /// history: citations already made for a date after that give the identifier before it.
     BackDated = "back-dated",
-    /// The files are being checked by another command, or were by one that was killed.
-    BeingChecked = "being-checked",
     /// What a sync added had been deleted by the change before, and the set is an earlier one again.
     CameBack = "came-back",
     /// Granules were ingested and deleted within one day, and cancel out.
@@ -69,8 +67,6 @@ warning_kinds! {
     ClockBehind = "clock-behind",
     /// Lines begin with `#`: the file may contain comments.
     CommentLines = "comment-lines",
-    /// A primary knows other sizes or checksums of files than a mirror.
-    ContentDiffers = "content-differs",
     /// The registry that a copy replaced had more than the copy.
     CopyLacks = "copy-lacks",
     /// The registry that a copy replaces cannot be read, so it is not known what the copy lacks.
@@ -97,16 +93,12 @@ warning_kinds! {
     MirrorNotChanged = "mirror-not-changed",
     /// What was read of a primary could not be remembered.
     MirrorNotRemembered = "mirror-not-remembered",
-    /// The name of a new dataset is almost that of another.
-    NearName = "near-name",
     /// No granule with this producer id was ever held.
     NeverHeld = "never-held",
     /// Files or granules without a checksum of the algorithm were left out.
     NoChecksum = "no-checksum",
     /// The identifier of a list is not the expected one.
     NotAsExpected = "not-as-expected",
-    /// It could not be recorded that a dataset is its listing.
-    NotConfirmed = "not-confirmed",
     /// The identifier was never in force, or not at the time given.
     NotInForce = "not-in-force",
     /// The registry does not have a dataset that was published.
@@ -121,8 +113,6 @@ warning_kinds! {
     PrimaryWithdrawn = "primary-withdrawn",
     /// The set that is cited, or that from which it is selected, is annotated as questionable.
     Questionable = "questionable",
-    /// An entry of a list of references cannot be parsed, and is read as text.
-    ReferenceUnreadable = "reference-unreadable",
     /// The criteria select every granule, so the whole set is cited.
     SelectsAll = "selects-all",
     /// Most lines contain a separator: the file may be a table.

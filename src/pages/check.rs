@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{counted, identifier as code, time, visible};
+use super::figures::{annotations, counted, identifier as code, time, visible};
 use super::layout::{Head, Section, page};
 use super::site::Site;
 use crate::citation::check::{Checked, Verdict};
@@ -102,7 +102,11 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
     let Quoted { verdict, intervals } = quoted;
     html! {
         p.verdict {
-            @if verdict.ok { span.state.plus { "confirmed" } }
+            @if verdict.ok && verdict.date.is_some() && verdict.agrees.is_none() {
+                span.state.plus { "known" }
+            }
+            @else if verdict.ok { span.state.plus { "confirmed" } }
+            @else if verdict.is_questionable { span.state.warn { "questionable" } }
             @else if verdict.known { span.state.minus { "disagrees" } }
             @else { span.state.warn { "unknown" } }
             @if let Some(identifier) = verdict.identifier {
@@ -124,6 +128,7 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
                         }
                         ": " (time(instance.timestamp)) " to "
                         @match instance.until { Some(until) => (time(until)), None => "now" }
+                        " " (annotations(&instance.annotations))
                     }
                 }
                 @if *intervals > MAX_INTERVALS as u64 {

@@ -11,16 +11,13 @@ use crate::citation::{Citation, CitationFormat};
 use crate::model::{Dataset, Identifier};
 
 /// The citation formats, in the order in which they are offered.
-pub const FORMATS: [CitationFormat; 10] = [
+pub const FORMATS: [CitationFormat; 7] = [
     CitationFormat::Text,
     CitationFormat::Bibtex,
-    CitationFormat::BibtexMisc,
     CitationFormat::Ris,
     CitationFormat::CslJson,
     CitationFormat::DataciteJson,
-    CitationFormat::DataciteXml,
     CitationFormat::JsonLd,
-    CitationFormat::Cff,
     CitationFormat::Tuple,
 ];
 

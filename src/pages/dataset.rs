@@ -1,7 +1,5 @@
 //! The page of a dataset.
 
-use std::sync::Arc;
-
 use maud::{Markup, html};
 
 use super::figures::{
@@ -25,7 +23,7 @@ use crate::registry::{Listed, Selection, Snapshot};
 const RECENT_CHANGES: u32 = 6;
 
 /// How many of the subsets that were cited last are shown.
-const RECENT_SUBSETS: usize = 6;
+const RECENT_SUBSETS: u32 = 6;
 
 /// How many annotations are marked in the plot.
 const MARKED_ANNOTATIONS: u32 = 100;
@@ -38,11 +36,11 @@ pub struct DatasetPage {
     /// Its last changes, newest first.
     pub recent: Vec<Instance>,
     /// Its history, for the plot.
-    pub series: Arc<Series>,
+    pub series: Series,
     /// The annotations of its changes, with the times of these, oldest change first.
     pub annotated: Vec<(Timestamp, Annotation)>,
     /// The subsets that were cited last, and how many there are.
-    pub subsets: (Vec<Subset>, usize),
+    pub subsets: (Vec<Subset>, u64),
     /// The first and the last granule of the latest set, for patterns that match some: the caller may set
     /// them. `None` means that none is shown.
     pub ends: Option<(GranuleId, GranuleId)>,
@@ -55,7 +53,7 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Reads what the page shows. `series` is its history until now, and `fixity` reads what is recorded
+    /// Reads what the page shows. `series` is its history, and `fixity` reads what is recorded
     /// of the files of its latest set.
     ///
     /// # Errors
@@ -64,7 +62,7 @@ impl DatasetPage {
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,
-        series: Arc<Series>,
+        series: Series,
         fixity: impl FnOnce(&Set) -> Result<Option<Fixity>>,
         now: Timestamp,
     ) -> Result<Self> {
@@ -82,17 +80,14 @@ impl DatasetPage {
             },
             None => None,
         };
-        let mut subsets = snapshot.subsets(name)?;
-        subsets.sort_by_key(|subset| std::cmp::Reverse(subset.cited));
-        let count = subsets.len();
-        subsets.truncate(RECENT_SUBSETS);
+        let subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
         let annotated = snapshot.annotated(name, MARKED_ANNOTATIONS)?;
         Ok(DatasetPage {
             listed,
             recent,
             series,
             annotated,
-            subsets: (subsets, count),
+            subsets,
             ends: None,
             citation,
             fixity,
@@ -160,8 +155,8 @@ impl DatasetPage {
                 section #subsets {
                     h2 { "Subsets that were cited" }
                     (history::subsets(site, subsets))
-                    @if *count > subsets.len() {
-                        p.small.soft { "The last " (subsets.len()) " of " (grouped(*count as u64)) "." }
+                    @if *count > subsets.len() as u64 {
+                        p.small.soft { "The last " (subsets.len()) " of " (grouped(*count)) "." }
                     }
                 }
             }
@@ -195,7 +190,7 @@ impl DatasetPage {
                     }
                     p {
                         "Held since " (time(latest.timestamp)) (since(latest.timestamp)) "."
-                        @if let Some(confirmed) = &self.listed.confirmed {
+                        @if let Some(confirmed) = self.listed.confirmation_of_latest() {
                             " Last confirmed " (time(confirmed.recorded)) (since(confirmed.recorded)) "."
                         }
                         " " (annotations(&latest.annotations))
@@ -228,7 +223,7 @@ impl DatasetPage {
         let (until, end) = match site.is_complete() {
             true => (self.now.day().end(), "today".to_owned()),
             false => {
-                let until = self.series.latest().max(confirmed).unwrap_or(self.now);
+                let until = self.series.last().max(confirmed).unwrap_or(self.now);
                 (until, format!("on {}", day_text(until.day())))
             }
         };

@@ -6,7 +6,6 @@ use super::figures::{counted, note, time_text};
 use super::plot::signed;
 use super::record::title;
 use super::site::Site;
-use crate::citation::escaped;
 use crate::error::Result;
 use crate::model::{DatasetName, Instance, Timestamp};
 use crate::registry::{Listed, Snapshot};
@@ -185,6 +184,23 @@ fn urn(name: &str) -> String {
     format!("urn:uuid:{}", parts.join("-"))
 }
 
+/// Text between two tags, or the value of an attribute. What XML cannot have is replaced.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            character if character.is_control() && character != '\n' => escaped.push(' '),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,5 +213,10 @@ mod tests {
         assert!(matches!(id.as_bytes()[28], b'8' | b'9' | b'a' | b'b'), "{id}");
         assert_eq!(id, urn("2001-01-02T00:00:00Z A"));
         assert_ne!(id, urn("2001-01-02T00:00:00Z B"));
+    }
+
+    #[test]
+    fn text_cannot_leave_its_element() {
+        assert_eq!(escaped("</title>\u{0}\"&\u{ffff}"), "&lt;/title&gt; &quot;&amp;\u{fffd}");
     }
 }

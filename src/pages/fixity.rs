@@ -16,18 +16,16 @@ use crate::registry::{FileTotals, Snapshot};
 pub struct Fixity {
     /// What is recorded. `None` means that there are too many files to be counted for a page.
     pub totals: Option<Arc<FileTotals>>,
-    /// When files of the dataset were last checked. `None` means never.
-    pub checked: Option<Timestamp>,
+    /// Whether files of the dataset were checked, and since when all that were held then were. `None` means
+    /// never.
+    pub checked: Option<Option<Timestamp>>,
     /// How many files of the dataset are not as they are recorded.
-    pub open: usize,
+    pub open: u64,
     /// The dataset whose records these are.
     dataset: DatasetName,
 }
 
 impl Fixity {
-    /// How many files that are not as recorded are counted: each is looked at.
-    pub const MOST_OPEN: usize = 10_000;
-
     /// Reads what is known of the files of a set. `count` returns what is recorded of them, up to a
     /// record. `None` means that nothing is.
     ///
@@ -48,9 +46,10 @@ impl Fixity {
         if totals.as_ref().is_some_and(|totals| totals.files == 0) {
             return Ok(None);
         }
-        let checked = snapshot.last_checked(dataset)?;
+        let roots = snapshot.checked_roots(dataset)?;
+        let checked = roots.iter().map(|root| root.since).max();
         let open = match checked {
-            Some(_) => snapshot.first_open_findings(dataset, Fixity::MOST_OPEN)?.len(),
+            Some(_) => snapshot.count_open_findings(dataset)?,
             None => 0,
         };
         Ok(Some(Fixity { totals, checked, open, dataset: dataset.clone() }))
@@ -69,8 +68,14 @@ impl Fixity {
                 h2 { "Check their bytes" }
                 dl.facts {
                     @if let Some(totals) = &self.totals { (recorded(totals)) }
-                    dt { "Last checked" }
-                    dd { @match self.checked { Some(checked) => (date(checked)), None => "not yet" } }
+                    dt { "Checked" }
+                    dd {
+                        @match self.checked {
+                            Some(Some(since)) => { "all since " (date(since)) }
+                            Some(None) => "not all yet",
+                            None => "not yet",
+                        }
+                    }
                     @if self.checked.is_some() {
                         dt { "Open findings" }
                         dd { (self.findings()) }
@@ -95,8 +100,7 @@ impl Fixity {
         html! {
             @match self.open {
                 0 => "none",
-                Fixity::MOST_OPEN.. => strong.warn { (grouped(Fixity::MOST_OPEN as u64)) " files or more" },
-                open => strong.warn { (counted(open as u64, "file")) " not as recorded" },
+                open => strong.warn { (counted(open, "file")) " not as recorded" },
             }
         }
     }

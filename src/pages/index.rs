@@ -1,7 +1,5 @@
 //! The list of datasets.
 
-use std::str::FromStr;
-
 use maud::{Markup, html};
 
 use super::figures::{ago, counted, date, grouped, visible};
@@ -21,9 +19,6 @@ pub struct IndexPage {
     pub next: Option<DatasetName>,
     /// The words that are searched for. Empty means that all are listed.
     pub query: String,
-    /// The order of the rows. `None` means that there is no other than by name: what a search has found,
-    /// or too many to be sorted for a page.
-    pub sort: Option<Sort>,
     /// Whether withdrawn datasets are listed too.
     pub shows_withdrawn: bool,
     /// Whether this is the first page.
@@ -43,62 +38,9 @@ pub struct IndexRow {
     pub spark: Option<Spark>,
 }
 
-/// The order of a list of datasets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sort {
-    /// By the time of the last change, the latest first.
-    #[default]
-    Changed,
-    /// By name.
-    Name,
-    /// By the number of granules held, the greatest first.
-    Granules,
-}
-
-impl Sort {
-    const ALL: [(Sort, &str); 3] =
-        [(Sort::Changed, "last change"), (Sort::Name, "name"), (Sort::Granules, "granules")];
-
-    /// The value of the parameter `sort`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Sort::Changed => "changed",
-            Sort::Name => "name",
-            Sort::Granules => "granules",
-        }
-    }
-
-    /// Sorts datasets. Those that are equal are by name.
-    pub fn sort(self, datasets: &mut [Listed]) {
-        let latest = |listed: &Listed| {
-            listed.latest.as_ref().map(|latest| match self {
-                Sort::Changed => latest.timestamp.as_micros(),
-                Sort::Granules => i64::try_from(latest.granules).unwrap_or(i64::MAX),
-                Sort::Name => 0,
-            })
-        };
-        datasets.sort_by(|one, other| {
-            let by_name = one.dataset.name.cmp(&other.dataset.name);
-            if self == Sort::Name { by_name } else { latest(other).cmp(&latest(one)).then(by_name) }
-        });
-    }
-}
-
-impl FromStr for Sort {
-    type Err = &'static str;
-
-    /// # Errors
-    ///
-    /// - `"size"`: not an order
-    fn from_str(text: &str) -> Result<Self, &'static str> {
-        let known = Sort::ALL.into_iter().map(|(sort, _)| sort).find(|sort| sort.as_str() == text);
-        known.ok_or("it takes changed, name or granules")
-    }
-}
-
 impl IndexPage {
-    /// The path of this list in an order, from a dataset on.
-    fn path(&self, sort: Option<Sort>, after: Option<&DatasetName>) -> String {
+    /// The path of this list after a dataset.
+    fn path_after(&self, after: &DatasetName) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         if !self.query.is_empty() {
             query.append_pair("q", &self.query);
@@ -106,12 +48,7 @@ impl IndexPage {
         if self.shows_withdrawn {
             query.append_pair("withdrawn", "listed");
         }
-        if let Some(sort) = sort {
-            query.append_pair("sort", sort.as_str());
-        }
-        if let Some(after) = after {
-            query.append_pair("after", after.as_str());
-        }
+        query.append_pair("after", after.as_str());
         format!("/?{}", query.finish())
     }
 
@@ -153,7 +90,7 @@ impl IndexPage {
             (self.summary(site))
             @if !self.rows.is_empty() { (self.table(site)) }
             @if let Some(next) = &self.next {
-                p.chips { a rel="next" href=(site.href(&self.path(self.sort, Some(next)))) { "More datasets" } }
+                p.chips { a rel="next" href=(site.href(&self.path_after(next))) { "More datasets" } }
             }
             p.small.soft {
                 @if !self.rows.is_empty() {
@@ -183,10 +120,10 @@ impl IndexPage {
         }
     }
 
-    /// How many datasets there are, or what was searched for, and the other orders.
+    /// How many datasets there are, or what was searched for.
     fn summary(&self, site: &Site) -> Markup {
         html! {
-            div.sorts {
+            div.summary {
                 @if !self.query.is_empty() {
                     p role="status" {
                         @if self.rows.is_empty() {
@@ -202,16 +139,6 @@ impl IndexPage {
                     p.empty { "There is no dataset here yet." }
                 } @else if let Some((datasets, granules)) = self.totals {
                     p { (counted(datasets, "dataset")) ", " (counted(granules, "granule")) }
-                }
-                @if let Some(sort) = self.sort.filter(|_| site.is_complete() && self.rows.len() > 1) {
-                    p {
-                        "Sorted by"
-                        @for (other, label) in Sort::ALL {
-                            " "
-                            a aria-current=[(other == sort).then_some("true")]
-                                href=(site.href(&self.path(Some(other), None))) { (label) }
-                        }
-                    }
                 }
             }
         }
@@ -262,15 +189,13 @@ impl IndexPage {
                         td.sk { @if let Some(spark) = spark { (spark.svg(Some(latest.timestamp), None)) } }
                         td.when { i.u { "changed " } (self.when(site, latest.timestamp)) }
                         td.when.soft {
-                            @if let Some(confirmed) = &listed.confirmed {
+                            @if let Some(confirmed) = listed.confirmation_of_latest() {
                                 i.u { "confirmed " } (self.when(site, confirmed.recorded))
                             }
                         }
                     },
                     None => {
-                        td.n.soft {
-                            @if listed.problem.is_some() { "not available now" } @else { "none yet" }
-                        }
+                        td.n.soft { "none yet" }
                         td.sk {} td.when {} td.when {}
                     },
                 }

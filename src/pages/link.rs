@@ -19,14 +19,12 @@ pub struct Link {
     pub href: String,
     /// The media type of what is there. `None` means that it is not stated.
     pub media_type: Option<&'static str>,
-    /// The time of a memento, as HTTP writes it. `None` except for mementos.
-    pub datetime: Option<String>,
 }
 
 impl Link {
     /// A link without a media type.
     pub fn new(rel: &'static str, href: impl Into<String>) -> Self {
-        Link { rel, href: href.into(), media_type: None, datetime: None }
+        Link { rel, href: href.into(), media_type: None }
     }
 
     /// The same link with a media type.
@@ -35,20 +33,11 @@ impl Link {
         Link { media_type: Some(media_type), ..self }
     }
 
-    /// The same link with the time of a memento.
-    #[must_use]
-    pub fn at(self, datetime: String) -> Self {
-        Link { datetime: Some(datetime), ..self }
-    }
-
     /// The link as a value of the header `Link` (RFC 8288).
     pub fn header(&self) -> String {
         let mut header = format!("<{}>; rel=\"{}\"", address(&self.href), self.rel);
         if let Some(media_type) = self.media_type {
             header.push_str(&format!("; type=\"{media_type}\""));
-        }
-        if let Some(datetime) = &self.datetime {
-            header.push_str(&format!("; datetime=\"{datetime}\""));
         }
         header
     }
@@ -74,38 +63,11 @@ pub enum Describes {
 }
 
 /// The greatest number of authors in the header `Link`: 500 links in a header have broken
-/// repositories behind proxies (DSpace#8943). The linkset has all of them.
+/// repositories behind proxies (DSpace#8943).
 const MAX_AUTHORS: usize = 5;
 
 /// The greatest length of the address of a licence in the header.
 const MAX_ADDRESS_BYTES: usize = 300;
-
-/// The greatest length of a header `Link`, in bytes. With its name it is less than 2 kB.
-const MAX_HEADER_BYTES: usize = 2_000;
-
-/// The relations of the links that a header can do without, the least important first. The TimeMap
-/// and the linkset have them.
-const OMITTED: [&str; 4] = ["prev memento", "next memento", "describedby", "author"];
-
-/// The links without those that make the header longer than 2 kB, as many creators and the longest names
-/// do.
-pub fn within_header(mut links: Vec<Link>) -> Vec<Link> {
-    let mut authors = 0;
-    links.retain(|link| {
-        authors += usize::from(link.rel == "author");
-        let is_short = link.rel != "license" || link.href.len() <= MAX_ADDRESS_BYTES;
-        is_short && (link.rel != "author" || authors <= MAX_AUTHORS)
-    });
-    let mut bytes: usize = links.iter().map(|link| link.header().len() + 2).sum();
-    for rel in OMITTED {
-        while bytes > MAX_HEADER_BYTES
-            && let Some(at) = links.iter().rposition(|link| link.rel == rel)
-        {
-            bytes -= links.remove(at).header().len() + 2;
-        }
-    }
-    links
-}
 
 /// The links of a page about a dataset, or about a set of it, at `path`.
 pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) -> Vec<Link> {
@@ -119,8 +81,9 @@ pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) ->
     links.push(Link::new("type", "https://schema.org/AboutPage"));
     links.push(Link::new("type", "https://schema.org/Dataset"));
     let licence = record.licence.as_deref().and_then(licence_address);
+    let licence = licence.filter(|licence| licence.len() <= MAX_ADDRESS_BYTES);
     links.extend(licence.map(|licence| Link::new("license", licence)));
-    let orcids = record.creators.iter().filter_map(Creator::orcid);
+    let orcids = record.creators.iter().filter_map(Creator::orcid).take(MAX_AUTHORS);
     links.extend(orcids.map(|orcid| Link::new("author", Orcid::address(orcid))));
     if site.is_complete() {
         let identifier = match describes {
@@ -137,8 +100,6 @@ pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) ->
             let list = site.address_or_href(&Site::granules(identifier));
             links.push(Link::new("item", list).of_type("text/plain"));
         }
-        let linkset = site.address_or_href(&format!("{path}?format=linkset"));
-        links.push(Link::new("linkset", linkset).of_type("application/linkset+json"));
     }
     links
 }

@@ -36,13 +36,13 @@ pub use find::FindPage;
 pub use fixity::Fixity;
 pub use history::HistoryPage;
 pub use identifier::identifier_page;
-pub use index::{IndexPage, IndexRow, Sort};
+pub use index::{IndexPage, IndexRow};
 pub use instance::InstancePage;
 pub use layout::{ProblemPage, moved};
-pub use link::{Describes, Link, links, within_header};
+pub use link::{Describes, Link, links};
 pub use part::PartPage;
 pub use plot::{Series, Spark};
-pub use robots::{Entry, SITEMAP_ADDRESSES, entries, robots, sitemap, sitemap_index, sitemaps};
+pub use robots::{Entry, SITEMAP_ADDRESSES, entries, robots, sitemap};
 pub use set::{Place, SetPage, Since};
 pub use site::{Serves, Site};
 

@@ -6,7 +6,7 @@ use crate::model::{DatasetName, Timestamp};
 use crate::registry::{Listed, Snapshot};
 
 /// The greatest number of addresses in a sitemap (sitemaps.org).
-pub const SITEMAP_ADDRESSES: u64 = 50_000;
+pub const SITEMAP_ADDRESSES: usize = 50_000;
 
 /// The paths that search engines are kept from, because they are costly. The pages of sets are not among
 /// them: citations lead there.
@@ -34,48 +34,19 @@ pub fn entries(snapshot: &Snapshot, datasets: &[Listed]) -> Result<Vec<Entry>> {
     Ok(datasets.iter().map(entry).collect())
 }
 
-/// The addresses of the pages of datasets, as XML.
+/// The addresses of the pages of datasets, as XML: of the first ones, if a sitemap may not have all of them.
 pub fn sitemap(site: &Site, entries: &[Entry]) -> String {
     let mut xml = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
     // Names have no characters that XML reserves; the public address was checked at the start.
-    for (name, modified) in entries {
+    for (name, modified) in entries.iter().take(SITEMAP_ADDRESSES) {
         let address = site.address_or_href(&Site::dataset(name));
         let modified = modified.map(|at| format!("<lastmod>{at}</lastmod>")).unwrap_or_default();
         xml.push_str(&format!("<url><loc>{address}</loc>{modified}</url>\n"));
     }
     xml.push_str("</urlset>\n");
     xml
-}
-
-/// The addresses of several sitemaps, `/sitemap/1.xml` and so on, as XML.
-pub fn sitemap_index(site: &Site, sitemaps: u64) -> String {
-    let mut xml = String::from(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<sitemapindex xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
-    );
-    for number in 1..=sitemaps {
-        let address = site.address_or_href(&format!("/sitemap/{number}.xml"));
-        xml.push_str(&format!("<sitemap><loc>{address}</loc></sitemap>\n"));
-    }
-    xml.push_str("</sitemapindex>\n");
-    xml
-}
-
-/// The sitemaps of a site that is files, by their paths below its root: one or, if it would have too many
-/// addresses, several and then the one that lists them.
-pub fn sitemaps(site: &Site, entries: &[Entry]) -> Vec<(String, String)> {
-    const ONE: &str = "sitemap.xml";
-    let several = entries.chunks(SITEMAP_ADDRESSES as usize);
-    if several.len() <= 1 {
-        return vec![(ONE.to_owned(), sitemap(site, entries))];
-    }
-    let mut files: Vec<(String, String)> = (1..)
-        .zip(several)
-        .map(|(number, entries)| (format!("sitemap/{number}.xml"), sitemap(site, entries)))
-        .collect();
-    files.push((ONE.to_owned(), sitemap_index(site, files.len() as u64)));
-    files
 }
 
 /// Which paths search engines should leave out, and where the sitemap is.
@@ -101,7 +72,7 @@ mod tests {
     use crate::pages::Serves;
 
     #[test]
-    fn more_addresses_than_a_sitemap_may_have_are_in_several_that_an_index_lists() {
+    fn a_sitemap_has_no_more_addresses_than_it_may() {
         let site = Site {
             name: "Archive".to_owned(),
             contact: None,
@@ -109,27 +80,10 @@ mod tests {
             serves: Serves::Files { depth: 0 },
         };
         let names: Vec<Entry> =
-            (0..100_001).map(|number| (format!("D{number}").parse().unwrap(), None)).collect();
-        let addresses = |files: &[(String, String)]| -> Vec<String> {
-            let texts = files.iter().map(|(_, text)| text.as_str());
-            let found = texts.flat_map(|text| text.split("<loc>").skip(1));
-            found.map(|rest| rest.split("</loc>").next().unwrap().to_owned()).collect()
-        };
-        let expected = |names: &[Entry]| -> Vec<String> {
-            let address =
-                |(name, _): &Entry| format!("https://archive.example/data/datasets/{name}/");
-            names.iter().map(address).collect()
-        };
-        let one = sitemaps(&site, &names[..50_000]);
-        assert_eq!((one.len(), one[0].0.as_str()), (1, "sitemap.xml"));
-        assert_eq!(addresses(&one), expected(&names[..50_000]));
-        let several = sitemaps(&site, &names);
-        let paths: Vec<&str> = several.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(paths, ["sitemap/1.xml", "sitemap/2.xml", "sitemap/3.xml", "sitemap.xml"]);
-        assert_eq!(addresses(&several[..3]), expected(&names));
-        let listed = ["1", "2", "3"]
-            .map(|number| format!("https://archive.example/data/sitemap/{number}.xml"));
-        assert_eq!(addresses(&several[3..]), listed);
-        assert!(several.iter().all(|(_, text)| text.matches("<loc>").count() <= 50_000));
+            (0..50_001).map(|number| (format!("D{number}").parse().unwrap(), None)).collect();
+        let xml = sitemap(&site, &names);
+        assert_eq!(xml.matches("<loc>").count(), 50_000);
+        let last = "<loc>https://archive.example/data/datasets/D49999/</loc>";
+        assert!(xml.contains(last) && xml.ends_with("</urlset>\n"));
     }
 }

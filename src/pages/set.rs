@@ -33,7 +33,7 @@ pub struct SetPage {
     pub places: Vec<Place>,
     /// Whether there are further periods.
     pub has_more_places: bool,
-    /// The subsets that were cited with this identifier.
+    /// The subsets that were cited with this identifier, or the first of many.
     pub subsets: Vec<Set>,
     /// The first granules.
     pub first: Vec<GranuleId>,

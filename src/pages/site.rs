@@ -113,11 +113,6 @@ impl Site {
         format!("/DI:{identifier}/urls")
     }
 
-    /// The path of the blocks of a set.
-    pub fn blocks(identifier: Identifier) -> String {
-        format!("/DI:{identifier}/blocks")
-    }
-
     /// The path of the page about a part of a set.
     pub fn part(identifier: Identifier, pattern: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());

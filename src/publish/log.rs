@@ -6,18 +6,19 @@ use std::io;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
+use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
+use serde::Deserialize;
 
+use super::files::LOG;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{
-    Checks, Head, LogReader, MAX_LINE_BYTES, Position, ReadLines, Segment, Segments,
-};
+use crate::mirror::log::{Checks, Head, LogReader, MAX_LINE_BYTES, Position, Segment, Segments};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
 use crate::registry::{RecordVersion, Selection, Snapshot};
 
 /// The name of the compressed form of a segment.
-pub(super) fn zipped_name(index: usize) -> String {
+fn zipped_name(index: usize) -> String {
     format!("{}.gz", Segment::file_name(index))
 }
 
@@ -109,70 +110,112 @@ fn length(log: &Directory, name: &str, file: &File) -> Result<u64> {
     Ok(found.map_err(|source| Error::cannot("read", &log.path_of(name), source))?.len())
 }
 
-/// The last change of a published log, as far as its lines are in the segment that grows.
-pub(super) struct Tail {
-    /// These lines.
-    pub lines: Vec<u8>,
-    /// How many lines they are.
-    pub count: u64,
-    /// The place in the log at which they begin.
-    pub begins: Position,
-    /// The segments before that place.
-    pub segments: Segments,
+/// The note in the last line of a change.
+#[derive(Deserialize)]
+struct Noted {
+    note: Option<String>,
 }
 
-impl Tail {
-    /// Reads the segment that grows, and proves that it is as it was written. `None` means that none
-    /// grows, or that there is no change yet.
-    pub fn read(log: &Directory, head: &Head) -> Result<Option<Self>> {
-        let Some((last, before)) = head.segments.0.split_last() else { return Ok(None) };
-        if last.is_sealed() {
-            return Ok(None);
-        }
-        let name = Segment::file_name(before.len());
-        let mut bytes = Vec::new();
-        if let Some(file) = log.read(&name)? {
-            // A segment that is not complete is at most 4 MiB long.
-            let read = file.take(last.bytes).read_to_end(&mut bytes);
-            read.map_err(|source| Error::cannot("read", &log.path_of(&name), source))?;
-        }
-        let damaged =
-            |line: u64, what: &str| Error::published_damaged(&log.path_of(&name), Some(line), what);
-        let latest = head.latest().map(|(timestamp, _)| format!("{{\"timestamp\":\"{timestamp}\""));
-        let mut check = before.last().map(|segment| segment.check);
-        let mut checks = Checks::after(check);
-        let (mut begin, mut end, mut line_number, mut count) = (0, 0, 0, 0);
-        let mut last_check = check;
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            line_number += 1;
-            last_check = Some(checks.verify(line).map_err(|what| damaged(line_number, what))?);
-            end += line.len();
-            count += 1;
-            if latest.as_ref().is_none_or(|latest| !line.starts_with(latest.as_bytes())) {
-                (begin, check, count) = (end, last_check, 0);
-            }
-        }
-        if last_check != Some(head.check) || (latest.is_some() && count == 0) {
-            return Err(damaged(line_number, "the line is not the last one of the head"));
-        }
-        if latest.is_none() {
-            return Ok(None);
-        }
-        let lines = bytes.split_off(begin);
-        let mut segments = Segments(before.to_vec());
-        if let (true, Some(check)) = (begin > 0, check) {
-            let (bytes, timestamp) = (begin as u64, last.timestamp);
-            segments.0.push(Segment { bytes, timestamp, check });
-        }
-        let begins = Position {
-            changes: head.changes.saturating_sub(1),
-            bytes: segments.bytes(),
-            // Those of a change are set with its last line.
-            granules: 0,
-            check,
-            timestamp: None,
+/// The directory of the segments.
+pub(super) fn entered(directory: &Directory) -> Result<Directory> {
+    let missing = || Error::published_damaged(&directory.path_of(LOG), None, "it is missing");
+    directory.enter(LOG)?.ok_or_else(missing)
+}
+
+/// Proves that the last segment is as it was written, by its checks. Returns the note of the last change.
+pub(super) fn check_end(log: &Directory, head: &Head) -> Result<Option<String>> {
+    check_lengths(log, &head.segments)?;
+    let Some((last, before)) = head.segments.0.split_last() else { return Ok(None) };
+    let name = Segment::file_name(before.len());
+    let path = log.path_of(&name);
+    let failed = |source| Error::cannot("read", &path, source);
+    let damaged = |line: u64, what: &str| Error::published_damaged(&path, Some(line), what);
+    let file = log.read(&name)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+    let mut file = BufReader::new(file.take(last.bytes));
+    let mut checks = Checks::after(before.last().map(|segment| segment.check));
+    let (mut line, mut next, mut number, mut check) = (Vec::new(), Vec::new(), 0, None);
+    while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut next).map_err(failed)? > 0 {
+        number += 1;
+        check = Some(checks.verify(&next).map_err(|what| damaged(number, what))?);
+        std::mem::swap(&mut line, &mut next);
+        next.clear();
+    }
+    if check != Some(head.check) {
+        return Err(damaged(number, "the line is not the last one of the head"));
+    }
+    let noted = serde_json::from_slice::<Noted>(&line);
+    noted.map(|it| it.note).map_err(|_| damaged(number, "the line is not a change"))
+}
+
+/// Proves that all segments and their compressed forms are as they were written. Returns the note of
+/// the last change.
+pub(super) fn check_all(log: &Directory, head: &Head) -> Result<Option<String>> {
+    check_lengths(log, &head.segments)?;
+    let mut last = None;
+    each_published(log, head, |change| {
+        last = Some(change);
+        Ok(true)
+    })?;
+    head.check_end(last.as_ref().map_or(0, |last| last.number), last.as_ref())
+        .map_err(|what| Error::published_damaged(log.path(), None, what))?;
+    check_compressed(log, &head.segments)?;
+    Ok(last.and_then(|last| last.note))
+}
+
+/// Refuses a registry that does not continue what was published, whose last change has this note: a
+/// note is not part of the identifier.
+pub(super) fn check_continued(
+    snapshot: &Snapshot,
+    name: &DatasetName,
+    head: &Head,
+    directory: &Directory,
+    note: Option<&str>,
+) -> Result<()> {
+    if !is_continued(snapshot, name, head)? {
+        return Err(contradiction(snapshot, name, head, directory)?);
+    }
+    let Some((timestamp, _)) = head.latest() else { return Ok(()) };
+    match instance_at(snapshot, name, timestamp)?.is_some_and(|it| it.note.as_deref() == note) {
+        true => Ok(()),
+        false => Err(Error::published_otherwise(name, directory.path(), head.changes, timestamp)),
+    }
+}
+
+/// Checks that the compressed form of each complete segment has the same content.
+fn check_compressed(log: &Directory, segments: &Segments) -> Result<()> {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    for (index, _) in segments.0.iter().enumerate().filter(|(_, segment)| segment.is_sealed()) {
+        let path = log.path_of(&zipped_name(index));
+        let damaged = |what| Error::published_damaged(&path, None, what);
+        let plain = log.read(&Segment::file_name(index))?;
+        let (Some(plain), Some(zipped)) = (plain, log.read(&zipped_name(index))?) else {
+            return Err(damaged("it is missing"));
         };
-        Ok(Some(Tail { lines, count, begins, segments }))
+        let mut unzipped = MultiGzDecoder::new(BufReader::new(zipped));
+        match is_same(&mut BufReader::new(plain), &mut unzipped) {
+            Ok(true) => {}
+            Ok(false) => return Err(damaged("its content is not that of its segment")),
+            Err(error) if matches!(error.kind(), InvalidData | InvalidInput | UnexpectedEof) => {
+                return Err(damaged("it cannot be decompressed"));
+            }
+            Err(source) => return Err(Error::cannot("read", &path, source)),
+        }
+    }
+    Ok(())
+}
+
+/// Whether two files have the same content.
+pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
+    const BLOCK: u64 = 64 * 1_024;
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    loop {
+        one.clear();
+        other.clear();
+        left.by_ref().take(BLOCK).read_to_end(&mut one)?;
+        right.by_ref().take(BLOCK).read_to_end(&mut other)?;
+        if one != other || one.is_empty() {
+            return Ok(one == other);
+        }
     }
 }
 
@@ -181,7 +224,7 @@ impl Tail {
 /// An identifier depends on all granules held, so a history that has the same number of changes up
 /// to the last one that was published, which has the same time, identifier and number of granules,
 /// is assumed to be the same.
-pub(super) fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
+fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
     let Some((timestamp, identifier)) = head.latest() else { return Ok(true) };
     let in_force = instance_at(snapshot, name, timestamp)?;
     let is_same = in_force.is_some_and(|in_force| {
@@ -198,6 +241,9 @@ const OTHERS: u32 = 10_000;
 /// has another one now.
 pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
     let Some((timestamp, identifier)) = head.latest() else { return Ok(false) };
+    if is_continued(snapshot, name, head)? {
+        return Ok(false);
+    }
     let found = snapshot.intervals_after(identifier, None, OTHERS)?;
     for other in found.iter().filter(|it| it.timestamp == timestamp && it.dataset != *name) {
         let other = &other.dataset;
@@ -212,15 +258,14 @@ pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head
 }
 
 /// The first change of what was published that the history of a dataset does not have.
-pub(super) fn contradiction(
+fn contradiction(
     snapshot: &Snapshot,
     name: &DatasetName,
     head: &Head,
     directory: &Directory,
-    log: &Directory,
 ) -> Result<Error> {
     let mut contradiction = None;
-    each_published(log, head, |change| {
+    each_published(&entered(directory)?, head, |change| {
         let found = instance_at(snapshot, name, change.timestamp)?;
         let is_same = found.is_some_and(|found| {
             (found.timestamp, found.identifier) == (change.timestamp, change.identifier)
@@ -238,11 +283,7 @@ pub(super) fn contradiction(
 }
 
 /// The instance in force at a time. `None` means that there was none yet.
-pub(super) fn instance_at(
-    snapshot: &Snapshot,
-    name: &DatasetName,
-    at: Timestamp,
-) -> Result<Option<Instance>> {
+fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result<Option<Instance>> {
     let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
     match snapshot.select(&selection) {
         Ok(selected) => Ok(Some(selected.instance().clone())),
@@ -275,7 +316,10 @@ fn each_published(
                     Some(SourceLocation::Line { line, .. }) => Some(*line),
                     _ => None,
                 };
-                Error::published_damaged(&path, line, error.message())
+                let what = error.message();
+                // It is one line of a manifest that is wrong.
+                let what = what.strip_prefix("not a manifest: ").unwrap_or(what);
+                Error::published_damaged(&path, line, what)
             })?;
             if let Some((_, Some(change))) = read
                 && !show(change)?
@@ -283,6 +327,10 @@ fn each_published(
                 return Ok(());
             }
             line.clear();
+        }
+        if reader.position().check != Some(segment.check) {
+            let what = "its last line is not the one that its head announces";
+            return Err(Error::published_damaged(&path, None, what));
         }
     }
     Ok(())

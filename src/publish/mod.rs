@@ -12,14 +12,16 @@
 //!   refused ([`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise)). There is one
 //!   exception: if another dataset has the name now, its log begins anew, and the one before is
 //!   published under the name that its dataset has now.
-//! - Before anything is appended, the segment that grows is proved by its checks, and its last change
-//!   is compared with the registry. A file that is not as it was written is refused
-//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] compares all files.
+//! - The last segment is proved by its checks, and the last change is compared with the registry, also
+//!   where nothing is new. A file that is not as it was written is refused
+//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] proves all files that mirrors read.
 //! - A run that is killed leaves at most bytes that no head announces; the next run removes them.
 //! - A run reads from the registry only what is new since the head, in one pass over the rows of the
 //!   dataset, and writes only that. The head gets a new date every time, so that its age tells a
 //!   registry without changes from publishing that has stopped.
 //! - No snapshot of the registry is held while files are written, compressed or made durable.
+//! - A directory into which nothing was published is refused if it has a file that would be replaced
+//!   ([`ErrorKind::NotReplaced`](crate::ErrorKind::NotReplaced)).
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
 mod dataset;

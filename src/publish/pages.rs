@@ -13,12 +13,12 @@ use crate::error::{Error, Result};
 use crate::model::{DatasetName, Set, Timestamp};
 use crate::pages::{
     DatasetPage, Describes, FILES, Feed, Fixity, IndexPage, IndexRow, Series, Serves, Site, Spark,
-    entries, identifier_page, links, moved, robots, sitemaps,
+    entries, identifier_page, links, moved, robots, sitemap,
 };
 use crate::registry::{Edit, Listed, Registry, Snapshot, Withdrawn};
 
 /// The page of a directory.
-pub(super) const INDEX: &str = "index.html";
+const INDEX: &str = "index.html";
 
 /// The feed of a directory.
 const FEED: &str = "feed.atom";
@@ -44,7 +44,7 @@ pub fn publish_pages(
     let place = Place::to_publish(directory)?;
     let datasets = place.datasets()?;
     let before = Kept::read(&place.root)?.unwrap_or_default();
-    let kept = before.with(settings, now);
+    let kept = before.with(settings);
     // Who recorded a change is not published.
     let registry = registry.published(&[]);
     let published = published(&registry, &datasets)?;
@@ -85,18 +85,11 @@ fn remove_others(root: &Directory, files: &[(String, String)]) -> Result<()> {
     for name in ["sitemap.xml", "robots.txt"].into_iter().filter(|name| !is_published(name)) {
         root.remove(name)?;
     }
-    let Some(sitemaps) = root.enter("sitemap")? else { return Ok(()) };
-    for name in sitemaps.names()? {
-        let number = name.strip_suffix(".xml").and_then(|number| number.parse::<u64>().ok());
-        if number.is_some() && !is_published(&format!("sitemap/{name}")) {
-            sitemaps.remove(&name)?;
-        }
-    }
     Ok(())
 }
 
 /// The datasets of a registry that have a head in the directory.
-pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<Listed>> {
+fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<Listed>> {
     let mut published = Vec::new();
     for listed in registry.snapshot()?.all_datasets(Withdrawn::Listed)? {
         let Some(directory) = datasets.enter(listed.dataset.name.as_str())? else { continue };
@@ -107,23 +100,19 @@ pub(super) fn published(registry: &Registry, datasets: &Directory) -> Result<Vec
     Ok(published)
 }
 
-/// The page of a dataset and its feed, by their names. Its history is read page by page, without a snapshot.
-pub(super) fn dataset_files(
+/// The page of a dataset and its feed, by their names.
+fn dataset_files(
     registry: &Registry,
     name: &DatasetName,
     site: &Site,
     now: Timestamp,
 ) -> Result<[(&'static str, String); 2]> {
-    let mut series = Series::new();
-    let history = registry.snapshot()?.history(name)?;
-    for instance in history {
-        series.add(&instance?);
-    }
     let snapshot = registry.snapshot()?;
+    let series = Series::read(&snapshot, name)?;
     let fixity = |set: &Set| {
         Fixity::read(&snapshot, set, |_| Ok(Some(Arc::new(snapshot.files(set)?.totals()?))))
     };
-    let page = DatasetPage::read(&snapshot, name, Arc::new(series), fixity, now)?;
+    let page = DatasetPage::read(&snapshot, name, series, fixity, now)?;
     let Listed { dataset, latest, .. } = &page.listed;
     let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
     let links = links(site, dataset, &Site::dataset(name), describes);
@@ -133,7 +122,7 @@ pub(super) fn dataset_files(
 
 /// The files of the site that belong to no dataset, by their paths below its root. Withdrawn datasets are
 /// not listed.
-pub(super) fn site_files(
+fn site_files(
     registry: &Registry,
     site: &Site,
     mut published: Vec<Listed>,
@@ -150,7 +139,6 @@ pub(super) fn site_files(
         rows: published.into_iter().map(row).collect::<Result<_>>()?,
         next: None,
         query: String::new(),
-        sort: None,
         shows_withdrawn: false,
         is_first: true,
         totals,
@@ -163,7 +151,7 @@ pub(super) fn site_files(
     files.push((FEED.to_owned(), feed));
     files.push((INDEX.to_owned(), index.html(site)));
     if site.public_url.is_some() {
-        files.extend(sitemaps(site, &entries));
+        files.push(("sitemap.xml".to_owned(), sitemap(site, &entries)));
         files.push(("robots.txt".to_owned(), robots(site)));
     }
     Ok(files)
@@ -211,13 +199,11 @@ pub struct SiteSettings {
 
 /// What is kept in the directory.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Kept {
+struct Kept {
     accession_publish: u64,
     pub public_url: Option<String>,
     site_name: Option<String>,
     contact: Option<String>,
-    /// When the pages were written: they say what is to be cited at that time.
-    written: Option<String>,
 }
 
 impl Kept {
@@ -233,7 +219,7 @@ impl Kept {
     }
 
     /// What is kept after a run with these settings.
-    pub fn with(&self, given: &SiteSettings, now: Timestamp) -> Self {
+    pub fn with(&self, given: &SiteSettings) -> Self {
         let of = |kept: &Option<String>, given: &Edit<String>| match given {
             Edit::Keep => kept.clone(),
             Edit::Clear => None,
@@ -244,13 +230,7 @@ impl Kept {
             public_url: of(&self.public_url, &given.public_url),
             site_name: of(&self.site_name, &given.name),
             contact: of(&self.contact, &given.contact),
-            written: Some(now.to_string()),
         }
-    }
-
-    /// When the pages were written.
-    pub fn written(&self) -> Option<Timestamp> {
-        self.written.as_ref()?.parse().ok()
     }
 
     pub fn write(&self, root: &Directory) -> Result<()> {
@@ -281,27 +261,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sitemaps_that_are_not_needed_any_more_are_removed_and_other_files_stay() {
+    fn what_is_not_needed_any_more_is_removed_and_other_files_stay() {
         let directory = tempfile::tempdir().unwrap();
         let root = Directory::open(directory.path()).unwrap();
         let files = |paths: &[&str]| -> Vec<(String, String)> {
             paths.iter().map(|path| ((*path).to_owned(), format!("of {path}"))).collect()
         };
-        let many = files(&["sitemap/1.xml", "sitemap/2.xml", "sitemap.xml", "robots.txt"]);
-        write_all(&root, &many).unwrap();
-        fs::write(directory.path().join("sitemap/own.xml"), "").unwrap();
-        remove_others(&root, &many).unwrap();
+        let both = files(&["sitemap.xml", "robots.txt"]);
+        write_all(&root, &both).unwrap();
+        fs::write(directory.path().join("own.xml"), "").unwrap();
+        remove_others(&root, &both).unwrap();
         let read = |path: &str| fs::read_to_string(directory.path().join(path)).ok();
-        for (path, text) in &many {
+        for (path, text) in &both {
             assert_eq!(read(path).as_ref(), Some(text), "{path}");
         }
-        let one = files(&["sitemap.xml"]);
-        write_all(&root, &one).unwrap();
-        remove_others(&root, &one).unwrap();
+        remove_others(&root, &both[..1]).unwrap();
         assert_eq!(read("sitemap.xml").as_deref(), Some("of sitemap.xml"));
-        for path in ["sitemap/1.xml", "sitemap/2.xml", "robots.txt"] {
-            assert_eq!(read(path), None, "{path}");
-        }
-        assert_eq!(read("sitemap/own.xml").as_deref(), Some(""));
+        assert_eq!(read("robots.txt"), None);
+        assert_eq!(read("own.xml").as_deref(), Some(""));
     }
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::files::FilesRead;
 use super::handle::{End, Registry};
 use super::proof;
 use super::verify::Verifications;
@@ -115,17 +114,13 @@ impl Registry {
     /// and cited subsets. Others may read and write the registry meanwhile: what they change is not in
     /// the copy.
     ///
-    /// The copy can be used only when every identifier in it was recomputed. If a copy to a server is
-    /// interrupted, the datasets that are complete are kept there, and the next attempt continues
-    /// with the others; a file is copied from the beginning.
+    /// The copy appears at the target only when every identifier in it was recomputed. If it is
+    /// interrupted, nothing of it remains on a server, where it is one transaction.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): there is a registry at the
-    /// target; of kind `unfinished-copy`: there is an unfinished copy of another one.
-    /// [`ErrorKind::CopiedBefore`](crate::ErrorKind::CopiedBefore): a dataset was copied by an
-    /// earlier attempt, and has changed since. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
-    /// the copy does not verify.
+    /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         let name = self.path().map(store::full_name).unwrap_or_default();
@@ -141,7 +136,7 @@ impl Registry {
         Ok(Copied { datasets: verified.datasets, identifiers: verified.identifiers })
     }
 
-    /// Copies every row into an empty store, or into one that has some of the datasets completely.
+    /// Copies every row into an empty store.
     ///
     /// The copy is of one moment, but no state of the source is held while it is written: history only
     /// grows, so what the source had at that moment can be read later.
@@ -150,9 +145,6 @@ impl Registry {
         let (moments, workers) = self.now(payment_ids).map_err(|error| self.named(error))?;
         let mut progress = self.begin("copying", "granules", None);
         for moment in &moments {
-            if is_copied(&target, moment)? {
-                continue;
-            }
             target.write(|transaction| {
                 let source = Source { registry: self, moment, transaction };
                 source.copy(&mut |granules| progress.advance_by(granules))?;
@@ -187,7 +179,6 @@ impl Registry {
                 names: read.names_given_up(key)?,
                 version: read.last_record_version(key)?,
                 records: read.last_record_batch(key, Timestamp::MAX)?,
-                annotations: read.count_annotations(key, Timestamp::MAX)?,
                 subsets,
                 listed,
             });
@@ -229,34 +220,8 @@ struct Moment {
     version: u64,
     /// The last batch of its file records.
     records: Option<RecordBatch>,
-    /// How many annotations its instances have.
-    annotations: u64,
     /// The subsets that were cited, in order.
     subsets: Vec<SubsetKey>,
-}
-
-/// Whether an earlier attempt has copied a dataset: it did so completely, in one transaction.
-///
-/// # Errors
-///
-/// [`ErrorKind::CopiedBefore`](crate::ErrorKind::CopiedBefore): the dataset was changed since.
-fn is_copied(target: &Registry, moment: &Moment) -> Result<bool> {
-    let Moment { listed: Listed { dataset, latest, .. }, .. } = moment;
-    let copy = target.read()?;
-    let Some((copied, record)) = copy.dataset(&dataset.name)? else { return Ok(false) };
-    let is_same = record == *dataset
-        && copy.latest_instance(copied)? == *latest
-        && copy.last_record_version(copied)? == moment.version
-        && copy.last_record_batch(copied, Timestamp::MAX)? == moment.records
-        && copy.count_annotations(copied, Timestamp::MAX)? == moment.annotations
-        && copy.subsets_of(copied)?.len() == moment.subsets.len();
-    match is_same {
-        true => Ok(true),
-        false => Err(Error::new(
-            ErrorKind::CopiedBefore,
-            format!("{} was copied by an earlier attempt, and has changed since", dataset.name),
-        )),
-    }
 }
 
 /// A dataset that is copied.
@@ -414,19 +379,20 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// The checks of files, and what they found. They are what they are now, and read at once.
+    /// How far the checks of files have come, and what they found. They are what they are now, and read at
+    /// once.
     fn copy_checks(&self, target: DatasetKey) -> Result<()> {
         let (read, key) = (self.registry.read()?, self.key());
         let named = |error: Error| self.registry.named(error);
-        let runs =
-            pages(0, |after, limit| read.fixity_runs_after(key, *after, limit), |last| last.run);
-        for page in runs {
-            self.transaction.insert_fixity_runs(target, &page.map_err(named)?)?;
+        for root in read.fixity_roots(key).map_err(named)? {
+            self.transaction.save_fixity_root(target, &root)?;
         }
         let findings = pages(
-            (0, 0),
-            |after, limit| read.fixity_findings_after(key, *after, limit),
-            |last| (last.run, last.number),
+            (String::new(), String::new(), String::new()),
+            |(granule_id, path, root), limit| {
+                read.fixity_findings_after(key, (granule_id, path, root), limit)
+            },
+            |last| (last.granule_id.clone(), last.path.clone(), last.root.clone()),
         );
         for page in findings {
             self.transaction.insert_fixity_findings(target, &page.map_err(named)?)?;
@@ -439,13 +405,7 @@ impl Source<'_> {
     fn copy_mirror_memory(&self, target: DatasetKey) -> Result<()> {
         let read = self.registry.read()?;
         let named = |error: Error| self.registry.named(error);
-        let last = self.moment.records.as_ref().map_or(0, |last| last.last_number);
-        let own = |files: &String| serde_json::from_str::<FilesRead>(files).map_or(0, |it| it.own);
-        for (key, mut source) in read.mirror_sources(self.key()).map_err(named)? {
-            // What was compared with records that are not copied is read again.
-            if source.files.as_ref().is_some_and(|files| own(files) > last) {
-                (source.files, source.etag) = (None, None);
-            }
+        for (key, source) in read.mirror_sources(self.key()).map_err(named)? {
             let copy = self.transaction.save_mirror_source(target, &source)?;
             let changes = pages(
                 0,

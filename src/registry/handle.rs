@@ -85,7 +85,7 @@ impl OpenOptions {
     /// # Errors
     ///
     /// The error of a registry: the file does not exist (`registry-missing`), is not a registry
-    /// (`not-a-registry`), is damaged, has a newer schema, or cannot be opened with this access.
+    /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened with this access.
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
         let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;

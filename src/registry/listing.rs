@@ -7,7 +7,7 @@ use super::files::FileListing;
 use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
 use crate::chain::Chain;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
@@ -62,11 +62,16 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written;
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the files or the differences of the list are still being
+    /// read.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        let staging = Arc::get_mut(&mut self.staging).expect("a list that is compared is owned");
+        let Some(staging) = Arc::get_mut(&mut self.staging) else {
+            let message = "a list to which a granule is added is still being read";
+            return Err(Error::new(ErrorKind::Usage, message));
+        };
         staging.add(&Event { at, kind, granule_id, producer_granule, location })
     }
 

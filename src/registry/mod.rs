@@ -30,7 +30,6 @@ mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
 pub use files::{FileCounts, FileListing};
-pub(crate) use files::{FilesRead, LoggedRecord, LoggedRecords, RecordMerge, StatedRecord};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Outcome, Outcomes, Replay};
@@ -41,24 +40,25 @@ pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub(crate) use snapshot::CountedFiles;
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
-    FileTotals, FixityState, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource,
-    NotedPeriod, OpenFinding, Part, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
+    FileTotals, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource, NotedPeriod,
+    OpenFinding, Part, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
 };
-pub(crate) use snapshot::{Ahead, Merge, Only, Side, Walk};
-pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored};
+pub(crate) use snapshot::{Ahead, Merge, Side};
+pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
-    Annotated, Applied, CameBack, Change, ChangeOptions, CheckMode, DatasetEdit, EarlierSet, Edit,
-    Effort, FileCheck, FileOptions, GranulesToCheck, Import, Imported, Lease, MAX_EXAMPLES,
-    Members, NewAnnotation, NewCheck, SharedDoi, Skipped, Stamp,
+    Annotated, Applied, CameBack, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort,
+    FileCheck, FileOptions, Import, Imported, Lease, MAX_EXAMPLES, Members, NewAnnotation,
+    NewCheck, SharedDoi, Skipped, Stamp,
 };
-pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered, RememberedFiles};
-#[cfg(feature = "http")]
+pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered};
 pub(crate) use write::{CitedSubsets, LoggedAnnotations};
 
 pub use crate::error::{Error, Result};
 pub use crate::model::{FoundPeriod, Listed, RecordVersion};
 pub use crate::store::{Access, BUSY_WAIT, MirrorState, Withdrawn};
+#[cfg(feature = "serve")]
+pub(crate) use crate::store::{LargeChange, Span};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
 /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite

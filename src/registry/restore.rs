@@ -198,12 +198,6 @@ pub struct Lacks {
     /// The identifiers, of instances and of cited subsets, that would no longer resolve: each once,
     /// by dataset and time.
     pub identifiers: Vec<Identifier>,
-    /// How many annotations there are more, in all datasets together.
-    pub annotations: u64,
-    /// How many versions of records there are more: edits, names, withdrawals.
-    pub records: u64,
-    /// How many records of files there are more.
-    pub file_records: u64,
 }
 
 impl Lacks {
@@ -238,21 +232,9 @@ impl Lacks {
         );
         for dataset in datasets {
             let (key, dataset) = search.ask(dataset)?;
-            let copied_key = search.find_dataset(key, &dataset.name)?;
-            if copied_key.is_none() {
+            if !search.has_dataset(key, &dataset.name)? {
                 lacks.datasets.push(dataset.name.clone());
             }
-            search.ask(beside(&read, key)).and_then(|present| {
-                let there = copied_key.map_or(Ok([0; 3]), |key| beside(&copied, key));
-                let there = there.map_err(Unknown::Failed)?;
-                let counts = [&mut lacks.annotations, &mut lacks.records, &mut lacks.file_records];
-                for (count, (present, there)) in
-                    counts.into_iter().zip(present.into_iter().zip(there))
-                {
-                    *count += present.saturating_sub(there);
-                }
-                Ok(())
-            })?;
             search.each_identifier(key, |identifier| {
                 progress.advance()?;
                 let is_new = seen.insert(identifier);
@@ -278,21 +260,15 @@ impl Search<'_> {
         result.map_err(|error| unreadable(self.present, error))
     }
 
-    /// The dataset of the copy that has the present name of one, or a name that it had before. `None`
-    /// means that there is none.
-    fn find_dataset(
-        &self,
-        key: DatasetKey,
-        name: &DatasetName,
-    ) -> Result<Option<DatasetKey>, Unknown> {
+    /// Whether a dataset of the copy has the present name of one, or a name that it had before.
+    fn has_dataset(&self, key: DatasetKey, name: &DatasetName) -> Result<bool, Unknown> {
         let given_up = self.ask(self.read.names_given_up(key))?;
         for name in [name].into_iter().chain(given_up.iter().map(|(name, _)| name)) {
-            let found = self.copy.dataset(name).map_err(Unknown::Failed)?;
-            if let Some((found, _)) = found {
-                return Ok(Some(found));
+            if self.copy.dataset(name).map_err(Unknown::Failed)?.is_some() {
+                return Ok(true);
             }
         }
-        Ok(None)
+        Ok(false)
     }
 
     fn each_identifier(
@@ -308,15 +284,6 @@ impl Search<'_> {
         }
         Ok(())
     }
-}
-
-/// How many annotations, versions of its record and records of files a dataset has.
-fn beside(read: &store::Snapshot, key: DatasetKey) -> Result<[u64; 3]> {
-    Ok([
-        read.count_annotations(key, Timestamp::MAX)?,
-        read.last_record_version(key)?,
-        read.last_file_record(key)?,
-    ])
 }
 
 /// Whether an identifier resolves in a copy.

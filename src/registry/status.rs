@@ -1,18 +1,21 @@
 //! When datasets were last changed and confirmed, and what is wrong with them.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::handle::Registry;
-use super::snapshot::{RootState, Snapshot};
+use super::snapshot::{OpenFinding, RootState, Snapshot};
 use crate::error::Result;
 use crate::model::{Confirmation, DatasetName, Listed, Timestamp, quoted};
 use crate::store::{MirrorState, Withdrawn};
 
 /// The number of datasets that are read at once.
 const PAGE_DATASETS: u32 = 1_000;
+
+/// How many findings of a dataset are listed.
+const SHOWN_FINDINGS: u32 = 10;
 
 /// The state of a dataset.
 ///
@@ -27,16 +30,13 @@ pub struct DatasetStatus {
     pub confirmed: Option<Confirmation>,
     /// The primaries that it was compared with or pulled from.
     pub mirrors: Vec<Mirrored>,
-    /// The state of its files. `None` means that nothing is recorded of them.
+    /// What checks of its files found. `None` means that they were never checked.
     pub fixity: Option<FilesChecked>,
     /// When it was last identical to the primary of its last pull.
     #[serde(skip)]
     pub identical: Option<Timestamp>,
     /// What is wrong, in sentences.
     pub problems: Vec<String>,
-    /// Whether the machine that has the dataset responds.
-    #[serde(skip)]
-    is_reachable: bool,
 }
 
 /// The last change of a dataset.
@@ -51,10 +51,21 @@ pub struct LastChange {
 /// What checks of the files of a dataset found.
 #[derive(Debug, Clone, Serialize)]
 pub struct FilesChecked {
-    /// How many findings are open.
-    pub open: usize,
+    /// How many files are not as recorded, each counted in every directory.
+    pub open: u64,
+    /// The first ten of them, by granule, path and directory.
+    pub first: Vec<OpenFinding>,
     /// The directories in which they were checked.
     pub roots: Vec<RootState>,
+}
+
+/// How old what is known of a dataset may be. `None` means of any age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Oldest {
+    /// When it must have been changed, confirmed, or identical to the primary of its last pull.
+    pub seen: Option<Timestamp>,
+    /// When all its files must have been checked, in every directory in which they ever were.
+    pub checked: Option<Timestamp>,
 }
 
 /// A primary of a mirror.
@@ -68,8 +79,8 @@ pub struct Mirrored {
 
 impl Registry {
     /// The state of these datasets, or of all if none is named: those with most problems first, then those
-    /// that were seen least recently. Datasets that were withdrawn are left out. `oldest`: what was not
-    /// seen since then is a problem. `None`: at any time.
+    /// that were seen least recently. Datasets that were withdrawn are left out. What is older than `oldest`
+    /// is a problem.
     ///
     /// # Errors
     ///
@@ -78,21 +89,23 @@ impl Registry {
         &self,
         names: &[DatasetName],
         now: Timestamp,
-        oldest: Option<Timestamp>,
+        oldest: Oldest,
     ) -> Result<Vec<DatasetStatus>> {
         let mut rows = Vec::new();
         if !names.is_empty() {
             let snapshot = self.snapshot()?;
             let named = names.iter().map(|name| snapshot.dataset(name));
             let mut named = named.collect::<Result<Vec<_>>>()?;
-            named.retain(|listed| listed.withdrawn.is_none());
+            // A dataset may be named twice, once by a former name.
+            let mut names = BTreeSet::new();
+            named.retain(|it| it.withdrawn.is_none() && names.insert(it.dataset.name.clone()));
             rows = of_page(&snapshot, named, now, oldest)?;
         } else {
             let mut after = None;
             loop {
                 let snapshot = self.snapshot()?;
                 let left_out = Withdrawn::LeftOut;
-                let page = snapshot.reachable_datasets(after.as_ref(), left_out, PAGE_DATASETS)?;
+                let page = snapshot.datasets(after.as_ref(), left_out, PAGE_DATASETS)?;
                 rows.append(&mut of_page(&snapshot, page.datasets, now, oldest)?);
                 after = page.next;
                 if after.is_none() {
@@ -100,20 +113,17 @@ impl Registry {
                 }
             }
         }
-        for row in &mut rows {
-            row.check_fixity(self, oldest)?;
-        }
         rows.sort_by_cached_key(|row| (Reverse(row.problems.len()), row.seen()));
         Ok(rows)
     }
 }
 
-/// The states of some datasets. `oldest`: when each must have been seen. `None`: at any time.
+/// The states of some datasets.
 fn of_page(
     snapshot: &Snapshot,
     datasets: Vec<Listed>,
     now: Timestamp,
-    oldest: Option<Timestamp>,
+    oldest: Oldest,
 ) -> Result<Vec<DatasetStatus>> {
     let names: Vec<&DatasetName> = datasets.iter().map(|listed| &listed.dataset.name).collect();
     let mut mirrors: BTreeMap<DatasetName, Vec<MirrorState>> = BTreeMap::new();
@@ -124,16 +134,17 @@ fn of_page(
     for mut listed in datasets {
         snapshot.set_in_force(&mut listed, now)?;
         let mirrors = mirrors.remove(&listed.dataset.name).unwrap_or_default();
-        rows.push(DatasetStatus::of(listed, mirrors, oldest));
+        let mut row = DatasetStatus::of(listed, mirrors, oldest.seen);
+        row.add_checks(snapshot, oldest.checked)?;
+        rows.push(row);
     }
     Ok(rows)
 }
 
 impl DatasetStatus {
     fn of(listed: Listed, mirrors: Vec<MirrorState>, oldest: Option<Timestamp>) -> Self {
-        let Listed { dataset, latest, confirmed, problem, .. } = listed;
-        let mut problems: Vec<String> = problem.into_iter().collect();
-        let is_reachable = problems.is_empty();
+        let Listed { dataset, latest, confirmed, .. } = listed;
+        let mut problems = Vec::new();
         let annotations = latest.iter().flat_map(|latest| &latest.annotations);
         problems.extend(
             annotations
@@ -171,10 +182,9 @@ impl DatasetStatus {
                 .collect(),
             fixity: None,
             problems,
-            is_reachable,
         };
         let seen = row.seen();
-        if is_reachable && oldest.is_some_and(|oldest| seen < Some(oldest)) {
+        if oldest.is_some_and(|oldest| seen < Some(oldest)) {
             row.problems.push(match seen {
                 Some(seen) => format!("neither changed nor confirmed since {seen}"),
                 None => "nothing was ever ingested".to_owned(),
@@ -183,16 +193,35 @@ impl DatasetStatus {
         row
     }
 
-    /// Adds what checks of the files found. One that cannot be read is a problem of its own already.
-    fn check_fixity(&mut self, registry: &Registry, oldest: Option<Timestamp>) -> Result<()> {
-        if !self.is_reachable {
+    /// Adds what checks of the files found.
+    fn add_checks(&mut self, snapshot: &Snapshot, oldest: Option<Timestamp>) -> Result<()> {
+        let roots = snapshot.checked_roots(&self.dataset)?;
+        if roots.is_empty() {
+            if let Some(oldest) = oldest
+                && snapshot.first_recorded_file(&self.dataset)?.is_some_and(|it| it < oldest)
+            {
+                self.problems.push("files are recorded, and were never checked".to_owned());
+            }
             return Ok(());
         }
-        let state = registry.fixity_state(&self.dataset, oldest)?;
-        self.problems.extend(state.problems(oldest));
-        if !state.records.is_empty() || !state.roots.is_empty() {
-            self.fixity = Some(FilesChecked { open: state.open.len(), roots: state.roots });
+        let open = snapshot.count_open_findings(&self.dataset)?;
+        match open {
+            0 => {}
+            1 => self.problems.push("1 file is not as recorded".to_owned()),
+            open => self.problems.push(format!("{open} files are not as recorded")),
         }
+        if let Some(oldest) = oldest {
+            let old = roots.iter().filter(|root| root.is_older_than(oldest));
+            self.problems.extend(old.map(|RootState { root, since, .. }| match since {
+                Some(since) => format!("not all files were checked at {root} since {since}"),
+                None => format!("not all files were ever checked at {root}"),
+            }));
+        }
+        let first = match open {
+            0 => Vec::new(),
+            _ => snapshot.open_findings(&self.dataset, SHOWN_FINDINGS)?,
+        };
+        self.fixity = Some(FilesChecked { open, first, roots });
         Ok(())
     }
 

@@ -31,10 +31,6 @@ impl Applied {
         let change = self.instance.as_ref().filter(|_| self.last.is_some());
         warnings.extend(change.and_then(Warning::of_back_dated));
         warnings.extend(self.came_back.as_ref().map(|came_back| came_back.warning(program)));
-        if let Some(why) = &self.not_confirmed {
-            let message = format!("it could not be recorded that the listing was confirmed: {why}");
-            warnings.push(Warning::new(WarningKind::NotConfirmed, message));
-        }
         warnings
     }
 }

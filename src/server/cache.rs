@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
-use crate::disk::scratch;
+use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
 use crate::publish::publish;
@@ -57,7 +57,6 @@ pub struct Version {
     listed: Listed,
     last_subset: u64,
     annotations: u64,
-    file_records: u64,
 }
 
 impl Version {
@@ -70,8 +69,7 @@ impl Version {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.last_subset(&listed.dataset.name)?;
         let annotations = snapshot.count_annotations(&listed.dataset.name)?;
-        let file_records = snapshot.last_file_record(&listed.dataset.name)?;
-        Ok(Version { generation, listed, last_subset, annotations, file_records })
+        Ok(Version { generation, listed, last_subset, annotations })
     }
 }
 
@@ -132,12 +130,10 @@ impl Cache {
         file: &str,
         proceed: impl Fn() -> Result<()>,
     ) -> Result<Option<Opened>> {
-        let path = self.directory()?.join("datasets").join(name.as_str()).join(file);
+        let directory = self.directory()?;
+        let path = directory.join("datasets").join(name.as_str()).join(file);
         let failed = |source| Error::cannot("read", &path, source);
-        let mut file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(failed)?,
-        };
+        let Some(mut file) = open_below(&directory, name, file)? else { return Ok(None) };
         let found = file.metadata().map_err(failed)?;
         let bytes = found.len();
         let identity = (found.dev(), found.ino(), bytes, found.mtime(), found.mtime_nsec());
@@ -182,4 +178,17 @@ impl Cache {
             }
         }
     }
+}
+
+/// Opens a file of a dataset, such as `log/000000.jsonl`. No symbolic link below the directory is followed:
+/// another program may write there, too.
+fn open_below(directory: &Path, name: &DatasetName, file: &str) -> Result<Option<File>> {
+    let mut below = Directory::open(directory)?;
+    let (directories, file) = file.rsplit_once('/').unwrap_or(("", file));
+    let within = directories.split('/').filter(|part| !part.is_empty());
+    for part in ["datasets", name.as_str()].into_iter().chain(within) {
+        let Some(entered) = below.enter(part)? else { return Ok(None) };
+        below = entered;
+    }
+    below.read(file)
 }

@@ -67,7 +67,8 @@ impl Conditions {
             None | Some((None, None)) => Extent::Whole,
             Some((Some(first), Some(last))) if last < first => Extent::Whole,
             Some((Some(first), _)) if first >= bytes => Extent::Unsatisfiable,
-            Some((None, Some(0))) => Extent::Unsatisfiable,
+            // The last bytes of nothing are none, too.
+            Some((None, Some(suffix))) if suffix == 0 || bytes == 0 => Extent::Unsatisfiable,
             Some((Some(first), last)) => {
                 Extent::Part(first..last.map_or(bytes, |last| bytes.min(last.saturating_add(1))))
             }
@@ -85,6 +86,14 @@ mod tests {
             (axum::http::HeaderName::from_static(name), HeaderValue::from_static(value))
         });
         Conditions::of(&headers.collect())
+    }
+
+    #[test]
+    fn of_nothing_there_is_no_part() {
+        let tag = HeaderValue::from_static("\"a\"");
+        for range in ["bytes=-5", "bytes=0-", "bytes=-0", "bytes=0-0"] {
+            assert_eq!(of(&[("range", range)]).extent(&tag, 0), Extent::Unsatisfiable, "{range}");
+        }
     }
 
     #[test]

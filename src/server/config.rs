@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::client::Network;
 use crate::error::Result;
 use crate::model::Timestamp;
 use crate::pages::Site;
@@ -23,16 +22,13 @@ pub struct Config {
     /// The directory into which the logs of datasets are published, from which mirrors read. `None`
     /// means a temporary one.
     pub cache: Option<PathBuf>,
-    /// The networks of the proxies whose header `X-Forwarded-For` is believed, as that of this host is.
-    pub trusted_proxies: Vec<Network>,
 }
 
-/// The limits on what clients may use. Of the tasks and the bytes, a client whose address is known may
-/// use half, and at least one.
+/// The limits on what all clients together may use. What one of them may use is the business of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The greatest number of connections on which requests are answered. A request on a further one
-    /// waits until one of them is closed, unless it is for `/healthz` or `/metrics`.
+    /// The greatest number of connections that are accepted. The system keeps a further one waiting until
+    /// one of them is closed.
     pub connections: usize,
     /// The longest time in which a client sends the head of its next request. It also bounds how long
     /// a connection may be idle.

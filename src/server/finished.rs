@@ -5,20 +5,20 @@
 //! but the state of the registry: it is valid until any process commits a change, or the UTC day ends.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Body;
 use axum::http::header::{
     ACCEPT, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use sha2::{Digest, Sha256};
 
-use super::client::Client;
 use super::coding::Coding;
 use super::conditions::{Conditions, Extent};
 use super::problem::Problem;
 use super::recent::Recent;
-use super::response::{ACCEPT_DATETIME, REPR_DIGEST, describe, digest, value};
+use super::response::{REPR_DIGEST, describe, digest, value};
 use super::sending::{Flight, Form, Room, Stored};
 
 /// The greatest number of bytes of responses in memory.
@@ -27,31 +27,27 @@ const MEMORY_BYTES: usize = 32 * 1_024 * 1_024;
 /// The greatest length of one of them.
 const MOST_BYTES: usize = MEMORY_BYTES / 2;
 
-/// What an entry takes besides its content: its key, its headers, and its place.
+/// What an entry takes besides its content and the values of its headers: its key, its place, and the
+/// rest of its headers.
 const ENTRY_BYTES: usize = 4 * 1_024;
 
 /// What responses depend on besides the request: which registry was opened, its state, and the UTC day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Epoch {
     pub generation: u64,
     pub state: u64,
     pub day: i64,
 }
 
-/// What of a request decides the response.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
-    target: Box<str>,
-    accept: Option<HeaderValue>,
-    coding: Coding,
-}
+/// What decides a response: the epoch, and a digest of the target and of the header `Accept`, which may
+/// be long, and would keep the whole head of the request in memory.
+type Key = (Epoch, [u8; 32]);
 
 /// A request as far as it is answered here.
 pub struct Wanted {
-    key: Key,
+    digest: [u8; 32],
+    coding: Coding,
     method: Method,
-    /// Whether a time is asked for, to which the response leads.
-    has_datetime: bool,
     conditions: Conditions,
 }
 
@@ -70,26 +66,27 @@ pub struct Finished {
 /// The finished responses that were used last.
 pub struct Responses {
     memory: Flight,
-    kept: Mutex<Kept>,
+    kept: Mutex<Recent<Key, Arc<Finished>>>,
 }
 
-#[derive(Default)]
-struct Kept {
-    of: Option<Epoch>,
-    responses: Recent<Arc<Key>, Arc<Finished>>,
+impl Epoch {
+    /// That of responses which do not depend on the registry.
+    pub const OF_NOTHING: Epoch = Epoch { generation: u64::MAX, state: 0, day: 0 };
 }
 
 impl Wanted {
     /// What a request asks for.
     pub fn of(target: &str, method: &Method, headers: &HeaderMap) -> Self {
+        let coding = Coding::of(headers);
+        let accept = headers.get(ACCEPT).map_or(&[][..], HeaderValue::as_bytes);
+        // A target has no line feed.
+        let mut of = Sha256::new_with_prefix(target);
+        of.update([b'\n', coding as u8]);
+        of.update(accept);
         Wanted {
-            key: Key {
-                target: target.into(),
-                accept: headers.get(ACCEPT).cloned(),
-                coding: Coding::of(headers),
-            },
+            digest: of.finalize().into(),
+            coding,
             method: method.clone(),
-            has_datetime: headers.contains_key(ACCEPT_DATETIME),
             conditions: Conditions::of(headers),
         }
     }
@@ -100,7 +97,7 @@ impl Wanted {
         let body = match form {
             Form::Stored(content) => content,
             Form::Made(bytes) => {
-                let coding = self.key.coding;
+                let coding = self.coding;
                 let encode = move || {
                     let (bytes, coding) = match coding.shorten(&bytes) {
                         Some(shorter) => (shorter.into(), coding),
@@ -134,12 +131,7 @@ impl Wanted {
     }
 
     /// The response as this request gets it: whole, in part, or confirmed.
-    pub fn answer(
-        &self,
-        finished: &Finished,
-        flight: &Flight,
-        client: Option<Client>,
-    ) -> Response<Body> {
+    pub fn answer(&self, finished: &Finished, flight: &Flight) -> Response<Body> {
         let mut response = Response::new(Body::empty());
         let is_found = finished.status == StatusCode::OK;
         if is_found && self.conditions.has(&finished.tag) {
@@ -155,14 +147,14 @@ impl Wanted {
             sent = extent(&mut response, &self.conditions, &finished.tag, bytes);
         }
         if self.method != Method::HEAD {
-            *response.body_mut() = flight.stored(client, &finished.body, sent);
+            *response.body_mut() = flight.stored(&finished.body, sent);
         }
         response
     }
 
     /// Whether a response may be one of those in the cache.
     pub fn is_cacheable(&self) -> bool {
-        [Method::GET, Method::HEAD].contains(&self.method) && !self.has_datetime
+        [Method::GET, Method::HEAD].contains(&self.method)
     }
 
     /// A response that is not complete, which is confirmed if the client has it.
@@ -206,19 +198,18 @@ pub fn extent(
 }
 
 impl Finished {
-    /// The same response, of which one client's share is counted.
+    /// The same response, whose bytes are counted.
     ///
     /// # Errors
     ///
     /// Those of [`Flight::hold`].
-    pub fn held(self, flight: &Flight, client: Option<Client>) -> Result<Self, Problem> {
-        Ok(Finished { body: flight.hold(client, self.body)?, ..self })
+    pub fn held(self, flight: &Flight) -> Result<Self, Problem> {
+        Ok(Finished { body: flight.hold(self.body)?, ..self })
     }
 }
 
 impl Default for Responses {
     fn default() -> Self {
-        // An entry may take half of the permits.
         Responses { memory: Flight::new(MEMORY_BYTES), kept: Mutex::default() }
     }
 }
@@ -226,8 +217,7 @@ impl Default for Responses {
 impl Responses {
     /// The response to a request, if it was kept in this epoch.
     pub fn find(&self, epoch: Epoch, wanted: &Wanted) -> Option<Arc<Finished>> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.is_of(epoch).then(|| kept.responses.get(&wanted.key).cloned())?
+        self.kept().get(&(epoch, wanted.digest)).cloned()
     }
 
     /// Keeps the response to a request of this epoch, in place of others that were used less recently.
@@ -243,35 +233,91 @@ impl Responses {
         if finished.status != StatusCode::OK || bytes > MOST_BYTES {
             return Err(finished);
         }
-        let (Some(entry), Some(content)) = (self.room(ENTRY_BYTES), self.room(bytes)) else {
+        let headers: usize = finished.headers.values().map(HeaderValue::len).sum();
+        let entry = self.room(ENTRY_BYTES + headers);
+        let (Some(entry), Some(content)) = (entry, self.room(bytes)) else {
             return Err(finished);
         };
         let Ok(body) = finished.body.clone().in_memory(content).await else {
             return Err(finished);
         };
         let finished = Arc::new(Finished { body, _room: Some(entry), ..finished });
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if !kept.is_of(epoch) {
-            *kept = Kept { of: Some(epoch), responses: Recent::default() };
-        }
-        kept.responses.insert(Arc::new(wanted.key.clone()), Arc::clone(&finished));
+        self.kept().insert((epoch, wanted.digest), Arc::clone(&finished));
         Ok(finished)
     }
 
     /// Room for some bytes, for which others are removed. `None` means that slow readers hold them.
     fn room(&self, bytes: usize) -> Option<Room> {
         loop {
-            if let Ok(room) = self.memory.room_now(None, bytes) {
+            if let Ok(room) = self.memory.room_now(bytes) {
                 return Some(room);
             }
-            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.responses.remove_oldest()?;
+            self.kept().remove_oldest()?;
         }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Recent<Key, Arc<Finished>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
-    fn is_of(&self, epoch: Epoch) -> bool {
-        self.of == Some(epoch)
+#[cfg(test)]
+mod tests {
+    use axum::http::header::LINK;
+    use bytes::Bytes;
+
+    use super::*;
+
+    const EPOCH: Epoch = Epoch { generation: 0, state: 1, day: 2 };
+
+    fn wanted(number: usize, headers: &HeaderMap) -> Wanted {
+        Wanted::of(&format!("/?n={number}"), &Method::GET, headers)
+    }
+
+    async fn kept(responses: &Responses, epoch: Epoch, wanted: &Wanted, link: &str) -> bool {
+        let mut response = Response::new(Body::empty());
+        response.headers_mut().insert(LINK, value(link));
+        let finished = wanted.finish(response, Form::Made(Bytes::from_static(b"x"))).await;
+        responses.keep(epoch, wanted, finished.unwrap()).await.is_ok()
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_does_not_keep_the_head_of_its_request() {
+        struct Head {
+            _held: Arc<()>,
+        }
+        impl AsRef<[u8]> for Head {
+            fn as_ref(&self) -> &[u8] {
+                b"text/html"
+            }
+        }
+        let (responses, head) = (Responses::default(), Arc::new(()));
+        let mut headers = HeaderMap::new();
+        let bytes = Bytes::from_owner(Head { _held: Arc::clone(&head) });
+        headers.insert(ACCEPT, HeaderValue::from_maybe_shared(bytes).unwrap());
+        let wanted = wanted(1, &headers);
+        assert!(kept(&responses, EPOCH, &wanted, "").await);
+        drop(headers);
+        assert_eq!(Arc::strong_count(&head), 1);
+    }
+
+    #[tokio::test]
+    async fn long_headers_count() {
+        let (responses, link) = (Responses::default(), "a".repeat(12 * 1_024));
+        for number in 0..2_100 {
+            assert!(kept(&responses, EPOCH, &wanted(number, &HeaderMap::new()), &link).await);
+        }
+        let entries = responses.kept().len();
+        assert!(entries > 1_000 && entries * (16 * 1_024) <= MEMORY_BYTES, "{entries}");
+    }
+
+    #[tokio::test]
+    async fn a_response_of_an_older_state_does_not_remove_those_of_the_present_one() {
+        let (responses, wanted) = (Responses::default(), wanted(1, &HeaderMap::new()));
+        assert!(kept(&responses, EPOCH, &wanted, "").await);
+        let older = Epoch { state: 0, ..EPOCH };
+        assert!(responses.find(older, &wanted).is_none());
+        assert!(kept(&responses, older, &wanted, "").await);
+        assert!(responses.find(EPOCH, &wanted).is_some());
     }
 }

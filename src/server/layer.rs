@@ -1,21 +1,20 @@
 //! What is done for every request, whatever it asks for.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State as Extracted};
 use axum::http::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, RETRY_AFTER, USER_AGENT,
-    VARY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, RETRY_AFTER,
+    USER_AGENT, VARY, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderValue, Method, Response, StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::IntoResponse;
 
-use super::client::{Client, Peer};
 use super::finished::{Epoch, Wanted};
 use super::problem::Problem;
 use super::request::prefers_html;
@@ -28,6 +27,20 @@ use crate::pages::{Link, ProblemPage, Site};
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
      img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
+
+/// What is answered without the registry, and so without its state: these wait for nobody.
+const READ_NOTHING: [&str; 10] = [
+    "/healthz",
+    "/metrics",
+    "/style.css",
+    "/script.js",
+    "/icon.svg",
+    "/identifier",
+    "/openapi.json",
+    "/robots.txt",
+    "/datasets",
+    "/datasets/",
+];
 
 /// The methods that an address takes.
 pub fn methods(path: &str) -> HeaderValue {
@@ -47,6 +60,22 @@ impl IntoResponse for Problem {
     }
 }
 
+/// Refuses a request that does not name one host (RFC 9112 §3.2): a proxy before this server and the server
+/// could take it for requests to different ones.
+pub async fn with_host(
+    Extracted(state): Extracted<Arc<State>>,
+    request: Request,
+    next: Next,
+) -> Response<Body> {
+    let hosts = request.headers().get_all(HOST).iter().count();
+    let is_named = hosts == 1 || (hosts == 0 && request.version() < Version::HTTP_11);
+    if is_named {
+        return next.run(request).await;
+    }
+    let problem = Problem::usage("A request has exactly one header Host.");
+    explain(&state, &problem, request.uri().path(), false)
+}
+
 /// Answers each request: counts and logs it, and adds the headers that every response has.
 pub async fn answer(
     Extracted(state): Extracted<Arc<State>>,
@@ -57,7 +86,7 @@ pub async fn answer(
     let _under_way = state.metrics.request_begins();
     let (method, target) = (request.method().clone(), request.uri().clone());
     let agent = request.headers().get(USER_AGENT).cloned();
-    let mut response = finish(&state, request, next).await;
+    let mut response = finish(&state, request, next, began).await;
     let status = response.status().as_u16();
     let elapsed = began.elapsed();
     state.metrics.response_begins(status, elapsed);
@@ -86,31 +115,38 @@ pub async fn answer(
 
 /// Sends what was kept for the same request, else completes the response and keeps it; answers 304
 /// where the client has what would be sent.
-async fn finish(state: &Arc<State>, mut request: Request, next: Next) -> Response<Body> {
+async fn finish(
+    state: &Arc<State>,
+    request: Request,
+    next: Next,
+    began: Instant,
+) -> Response<Body> {
     let target = request.uri().path_and_query().map_or("", |target| target.as_str());
     let wanted = Wanted::of(target, request.method(), request.headers());
-    let peer = request.extensions().get::<Peer>().copied();
-    let client = Client::of(peer, request.headers(), &state.trusted_proxies);
+    let wants_page = prefers_html(request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()));
+    let path = request.uri().path().to_owned();
+    // Slightly longer than the time limit of the work itself, whose error is more specific. It is the
+    // limit of all that is waited for.
+    let until = began + state.limits.request_time + Duration::from_secs(2);
     // The state is read before the registry is, so what is made later is never taken for older.
     let is_short = target.len() <= state.limits.target_bytes;
     let epoch = match is_short && wanted.is_cacheable() {
-        true => state.epoch(client).await,
+        true if READ_NOTHING.contains(&&*path) => Some(Epoch::OF_NOTHING),
+        true => match tokio::time::timeout_at(until.into(), state.epoch()).await {
+            Ok(epoch) => epoch,
+            Err(_) => return explain(state, &Problem::busy(), &path, wants_page),
+        },
         false => None,
     };
     if let Some(found) = epoch.and_then(|epoch| state.responses.find(epoch, &wanted)) {
         state.metrics.kept_response();
-        return wanted.answer(&found, &state.flight, client);
+        return wanted.answer(&found, &state.flight);
     }
-    let wants_page = prefers_html(request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()));
-    let path = request.uri().path().to_owned();
-    if let Some(client) = client {
-        request.extensions_mut().insert(client);
-    }
-    let mut response = limit_and_explain(state, request, next).await;
+    let mut response = limit_and_explain(state, request, next, until).await;
     let Some(content) = response.extensions_mut().remove::<Content>() else {
         return wanted.confirm(response);
     };
-    match complete(state, &wanted, epoch, client, response, content).await {
+    match complete(state, &wanted, epoch, response, content).await {
         Ok(response) => response,
         Err(problem) => explain(state, &problem, &path, wants_page),
     }
@@ -121,7 +157,6 @@ async fn complete(
     state: &Arc<State>,
     wanted: &Wanted,
     epoch: Option<Epoch>,
-    client: Option<Client>,
     response: Response<Body>,
     content: Content,
 ) -> Result<Response<Body>, Problem> {
@@ -131,17 +166,22 @@ async fn complete(
         Some(epoch) => state.responses.keep(epoch, wanted, finished).await,
     };
     Ok(match kept {
-        Ok(kept) => wanted.answer(&kept, &state.flight, client),
+        Ok(kept) => wanted.answer(&kept, &state.flight),
         Err(finished) => {
-            let held = finished.held(&state.flight, client)?;
-            wanted.answer(&held, &state.flight, client)
+            let held = finished.held(&state.flight)?;
+            wanted.answer(&held, &state.flight)
         }
     })
 }
 
 /// Refuses what is too long, ends what takes too long, and writes why a request
 /// was refused: as a page for a browser, else as JSON.
-async fn limit_and_explain(state: &State, request: Request, next: Next) -> Response<Body> {
+async fn limit_and_explain(
+    state: &State,
+    request: Request,
+    next: Next,
+    until: Instant,
+) -> Response<Body> {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let wants_page = prefers_html(accept);
     let path = request.uri().path().to_owned();
@@ -153,9 +193,7 @@ async fn limit_and_explain(state: &State, request: Request, next: Next) -> Respo
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
         Problem::too_long(StatusCode::URI_TOO_LONG, detail).into_response()
     } else {
-        // Slightly longer than the time limit of the work itself, whose error is more specific.
-        let time = state.limits.request_time + std::time::Duration::from_secs(2);
-        let answered = tokio::time::timeout(time, next.run(request)).await;
+        let answered = tokio::time::timeout_at(until.into(), next.run(request)).await;
         answered.unwrap_or_else(|_| Problem::busy().into_response())
     };
     match response.extensions().get::<Problem>().cloned() {

@@ -1,7 +1,7 @@
-//! Whole lists of ids in files: each is written, and proved, once, and compressed once.
+//! Whole lists of ids, and of checksums, in files: each is written, and proved, once, and compressed once.
 //!
 //! The files have no names, so that nothing is left of them when the process ends. What a list has does not
-//! depend on the state of the registry, only on its identifier; whether it is shown does, which the caller
+//! depend on the state of the registry, only on its key; whether it is shown does, which the caller
 //! checks. One task fills an entry, the others wait for it; when nobody waits any more, it ends.
 
 use std::collections::HashMap;
@@ -12,28 +12,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-use super::client::Client;
 use super::coding::Coding;
 use super::config::Limits;
-use super::permits::Permits;
 use super::problem::Problem;
 use super::recent::Recent;
 use super::sending::Stored;
 use crate::disk::scratch;
-use crate::model::Identifier;
 
 /// How many lists are written at the same time.
 const WRITERS: usize = 2;
 
 /// What a list depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// The set.
-    pub identifier: Identifier,
-    /// The name of the format.
-    pub format: &'static str,
+    /// What its tag has: the set, the version of its format, and all else that decides its lines.
+    pub name: String,
     /// How it is compressed.
     pub coding: Coding,
 }
@@ -45,6 +40,8 @@ pub struct List {
     pub content: Stored,
     /// The SHA-256 of its bytes.
     pub digest: [u8; 32],
+    /// How much was left out of it, as its writer has counted.
+    pub left_out: u64,
 }
 
 /// How long a list that is being written is waited for.
@@ -87,7 +84,7 @@ pub struct Lists {
     most_bytes: u64,
     /// The length up to which a list is complete before its first byte is sent.
     pub waited_bytes: u64,
-    writers: Permits,
+    writers: Arc<Semaphore>,
     kept: Mutex<Kept>,
 }
 
@@ -111,6 +108,8 @@ pub struct Writer {
     sha256: Sha256,
     bytes: u64,
     filling: Weak<Filling>,
+    /// How much was left out of the list.
+    pub left_out: u64,
 }
 
 impl Filling {
@@ -131,7 +130,8 @@ impl Writer {
         self.file.flush()?;
         let file = self.file.into_inner().map_err(|error| error.into_error())?;
         let content = Stored::File { file, bytes: self.bytes };
-        Ok(List { content, digest: self.sha256.finalize().into() })
+        let digest = self.sha256.finalize().into();
+        Ok(List { content, digest, left_out: self.left_out })
     }
 }
 
@@ -192,7 +192,7 @@ impl Lists {
             directory,
             most_bytes,
             waited_bytes,
-            writers: Permits::new(WRITERS),
+            writers: Arc::new(Semaphore::new(WRITERS)),
             kept: Mutex::default(),
         }
     }
@@ -204,7 +204,6 @@ impl Lists {
     /// Those of `write` about the list.
     pub async fn get(
         self: &Arc<Self>,
-        client: Option<Client>,
         key: Key,
         wait: Wait,
         write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
@@ -220,9 +219,9 @@ impl Lists {
                 Some(filling) => filling,
                 None => {
                     let filling = Arc::new(Filling(watch::Sender::new(Progress::Begun)));
-                    kept.filling.insert(key, Arc::downgrade(&filling));
+                    kept.filling.insert(key.clone(), Arc::downgrade(&filling));
                     let (lists, filling_of) = (Arc::clone(self), Arc::downgrade(&filling));
-                    tokio::spawn(async move { lists.fill(client, key, filling_of, write).await });
+                    tokio::spawn(async move { lists.fill(key, filling_of, write).await });
                     filling
                 }
             }
@@ -248,12 +247,11 @@ impl Lists {
     /// Writes a list on a thread of its own, and keeps it.
     async fn fill(
         self: Arc<Self>,
-        client: Option<Client>,
         key: Key,
         filling: Weak<Filling>,
         write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
     ) {
-        let permit = self.writers.acquire(client, 1).await;
+        let permit = Arc::clone(&self.writers).acquire_owned().await;
         let (lists, of) = (Arc::clone(&self), Weak::clone(&filling));
         let work = move || {
             let _permit = permit;
@@ -265,7 +263,7 @@ impl Lists {
             Ok(Err(Unwritten::List(problem))) => Err(problem),
             Ok(Err(Unwritten::File(error))) => {
                 if error.kind() == io::ErrorKind::FileTooLarge {
-                    self.keep(key, None);
+                    self.keep(key.clone(), None);
                 } else if filling.strong_count() > 0 {
                     tracing::warn!(cause = %error, "a list could not be kept");
                 }
@@ -274,7 +272,7 @@ impl Lists {
             Err(error) => Err(Problem::internal(error.to_string())),
         };
         if let Ok(Some(list)) = &ended {
-            self.keep(key, Some(list.clone()));
+            self.keep(key.clone(), Some(list.clone()));
         }
         let mut kept = self.kept();
         if kept.filling.get(&key).is_some_and(|known| known.ptr_eq(&filling)) {
@@ -297,7 +295,8 @@ impl Lists {
         };
         let file = file.map_err(|error| Unwritten::File(io::Error::other(error.with_causes())))?;
         let file = BufWriter::with_capacity(256 * 1_024, Arc::new(file));
-        let mut writer = Writer { lists: self, file, sha256: Sha256::new(), bytes: 0, filling };
+        let sha256 = Sha256::new();
+        let mut writer = Writer { lists: self, file, sha256, bytes: 0, filling, left_out: 0 };
         write(&mut writer)?;
         Ok(writer.finish()?)
     }
@@ -365,7 +364,7 @@ mod tests {
     use super::*;
 
     fn key(number: u128, coding: Coding) -> Key {
-        Key { identifier: format!("{number:032x}").parse().unwrap(), format: "lines", coding }
+        Key { name: number.to_string(), coding }
     }
 
     fn lists(cache_bytes: u64) -> Lists {
@@ -401,7 +400,7 @@ mod tests {
                     written.fetch_add(1, Ordering::Relaxed);
                     Ok(writer.write_all(b"a\nb\n")?)
                 };
-                lists.get(None, key(1, Coding::Identity), Wait::Short, write).await
+                lists.get(key(1, Coding::Identity), Wait::Short, write).await
             }
         };
         let (one, two, three) = tokio::join!(get(), get(), get());
@@ -416,9 +415,8 @@ mod tests {
     #[tokio::test]
     async fn the_files_have_never_more_bytes_than_the_cache() {
         let lists = Arc::new(lists(100));
-        let get = |number, bytes| {
-            lists.get(None, key(number, Coding::Identity), Wait::Short, zeros(bytes))
-        };
+        let get =
+            |number, bytes| lists.get(key(number, Coding::Identity), Wait::Short, zeros(bytes));
         complete(get(1, 40).await);
         complete(get(2, 40).await);
         complete(get(1, 0).await);
@@ -435,7 +433,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_read_by_slow_clients_counts_until_they_have_read_it() {
         let lists = Arc::new(lists(100));
-        let get = |number| lists.get(None, key(number, Coding::Identity), Wait::Short, zeros(40));
+        let get = |number| lists.get(key(number, Coding::Identity), Wait::Short, zeros(40));
         let reader = complete(get(1).await).reader();
         let other = complete(get(2).await).reader();
         assert!(matches!(get(3).await, Ok(Found::Unkept)), "both were removed, and are there");
@@ -456,14 +454,14 @@ mod tests {
             ended.send(()).unwrap();
             Ok(writer.write_all(b"a")?)
         };
-        let begun = lists.get(None, key(1, Coding::Identity), Wait::Not, endless).await;
+        let begun = lists.get(key(1, Coding::Identity), Wait::Not, endless).await;
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         assert!(has_ended.try_recv().is_err());
         drop(begun);
         tokio::task::spawn_blocking(move || has_ended.recv().unwrap()).await.unwrap();
         let refuse = |_: &mut Writer| Err(Unwritten::List(Problem::internal("damaged".to_owned())));
-        let refused = lists.get(None, key(1, Coding::Identity), Wait::Short, refuse).await;
+        let refused = lists.get(key(1, Coding::Identity), Wait::Short, refuse).await;
         assert!(refused.is_err());
-        complete(lists.get(None, key(1, Coding::Identity), Wait::Short, zeros(5)).await);
+        complete(lists.get(key(1, Coding::Identity), Wait::Short, zeros(5)).await);
     }
 }

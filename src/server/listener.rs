@@ -1,34 +1,25 @@
 //! Connections: from listening to the end of the last one.
 
-use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::http::header::CONNECTION;
-use axum::http::{HeaderValue, Request, Response};
-use hyper::body::Incoming;
+use axum::middleware::from_fn_with_state;
 use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 
-use super::client::Peer;
 use super::config::Config;
-use super::layer::explain;
-use super::problem::Problem;
-use super::route;
 use super::state::State;
+use super::{layer, route};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The buffer for the head of a request. A longer head is refused.
@@ -39,12 +30,6 @@ const MAX_HEADERS: usize = 64;
 
 /// How long to wait after an error that is not one connection's fault, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// What monitoring asks for, also on a connection beyond the limit.
-const MONITORED: [&str; 2] = ["/healthz", "/metrics"];
-
-/// How long a connection that is refused may take to read why.
-const REFUSAL_TIME: Duration = Duration::from_secs(1);
 
 /// A server that listens.
 pub struct Server {
@@ -91,7 +76,8 @@ impl Server {
     pub fn run(self, config: Config) -> Result<()> {
         let Server { runtime, listener, stopped, .. } = self;
         let state = Arc::new(State::new(config)?);
-        let router = route::router(Arc::clone(&state));
+        let named = from_fn_with_state(Arc::clone(&state), layer::with_host);
+        let router = route::router(Arc::clone(&state)).layer(named);
         runtime.block_on(serve(&listener, &router, &state, stopped.requested()));
         // Work on a registry that a client no longer waits for ends by its own time limit.
         runtime.shutdown_timeout(Duration::from_secs(1));
@@ -127,16 +113,16 @@ async fn serve(
     state: &Arc<State>,
     stopped: impl Future<Output = ()>,
 ) {
-    let mut admission = Admission::new(state.limits.connections);
+    let connections = Arc::new(Semaphore::new(state.limits.connections));
     let graceful = GracefulShutdown::new();
     let mut stopped = std::pin::pin!(stopped);
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accept(listener, &connections) => accepted,
             () = &mut stopped => break,
         };
-        let (stream, peer) = match accepted {
-            Ok((stream, peer)) => (stream, Peer(peer.ip())),
+        let (stream, permit) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(cause = %error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -144,18 +130,14 @@ async fn serve(
             }
         };
         let (router, state) = (router.clone(), Arc::clone(state));
-        let (admitted, watcher) = (admission.admit(), graceful.watcher());
+        let watcher = graceful.watcher();
         tokio::spawn(async move {
             state.metrics.connection_opens();
-            let refused = admitted.clone();
-            let ended = tokio::select! {
-                ended = connection(stream, peer, router, &state, admitted, watcher) => ended,
-                () = async { refused.refused().await; tokio::time::sleep(REFUSAL_TIME).await } => Ok(()),
-            };
-            if let Err(error) = ended {
+            if let Err(error) = connection(stream, router, &state, watcher).await {
                 tracing::debug!(cause = %error, "a connection ended");
             }
             state.metrics.connection_closes();
+            drop(permit);
         });
     }
     tracing::info!("stopping");
@@ -165,140 +147,33 @@ async fn serve(
     }
 }
 
+/// Accepts the next connection as soon as there may be one more. The system keeps those that wait, with
+/// what they have sent.
+async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(connections).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    Ok((stream, permit))
+}
+
 /// Serves one connection until its end, or until the server stops.
 async fn connection(
     stream: TcpStream,
-    peer: Peer,
     router: Router,
-    state: &Arc<State>,
-    admitted: Admitted,
+    state: &State,
     watcher: Watcher,
 ) -> hyper::Result<()> {
     // Small responses are sent at once. If that cannot be set, they are slower.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(state.limits.stall_time));
-    let shared = Arc::clone(state);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(peer);
-        let state = Arc::clone(&shared);
-        answer(state, router.clone(), admitted.clone(), request.map(Body::new))
-    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(state.limits.head_time)
         .max_headers(MAX_HEADERS)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
     watcher.watch(connection).await
-}
-
-/// Answers a request as soon as its connection is within the limit.
-async fn answer(
-    state: Arc<State>,
-    router: Router,
-    admitted: Admitted,
-    request: Request<Body>,
-) -> Result<Response<Body>, Infallible> {
-    let path = request.uri().path();
-    let waited = async {
-        let admission = admitted.within_limit();
-        tokio::time::timeout(state.limits.request_time, admission).await.is_ok_and(|it| it.is_ok())
-    };
-    if !MONITORED.contains(&path) && !waited.await {
-        let mut response = explain(&state, &Problem::busy(), path, false);
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-        return Ok(response);
-    }
-    TowerToHyperService::new(router).call(request).await
-}
-
-/// How many connections beyond the limit are accepted.
-const WAITING: usize = 64;
-
-/// The connections that are open.
-struct Admission {
-    permits: Arc<Semaphore>,
-    waiting: VecDeque<Waiting>,
-}
-
-/// A connection beyond the limit, and how it is refused.
-struct Waiting {
-    permit: Weak<OnceLock<OwnedSemaphorePermit>>,
-    refuse: watch::Sender<bool>,
-}
-
-/// A connection that was accepted.
-#[derive(Clone)]
-struct Admitted {
-    permits: Arc<Semaphore>,
-    permit: Arc<OnceLock<OwnedSemaphorePermit>>,
-    refused: watch::Receiver<bool>,
-}
-
-/// The connection waited, and others came after it.
-struct Refused;
-
-impl Admission {
-    /// No connection, and a limit.
-    pub fn new(limit: usize) -> Self {
-        Admission { permits: Arc::new(Semaphore::new(limit)), waiting: VecDeque::new() }
-    }
-
-    /// Admits a connection that was accepted: at once, or to wait.
-    pub fn admit(&mut self) -> Admitted {
-        let (refuse, refused) = watch::channel(false);
-        let permit = Arc::new(OnceLock::new());
-        let admitted = Admitted { permits: Arc::clone(&self.permits), permit, refused };
-        match Arc::clone(&self.permits).try_acquire_owned() {
-            Ok(permit) => drop(admitted.permit.set(permit)),
-            Err(_) => self.wait(Waiting { permit: Arc::downgrade(&admitted.permit), refuse }),
-        }
-        admitted
-    }
-
-    fn wait(&mut self, one: Waiting) {
-        // Others have ended, or are within the limit by now.
-        let waits =
-            |one: &Waiting| one.permit.upgrade().is_some_and(|permit| permit.get().is_none());
-        self.waiting.retain(waits);
-        if self.waiting.len() == WAITING
-            && let Some(first) = self.waiting.pop_front()
-        {
-            first.refuse.send_replace(true);
-        }
-        self.waiting.push_back(one);
-    }
-}
-
-impl Admitted {
-    /// Waits until the connection is within the limit.
-    ///
-    /// # Errors
-    ///
-    /// It is refused.
-    pub async fn within_limit(&self) -> Result<(), Refused> {
-        if self.is_within_limit() {
-            return Ok(());
-        }
-        tokio::select! {
-            permit = Arc::clone(&self.permits).acquire_owned() => {
-                // A second one, of a request on the same connection, is given back.
-                permit.map(|permit| drop(self.permit.set(permit))).map_err(|_| Refused)
-            }
-            () = self.refused() => Err(Refused),
-        }
-    }
-
-    /// Waits until the connection is refused, if ever.
-    pub async fn refused(&self) {
-        let mut refused = self.refused.clone();
-        if refused.wait_for(|is_refused| *is_refused).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-
-    fn is_within_limit(&self) -> bool {
-        self.permit.get().is_some()
-    }
 }

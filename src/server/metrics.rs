@@ -95,7 +95,7 @@ impl Metrics {
 pub const MAX_DATASETS: u32 = 1_000;
 
 /// A dataset, and how many of its files are not as recorded. `None` means that none was ever checked.
-pub type Reported = (Listed, Option<usize>);
+pub type Reported = (Listed, Option<u64>);
 
 /// What is known of datasets. None, if the registry cannot be read now.
 pub fn of_datasets(reported: Option<&[Reported]>) -> String {
@@ -114,10 +114,7 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
     let help = "Granules that are held, of the first 1000 datasets by name.";
     describe("accession_dataset_granules", help, &|(listed, _)| {
-        listed
-            .problem
-            .is_none()
-            .then(|| listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
+        Some(listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
     });
     let help = "When the last change was recorded.";
     describe("accession_dataset_last_change_timestamp_seconds", help, &|(listed, _)| {
@@ -127,8 +124,7 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|(listed, _)| {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
-    let help =
-        "Files that are not as recorded, at most 10000, of datasets whose files were checked.";
+    let help = "Files that are not as recorded, of datasets whose files were checked.";
     describe("accession_dataset_open_findings", help, &|(_, open)| open.map(|it| it.to_string()));
     text
 }

@@ -13,17 +13,15 @@
 //! before its work has ended, and one that reads nothing keeps what was made for it.
 
 mod cache;
-mod client;
 mod coding;
 mod conditions;
 mod config;
+mod deadline;
 mod finished;
 mod layer;
 mod listed;
 mod listener;
-mod memento;
 mod metrics;
-mod permits;
 mod problem;
 mod recent;
 mod request;
@@ -38,13 +36,11 @@ use std::sync::Arc;
 pub use axum::Router;
 
 use crate::error::Result;
-pub use client::{Network, NetworkError, Peer};
 pub use config::{Config, Limits};
 pub use listener::Server;
 use state::State;
 
-/// All routes, as a service. A client is limited by its address if the server adds the other end of the
-/// connection to the extensions of each request: [`Peer`].
+/// All routes, as a service.
 ///
 /// # Errors
 ///

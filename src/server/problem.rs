@@ -169,8 +169,7 @@ impl From<Error> for Problem {
             _ if error.is_of_registry() => {
                 let detail = match kind {
                     ErrorKind::Busy => "The registry is busy.",
-                    ErrorKind::Newer => "The registry is of a newer version than the server.",
-                    ErrorKind::Older => "The registry is of an older version than the server.",
+                    ErrorKind::OtherSchema => "The registry is of another version than the server.",
                     _ => "The registry cannot be read now.",
                 };
                 let problem = Problem::overload(name, detail.to_owned(), 30);

@@ -9,7 +9,6 @@ use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Version};
 
-use super::client::Client;
 use super::coding::Coding;
 use super::conditions::Conditions;
 use super::problem::Problem;
@@ -23,7 +22,6 @@ pub struct Asked {
     path: String,
     query: String,
     headers: HeaderMap,
-    client: Option<Client>,
     version: Version,
 }
 
@@ -35,18 +33,12 @@ impl<S: Sync> FromRequestParts<S> for Asked {
             path: parts.uri.path().to_owned(),
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers.clone(),
-            client: parts.extensions.get().copied(),
             version: parts.version,
         })
     }
 }
 
 impl Asked {
-    /// The client, by which limits count. `None` means that it is not known.
-    pub fn client(&self) -> Option<Client> {
-        self.client
-    }
-
     /// Whether the client speaks an older version of HTTP, which has no chunks.
     pub fn is_http_10(&self) -> bool {
         self.version < Version::HTTP_11
@@ -274,12 +266,6 @@ pub enum Format {
     Lines,
     /// A citation.
     Citation(CitationFormat),
-    /// JSON-LD under the media type by which resolvers of DOIs offer it.
-    SchemaOrg,
-    /// The links of a page (RFC 9264).
-    Linkset,
-    /// The times of a dataset's sets (RFC 7089).
-    TimeMap,
 }
 
 impl Format {
@@ -292,9 +278,6 @@ impl Format {
             Format::Csv => "csv",
             Format::Lines => "lines",
             Format::Citation(format) => format.name(),
-            Format::SchemaOrg => "schema-org",
-            Format::Linkset => "linkset",
-            Format::TimeMap => "timemap",
         }
     }
 
@@ -307,9 +290,6 @@ impl Format {
             Format::Csv => "text/csv",
             Format::Lines => "text/plain",
             Format::Citation(format) => format.media_type(),
-            Format::SchemaOrg => "application/vnd.schemaorg.ld+json",
-            Format::Linkset => "application/linkset+json",
-            Format::TimeMap => "application/link-format",
         }
     }
 

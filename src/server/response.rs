@@ -19,9 +19,6 @@ use crate::pages::Link;
 /// The header with the digest of what is represented (RFC 9530).
 pub const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
-/// The header with the time that a client asks for (RFC 7089).
-pub const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
-
 /// The media type of a feed.
 pub const ATOM: &str = "application/atom+xml; charset=utf-8";
 
@@ -178,9 +175,6 @@ pub fn json<T: Serialize>(value: &T) -> String {
 
 /// Rows as a table with a header. A column is the path of a member in the JSON of a row, and is called by
 /// the last name of that path.
-///
-/// A cell that a spreadsheet would run as a formula gets an apostrophe before it: notes and names come
-/// from strangers.
 fn csv<T: Serialize>(columns: &[&str], rows: &[T]) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     // Writing to memory cannot fail.
@@ -190,10 +184,7 @@ fn csv<T: Serialize>(columns: &[&str], rows: &[T]) -> String {
         let row = serde_json::to_value(row).unwrap_or_default();
         let cells = columns.iter().map(|column| match row.pointer(&format!("/{column}")) {
             None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-                true => format!("'{text}"),
-                false => text.clone(),
-            },
+            Some(Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
         });
         let _ = writer.write_record(cells);
@@ -281,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_never_a_formula() {
+    fn a_cell_is_what_the_row_has() {
         let row = json!({ "a": "=1+1", "b": { "c": "x,\"y\"\nz", "d": null, "e": -1 } });
         let text = csv(&["a", "b/c", "b/d", "b/e", "f"], &[row]);
-        assert_eq!(text, "a,c,d,e,f\n'=1+1,\"x,\"\"y\"\"\nz\",,-1,\n");
+        assert_eq!(text, "a,c,d,e,f\n=1+1,\"x,\"\"y\"\"\nz\",,-1,\n");
     }
 }

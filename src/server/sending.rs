@@ -17,9 +17,8 @@ use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
 use hyper::body::{Frame, SizeHint};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::client::Client;
-use super::permits::{Permit, Permits};
 use super::problem::Problem;
 
 /// The greatest length of a part of a body.
@@ -33,16 +32,20 @@ const PERMIT_BYTES: usize = 1_024;
 
 /// What is in memory for clients that have not read it yet.
 #[derive(Clone)]
-pub struct Flight(Arc<Permits>);
+pub struct Flight {
+    permits: Arc<Semaphore>,
+    /// How many permits there are.
+    all: u32,
+}
 
 /// Bytes with their permits.
 struct Held {
     bytes: Bytes,
-    _permit: Permit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Room for bytes that are still to be made.
-pub struct Room(Permit);
+pub struct Room(OwnedSemaphorePermit);
 
 /// Content that can be sent any number of times.
 #[derive(Debug, Clone)]
@@ -85,7 +88,7 @@ impl Room {
     /// The bytes that were made; the rest of the room is given back.
     pub fn fill(mut self, bytes: impl Into<Bytes>) -> Bytes {
         let bytes = bytes.into();
-        self.0.keep(permits(bytes.len()));
+        drop(self.0.split(self.0.num_permits().saturating_sub(permits(bytes.len()) as usize)));
         Bytes::from_owner(Held { bytes, _permit: self.0 })
     }
 }
@@ -121,7 +124,8 @@ impl Stored {
 impl Flight {
     /// Permits for this many bytes.
     pub fn new(bytes: usize) -> Self {
-        Flight(Arc::new(Permits::new(bytes / PERMIT_BYTES)))
+        let all = u32::try_from(bytes / PERMIT_BYTES).unwrap_or(u32::MAX).max(1);
+        Flight { permits: Arc::new(Semaphore::new(all as usize)), all }
     }
 
     /// Waits for room for this many bytes, until slow readers have read or have been disconnected.
@@ -129,9 +133,10 @@ impl Flight {
     /// # Errors
     ///
     /// The server is ending.
-    pub async fn room(&self, client: Option<Client>, bytes: usize) -> Result<Room, Problem> {
-        let permit = self.0.acquire(client, permits(bytes)).await;
-        permit.map(Room).ok_or_else(Problem::busy)
+    pub async fn room(&self, bytes: usize) -> Result<Room, Problem> {
+        let count = permits(bytes).min(self.all);
+        let permit = Arc::clone(&self.permits).acquire_many_owned(count).await;
+        permit.map(Room).map_err(|_| Problem::busy())
     }
 
     /// Room for bytes that were made already, if there is any at once.
@@ -139,19 +144,21 @@ impl Flight {
     /// # Errors
     ///
     /// There is too much in memory: rather than kept until others have read theirs, they are dropped.
-    pub fn room_now(&self, client: Option<Client>, bytes: usize) -> Result<Room, Problem> {
-        self.0.try_acquire(client, permits(bytes)).map(Room).ok_or_else(Problem::busy)
+    pub fn room_now(&self, bytes: usize) -> Result<Room, Problem> {
+        let count = permits(bytes).min(self.all);
+        let permit = Arc::clone(&self.permits).try_acquire_many_owned(count);
+        permit.map(Room).map_err(|_| Problem::busy())
     }
 
-    /// Counts content that was made for one client, as long as it has not read it.
+    /// Counts content that was made for one client until that has read it.
     ///
     /// # Errors
     ///
     /// Those of [`Flight::room_now`].
-    pub fn hold(&self, client: Option<Client>, content: Stored) -> Result<Stored, Problem> {
+    pub fn hold(&self, content: Stored) -> Result<Stored, Problem> {
         match content {
             Stored::Memory(bytes) if bytes.len() > PART_BYTES => {
-                let room = self.room_now(client, bytes.len())?;
+                let room = self.room_now(bytes.len())?;
                 Ok(Stored::Memory(room.fill(bytes)))
             }
             content => Ok(content),
@@ -159,18 +166,18 @@ impl Flight {
     }
 
     /// Some of the bytes of stored content as a body.
-    pub fn stored(&self, client: Option<Client>, content: &Stored, sent: Range<u64>) -> Body {
+    pub fn stored(&self, content: &Stored, sent: Range<u64>) -> Body {
         match content {
             // Both ends are within the content.
             Stored::Memory(bytes) => {
                 Body::new(Parts { rest: bytes.slice(sent.start as usize..sent.end as usize) })
             }
-            Stored::File { file, .. } => self.file(client, Arc::clone(file), sent),
+            Stored::File { file, .. } => self.file(Arc::clone(file), sent),
         }
     }
 
     /// A part of a file, which is read when the client has taken what is before it.
-    pub fn file(&self, client: Option<Client>, file: Arc<File>, sent: Range<u64>) -> Body {
+    pub fn file(&self, file: Arc<File>, sent: Range<u64>) -> Body {
         let flight = self.clone();
         let Range { start, end } = sent;
         Body::from_stream(try_unfold(start, move |at| {
@@ -180,7 +187,7 @@ impl Flight {
                 if bytes == 0 {
                     return Ok::<_, io::Error>(None);
                 }
-                let room = flight.room(client, bytes).await;
+                let room = flight.room(bytes).await;
                 let room = room.map_err(|problem| io::Error::other(problem.detail))?;
                 let read = move || {
                     let mut part = vec![0; bytes];

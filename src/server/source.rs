@@ -4,12 +4,13 @@
 //! when the task is queued, a task whose client has gone stops within a page, and the permit is given
 //! back when the task has ended, not when its client has gone.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::client::Client;
+use tokio::sync::Semaphore;
+
 use super::config::Limits;
-use super::permits::{Deadline, Permits};
+use super::deadline::Deadline;
 use super::problem::Problem;
 use crate::error::{Error, ErrorKind, Result};
 use crate::registry::{Registry, Withdrawn};
@@ -17,11 +18,17 @@ use crate::registry::{Registry, Withdrawn};
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
     open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
+    /// Held while the registry is opened again, which may take long.
+    opening: Mutex<()>,
+    /// Never held while anything is waited for: all requests look here.
     current: Mutex<Opened>,
-    readers: Permits,
-    comparisons: Permits,
+    readers: Arc<Semaphore>,
+    comparisons: Arc<Semaphore>,
     limits: Limits,
 }
+
+/// How much longer than its time work is waited for.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What work costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,9 +78,10 @@ impl Source {
         let registry = open()?;
         Ok(Source {
             open,
+            opening: Mutex::default(),
             current: Mutex::new(Opened { registry, generation: 0 }),
-            readers: Permits::new(limits.readers),
-            comparisons: Permits::new(limits.comparisons),
+            readers: Arc::new(Semaphore::new(limits.readers)),
+            comparisons: Arc::new(Semaphore::new(limits.comparisons)),
             limits,
         })
     }
@@ -81,43 +89,39 @@ impl Source {
     /// Reads the registry. `work` is done again if another file has replaced the registry meanwhile.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        client: Option<Client>,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        self.work(client, Cost::Page, work).await
+        self.work(Cost::Page, work).await
     }
 
     /// As [`Source::read`], for work whose cost grows with the sets.
     pub async fn compare<T: Send + 'static>(
         self: &Arc<Self>,
-        client: Option<Client>,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        self.work(client, Cost::Comparison, work).await
+        self.work(Cost::Comparison, work).await
     }
 
     /// As [`Source::read`], for work of a cost that depends on the request.
     pub async fn work<T: Send + 'static>(
         self: &Arc<Self>,
-        client: Option<Client>,
         cost: Cost,
         work: impl Fn(&Reading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let deadline = Deadline::after(self.time(cost));
         let _waiting = deadline.waiting();
         let (source, of) = (Arc::clone(self), Arc::clone(&deadline));
-        Ok(self.run(client, cost, &deadline, move || source.attempt(&of, work)).await??)
+        Ok(self.run(cost, &deadline, move || source.attempt(&of, work)).await??)
     }
 
     /// Which registry was opened, and the state that it is in. `None` means that it cannot be known.
-    pub async fn state(&self, client: Option<Client>) -> Option<(u64, u64)> {
-        let opened = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let Opened { registry, generation } = opened;
+    pub async fn state(&self) -> Option<(u64, u64)> {
+        let Opened { registry, generation } = self.current().clone();
         let state = match registry.is_file() {
             true => registry.state(),
             false => {
                 let deadline = Deadline::after(self.limits.request_time);
-                let read = self.run(client, Cost::Page, &deadline, move || registry.state());
+                let read = self.run(Cost::Page, &deadline, move || registry.state());
                 read.await.ok()?
             }
         };
@@ -128,7 +132,6 @@ impl Source {
     /// Runs a task on a thread of its own, where a disk may be waited for, as soon as there is a permit.
     pub async fn run<T: Send + 'static>(
         &self,
-        client: Option<Client>,
         cost: Cost,
         deadline: &Deadline,
         task: impl FnOnce() -> T + Send + 'static,
@@ -137,14 +140,26 @@ impl Source {
             Cost::Page => &self.readers,
             Cost::Comparison => &self.comparisons,
         };
-        let queued = tokio::time::timeout_at(deadline.until().into(), permits.acquire(client, 1));
-        let permit = queued.await.map_err(|_| Problem::busy())?;
+        let queued =
+            tokio::time::timeout_at(deadline.until().into(), Arc::clone(permits).acquire_owned());
+        // The permits are never closed.
+        let permit = queued.await.map_err(|_| Problem::busy())?.map_err(|_| Problem::busy())?;
         let work = move || {
             let _permit = permit;
             task()
         };
-        let joined = tokio::task::spawn_blocking(work).await;
-        joined.map_err(|error| Problem::internal(error.to_string()))
+        let mut task = tokio::task::spawn_blocking(work);
+        loop {
+            // Slightly longer than the time of the work, which stops by itself unless it waits for a server
+            // that has stopped responding. Then the permit stays with it until that goes on.
+            let until = deadline.until() + GRACE;
+            match tokio::time::timeout_at(until.into(), &mut task).await {
+                Ok(joined) => return joined.map_err(|error| Problem::internal(error.to_string())),
+                // The work may have been given more time meanwhile.
+                Err(_) if deadline.until() + GRACE > Instant::now() => {}
+                Err(_) => return Err(Problem::busy()),
+            }
+        }
     }
 
     /// How long work may take, from when it is queued.
@@ -162,7 +177,7 @@ impl Source {
         deadline: &Arc<Deadline>,
         work: impl Fn(&Reading) -> Result<T>,
     ) -> Result<T> {
-        let opened = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let opened = self.current().clone();
         match work(&opened.reading(deadline)) {
             Err(error) if matches!(error.kind(), ErrorKind::Replaced | ErrorKind::Changed) => {
                 let opened = self.reopen(opened.generation)?;
@@ -174,13 +189,17 @@ impl Source {
 
     /// Opens the registry again, unless another request has done so.
     fn reopen(&self, generation: u64) -> Result<Opened> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.generation == generation {
+        let _opening = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.current().generation == generation {
             let registry = (self.open)()?;
             tracing::info!(generation = generation + 1, "the registry was replaced: opened again");
-            *current = Opened { registry, generation: generation + 1 };
+            *self.current() = Opened { registry, generation: generation + 1 };
         }
-        Ok(current.clone())
+        Ok(self.current().clone())
+    }
+
+    fn current(&self) -> MutexGuard<'_, Opened> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -250,6 +269,7 @@ fn probe(source: &Weak<Source>) -> Option<Result<(), Problem>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
 
     use super::*;
@@ -275,7 +295,7 @@ mod tests {
                         .unwrap();
                     Ok(())
                 };
-                source.work(None, Cost::Page, work).await
+                source.work(Cost::Page, work).await
             })
         };
         while has_begun.try_recv().is_err() {
@@ -284,11 +304,64 @@ mod tests {
         // The client hangs up.
         request.abort();
         assert!(request.await.unwrap_err().is_cancelled());
-        let refused = source.read(None, |_| Ok(())).await.unwrap_err();
+        let refused = source.read(|_| Ok(())).await.unwrap_err();
         assert_eq!(refused.kind, "busy", "the permit belongs to the work");
         finish.send(()).unwrap();
         assert_eq!(has_ended.recv().unwrap(), Some(ErrorKind::Interrupted));
-        source.read(None, |_| Ok(())).await.unwrap();
+        source.read(|_| Ok(())).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_does_not_respond_is_waited_for_until_the_time_is_over() {
+        let limits =
+            Limits { readers: 1, request_time: Duration::from_millis(50), ..Limits::default() };
+        let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
+        let (go_on, goes_on) = channel::<()>();
+        let goes_on = Mutex::new(goes_on);
+        let hung = source.read(move |_| {
+            goes_on.lock().unwrap().recv().unwrap();
+            Ok(())
+        });
+        assert_eq!(hung.await.unwrap_err().kind, "busy");
+        assert_eq!(source.read(|_| Ok(())).await.unwrap_err().kind, "busy", "it has the permit");
+        // The server goes on.
+        go_on.send(()).unwrap();
+        while source.read(|_| Ok(())).await.is_err() {}
+    }
+
+    #[tokio::test]
+    async fn requests_do_not_wait_while_the_registry_is_opened_again() {
+        let (go_on, goes_on) = channel::<()>();
+        let (opens, is_opening) = channel();
+        let goes_on = Mutex::new(goes_on);
+        let opened = AtomicUsize::new(0);
+        let open = move || {
+            if opened.fetch_add(1, Ordering::Relaxed) > 0 {
+                opens.send(()).unwrap();
+                goes_on.lock().unwrap().recv().unwrap();
+            }
+            Registry::in_memory()
+        };
+        let source = Arc::new(Source::open(Box::new(open), Limits::default()).unwrap());
+        let replaced = {
+            let source = Arc::clone(&source);
+            tokio::spawn(async move {
+                let work = |reading: &Reading| match reading.generation {
+                    0 => Err(Error::new(ErrorKind::Replaced, "replaced")),
+                    generation => Ok(generation),
+                };
+                source.read(work).await
+            })
+        };
+        while is_opening.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        // The former one is asked meanwhile, also on the thread on which requests are answered.
+        source.state().await;
+        assert_eq!(source.read(|reading| Ok(reading.generation)).await.unwrap(), 0);
+        go_on.send(()).unwrap();
+        assert_eq!(replaced.await.unwrap().unwrap(), 1);
+        assert_eq!(source.read(|reading| Ok(reading.generation)).await.unwrap(), 1);
     }
 
     #[tokio::test]
@@ -296,12 +369,12 @@ mod tests {
         let limits =
             Limits { comparisons: 1, budget: Duration::from_millis(200), ..Limits::default() };
         let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
-        let first = source.compare(None, |_| {
+        let first = source.compare(|_| {
             std::thread::sleep(Duration::from_millis(600));
             Ok(())
         });
         // It gets its turn when its own time is over.
-        let second = source.compare(None, |_| Ok(()));
+        let second = source.compare(|_| Ok(()));
         let (first, second) = tokio::join!(first, second);
         assert!(first.is_ok());
         assert_eq!(second.unwrap_err().kind, "busy");

@@ -4,7 +4,6 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cache::Cache;
-use super::client::{Client, Network};
 use super::config::{Config, Limits};
 use super::finished::{Epoch, Responses};
 use super::listed::Lists;
@@ -14,7 +13,7 @@ use super::sending::Flight;
 use super::source::{Health, Reading, Source};
 use crate::error::Result;
 use crate::model::{DatasetName, Identifier, Set, Timestamp};
-use crate::pages::{Fixity, Series, Site};
+use crate::pages::{Fixity, Site};
 use crate::registry::{CountedFiles, Snapshot};
 
 /// A day, in microseconds.
@@ -40,10 +39,7 @@ pub struct State {
     pub lists: Arc<Lists>,
     /// The responses that were sent last.
     pub responses: Responses,
-    /// The proxies that are believed.
-    pub trusted_proxies: Vec<Network>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    plots: Shown<(u64, DatasetName), Series>,
     /// Those of the set that a dataset holds have no identifier: they are counted from one to the next.
     counted: Shown<(u64, DatasetName, Option<Identifier>), CountedFiles>,
 }
@@ -55,7 +51,7 @@ impl State {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits, cache, trusted_proxies } = config;
+        let Config { site, open, clock, limits, cache } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(State {
             health: Health::watch(&source),
@@ -63,13 +59,11 @@ impl State {
             flight: Flight::new(limits.bytes_in_flight),
             lists: Arc::new(Lists::new(cache.clone(), &limits)),
             responses: Responses::default(),
-            trusted_proxies,
             site,
             limits,
             clock,
             metrics: Metrics::default(),
             cache: Cache::new(cache),
-            plots: Shown::default(),
             counted: Shown::default(),
         })
     }
@@ -81,40 +75,9 @@ impl State {
 
     /// What every response depends on besides its request. `None` means that it cannot be known, and so
     /// nothing can be kept.
-    pub async fn epoch(&self, client: Option<Client>) -> Option<Epoch> {
-        let (generation, state) = self.source.state(client).await?;
+    pub async fn epoch(&self) -> Option<Epoch> {
+        let (generation, state) = self.source.state().await?;
         Some(Epoch { generation, state, day: self.now().as_micros().div_euclid(DAY) })
-    }
-
-    /// The history of a dataset for its plot. Only what is new since the last request is read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::history`].
-    pub fn series(
-        &self,
-        reading: &Reading,
-        snapshot: &Snapshot,
-        name: &DatasetName,
-    ) -> Result<Arc<Series>> {
-        let key = (reading.generation, name.clone());
-        let known = self.plots.find(&key);
-        let mut series = known.as_deref().cloned().unwrap_or_default();
-        let mut history = snapshot.history(name)?;
-        if let Some(next) = series.latest().and_then(Timestamp::next) {
-            history = history.since(next);
-        }
-        let before = series.changes();
-        for instance in history {
-            series.add(&instance?);
-            if series.changes().is_multiple_of(1_024) {
-                reading.check_time()?;
-            }
-        }
-        match known {
-            Some(known) if series.changes() == before => Ok(known),
-            _ => Ok(self.plots.keep(key, series)),
-        }
     }
 
     /// What is recorded of the files of a set, and what checks of them found. `None` means that nothing
@@ -164,7 +127,7 @@ impl<Key, Value> Default for Shown<Key, Value> {
 }
 
 impl<Key: Clone + Eq + Hash, Value> Shown<Key, Value> {
-    /// How many are kept: a history takes at most 160 kB.
+    /// How many are kept.
     const MOST: usize = 64;
 
     fn find(&self, key: &Key) -> Option<Arc<Value>> {

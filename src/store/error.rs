@@ -25,12 +25,18 @@ impl Error {
         Error::stored(ErrorKind::NotARegistry, format!("not a registry: {what}"))
     }
 
-    /// The registry was written by a newer version, whose schema this one does not know.
-    pub(in crate::store) fn newer(found: u32, known: u32) -> Self {
+    /// The registry has another schema than this version: that of another version, as testing versions
+    /// have, or one that somebody has altered.
+    pub(in crate::store) fn other_schema(what: impl std::fmt::Display) -> Self {
         let message = format!(
-            "the registry has schema {found}, but this version supports only schemas 1 to {known}"
+            "the registry has another schema than this version of accession, as those of testing versions have: {what}"
         );
-        Error::stored(ErrorKind::Newer, message)
+        Error::stored(ErrorKind::OtherSchema, message)
+    }
+
+    /// The registry states another version of the schema.
+    pub(in crate::store) fn other_version(found: u32, known: u32) -> Self {
+        Error::other_schema(format!("it is schema {found}, not {known}"))
     }
 
     /// Another process did not finish writing within the busy wait.

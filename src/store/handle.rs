@@ -32,7 +32,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::RegistryMissing`](super::ErrorKind::RegistryMissing),
-    /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry), [`ErrorKind::Newer`](super::ErrorKind::Newer) and
+    /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry), [`ErrorKind::OtherSchema`](super::ErrorKind::OtherSchema) and
     /// what opening a file, or connecting to a server, may return.
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         Ok(Store(kind_of(name)?.open(name, access, busy_wait)?))
@@ -45,17 +45,14 @@ impl Store {
 
     /// Creates a registry for a path or an address, which can be used there once it is put in place:
     /// an empty one, or the target of a copy of the registry with a name (`copy_of`). A file gets the
-    /// permissions of that registry, if it is in one. On a server, what an earlier attempt has copied is
-    /// kept.
+    /// permissions of that registry, if it is in one. On a server it is all one transaction.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists), [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied);
-    /// [`ErrorKind::UnfinishedCopy`](super::ErrorKind::UnfinishedCopy): there is an unfinished copy of
-    /// another registry.
+    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn create(name: &Path, copy_of: Option<&Path>, busy_wait: Duration) -> Result<(Self, New)> {
-        let (store, new) = kind_of(name)?.create(name, copy_of, busy_wait)?;
+        let (store, new) = kind_of(name)?.create(name, busy_wait)?;
         if let Some(file) = copy_of.filter(|source| check_is_file(source, "permissions").is_ok()) {
             new.take_permissions_of(file)?;
         }
@@ -181,12 +178,27 @@ pub(super) fn kind_of(name: &Path) -> Result<&'static dyn Kind> {
             "this program was built without the feature `postgres`",
         ));
     }
+    // `host=… dbname=…`, as libpq takes it, and a scheme with one slash or none: each can contain a password,
+    // and none is the name of a file.
+    let is_of_libpq = || {
+        let has_parameter = |name: &str| {
+            let names = text.match_indices(name).map(|(at, _)| text.split_at(at));
+            names.into_iter().any(|(before, rest)| {
+                before.chars().next_back().is_none_or(char::is_whitespace)
+                    && rest[name.len()..].trim_start().starts_with('=')
+            })
+        };
+        ["host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service", "sslmode"]
+            .into_iter()
+            .any(has_parameter)
+            || ["postgres:", "postgresql:"].iter().any(|scheme| text.starts_with(scheme))
+    };
     let states_password =
         || text.split("password").skip(1).any(|rest| rest.trim_start().starts_with('='));
     if text.starts_with("file://") {
         return Err(Error::address("a file is named by its path, without file://"));
     }
-    if text.contains("://") || states_password() {
+    if text.contains("://") || states_password() || is_of_libpq() {
         let what = "it is neither the path of a file nor an address that begins with postgres://";
         return Err(Error::address(what));
     }

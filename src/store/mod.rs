@@ -34,8 +34,10 @@ pub(crate) use page::{paged, pages};
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
     Begin, DatasetKey, NewPeriod, Period, RecordBatch, SourceKey, StoredAnnotation,
-    StoredFileRecord, StoredFinding, StoredRun, StoredSource, SubsetKey, ToChange, Watch,
-    WorkerRow,
+    StoredFileRecord, StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange,
+    Watch, WorkerRow,
 };
+#[cfg(feature = "serve")]
+pub(crate) use rows::{LargeChange, Span};
 pub(crate) use session::{Snapshot, Transaction};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId, Identifier, Instance,
-    LastPull, Limits, Timestamp, Withdrawal,
+    Annotation, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId, Instance, LastPull,
+    Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -14,9 +14,6 @@ pub enum Access {
     /// For reading only, which is also possible where nothing can be written. A read never changes
     /// the file.
     Read,
-    /// For reading as long as others write to the registry. One with an older schema is refused with
-    /// the error `older`: a copy that is migrated, as for [`Access::Read`], would not change with it.
-    Follow,
     /// For reading and writing.
     Write,
 }
@@ -65,8 +62,6 @@ pub(crate) struct StoredSource {
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed.
     pub failed: Option<FailedAttempt>,
-    /// What was read of its file records, a JSON object. `None` means nothing.
-    pub files: Option<String>,
 }
 
 /// When a dataset that mirrors a primary was last identical to it.
@@ -83,6 +78,39 @@ pub struct MirrorState {
     pub pulled: Option<Timestamp>,
     /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
+}
+
+/// Some consecutive changes of a dataset, as far as a plot needs them.
+#[cfg(feature = "serve")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// The time of the first of them.
+    pub first: Timestamp,
+    /// The time of the last of them.
+    pub last: Timestamp,
+    /// The least number of granules held after any of them.
+    pub least: u64,
+    /// The greatest number of granules held after any of them.
+    pub most: u64,
+    /// The number of granules held after the last of them.
+    pub held: u64,
+    /// How many granules they added together.
+    pub added: u64,
+    /// How many granules they deleted together.
+    pub deleted: u64,
+    /// How many they are.
+    pub changes: u64,
+}
+
+/// A large change of a dataset.
+#[cfg(feature = "serve")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LargeChange {
+    pub at: Timestamp,
+    pub added: u64,
+    pub deleted: u64,
+    /// The first 300 characters of its note.
+    pub note: Option<String>,
 }
 
 /// Whether datasets that were withdrawn are listed.
@@ -102,6 +130,14 @@ pub(crate) struct StoredAnnotation {
     /// 1, 2, … of the instance.
     pub number: u64,
     pub annotation: Annotation,
+}
+
+/// An instance as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredInstance {
+    pub instance: Instance,
+    /// Whether its row agrees with its checksum.
+    pub is_sound: bool,
 }
 
 /// A dataset that is to be changed.
@@ -172,49 +208,37 @@ pub(crate) struct RecordBatch {
     pub replaces: bool,
 }
 
-/// A check of files, as it is stored (migrations/sqlite/V10__fixity_checks.sql describes its fields).
+/// How far the checks of files at a root have come, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredRun {
-    pub run: u64,
-    pub timestamp: Timestamp,
-    pub identifier: Identifier,
-    pub is_subset: bool,
-    /// Of rolling checks. `None` means that it is not one.
-    pub cycle: Option<u64>,
-    pub mode: String,
+pub(crate) struct StoredRoot {
+    /// The name of the root directory.
     pub root: String,
-    /// A JSON array.
-    pub algorithms: String,
-    pub last_record: u64,
-    pub from_id: String,
-    pub to_id: Option<String>,
-    pub lease_to_id: Option<String>,
-    pub lease_ends: Option<Timestamp>,
-    pub started: Timestamp,
-    pub ended: Timestamp,
-    pub recorded_by: Option<String>,
+    /// The last granule that the present cycle has checked. `None` means that it has checked none.
+    pub cursor: Option<String>,
+    /// When the present cycle began. `None` means that none is under way.
+    pub cycle_started: Option<Timestamp>,
+    /// When the last cycle that came to the end of the set began. `None` means that none did.
+    pub full_since: Option<Timestamp>,
+    /// The run that is checking files, and until when. `None` means that none is.
+    pub lock: Option<(String, Timestamp)>,
+    /// The files that the present cycle has checked; if none is under way, those of the last one.
     pub files: u64,
+    /// The bytes that were read of them.
     pub bytes: u64,
-    pub findings: u64,
-    pub forgotten: Option<Timestamp>,
 }
 
-/// What a check found wrong with a file, as it is stored.
+/// A file that is not as it is recorded, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredFinding {
-    pub run: u64,
-    /// 1, 2, … within the run.
-    pub number: u64,
+    pub root: String,
     /// Empty if no granule has the file.
     pub granule_id: String,
-    /// Empty if it equals the id.
     pub path: String,
     pub status: String,
     pub expected: Option<String>,
     pub found: Option<String>,
-    pub checked: Timestamp,
-    /// When it ceased to hold, and why. `None` means that it is open.
-    pub closed: Option<(Timestamp, String)>,
+    /// When it was first found like this.
+    pub first_seen: Timestamp,
 }
 
 /// Where a pass over the granules begins.

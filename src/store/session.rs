@@ -306,7 +306,6 @@ pub(super) trait Kind: Sync {
     fn create(
         &self,
         name: &Path,
-        copy_of: Option<&Path>,
         busy_wait: Duration,
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)>;
 

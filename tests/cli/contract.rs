@@ -1,4 +1,4 @@
-//! The interface for scripts: the names and the order of JSON fields, and exit statuses.
+//! The interface for scripts: errors as JSON, exit statuses, and how a set may be named.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -28,150 +28,6 @@ fn rows(sandbox: &Sandbox, arguments: &str, status: i32) -> Vec<Value> {
     assert_eq!(output.status.code(), Some(status), "{arguments}");
     let stdout = String::from_utf8(output.stdout).unwrap();
     stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-/// The names of an object's fields in the order of the text: `serde_json` would sort them.
-pub fn fields(text: &str) -> Vec<String> {
-    let mut fields = Vec::new();
-    let (mut depth, mut rest) = (0, text);
-    while let Some(at) = rest.find(['{', '}', '[', ']', '"']) {
-        match rest.as_bytes()[at] {
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' => depth -= 1,
-            _ => {
-                let length = rest[at + 1..].find('"').unwrap();
-                let end = at + 1 + length + 1;
-                if depth == 1 && rest[end..].starts_with(':') {
-                    fields.push(rest[at + 1..end - 1].to_owned());
-                }
-                rest = &rest[end..];
-                continue;
-            }
-        }
-        rest = &rest[at + 1..];
-    }
-    fields
-}
-
-const INSTANCE: &str = "dataset timestamp until identifier granules ingested deleted recorded recorded_by note \
-     annotations";
-const APPLIED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
-     recorded_by note annotations changed added removed dry_run skipped files created";
-const MIRROR_SOURCE: &str = "dataset source changes timestamp identifier read identical pulled default failed failure verdict";
-const MIRROR: &str = "status mirror primary behind_by in_force_at_primary first_difference matched missing unexpected content_differs";
-const VERDICT: &str =
-    "citation identifier doi date known agrees ok problem note intervals key line";
-const PAYMENT: &str = "id time worker counter layout epoch";
-const RESOLVED: &str = "kind dataset from until identifier granules instance subset annotations";
-const DATASET: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names max_delete max_add latest confirmed";
-const ADDED: &str = "name doi title description creators publisher version year url licence \
-     archive granule_url keywords free_access temporal withdrawn former_names max_delete max_add latest confirmed created";
-const PULLED: &str = "dataset timestamp until identifier granules ingested deleted recorded \
-     recorded_by note annotations changed added removed dry_run skipped files created status";
-const COMPARED: &str = "identical left right matched only_left only_right";
-
-#[test]
-fn json_has_the_fields_of_the_contract_in_its_order() {
-    let cases = [
-        ("dataset add OTHER", ADDED, 0),
-        ("dataset edit OTHER --title T", DATASET, 0),
-        ("dataset list", DATASET, 0),
-        ("dataset show US", DATASET, 0),
-        ("ingest US --at 2001-01-05 C", APPLIED, 0),
-        ("ingest US --at now --dry-run D", APPLIED, 0),
-        ("ingest US --at now --skip-existing A", APPLIED, 0),
-        ("delete US --at 2001-01-06 C", APPLIED, 0),
-        ("change US --ingest fixtures/seed/us-2001-02-03.txt --at 2001-01-07", APPLIED, 0),
-        ("history US", INSTANCE, 0),
-        ("lookup US", INSTANCE, 0),
-        ("lookup US --at 2001-01-03", INSTANCE, 0),
-        ("granules US", "granule ingested deleted producer_granule url", 0),
-        ("find A", "dataset granule ingested deleted withdrawn url", 0),
-        ("resolve 8f714d3efb0e51ed23fb7eeecca3009b", RESOLVED, 0),
-        ("compare US THEM", COMPARED, 1),
-        ("compare THEM THEM", COMPARED, 0),
-        ("cite US --at 2001-01-05 --format tuple", "format citation annotations content", 0),
-        ("cite US --at 2001-01-05 --select *", "format citation annotations content", 0),
-        ("check DI:8f714d3efb0e51ed23fb7eeecca3009b", VERDICT, 0),
-        ("backup copy.db", "bytes datasets identifiers path removed", 0),
-        ("copy accession.db other.db", "datasets identifiers", 0),
-        ("verify", "dataset identifiers mismatches ok", 0),
-        ("mirror compare US accession.db --primary-dataset THEM", MIRROR, 1),
-        ("mirror compare US accession.db", MIRROR, 0),
-        ("mirror pull US accession.db --primary-dataset THEM --reset", PULLED, 0),
-        ("mirror pull US us.jsonl --reset", PULLED, 0),
-        ("mirror status US", MIRROR_SOURCE, 0),
-        ("mirror pull US", PULLED, 0),
-        ("mirror pull --all", PULLED, 0),
-        ("mirror forget US us.jsonl", "dataset source changes", 0),
-        ("granule-id new A --collection C___1", "granule producer_granule", 0),
-        ("payment-id new --worker 3 --count 2", PAYMENT, 0),
-        ("payment-id decode 000000300", PAYMENT, 0),
-    ];
-    let sandbox = sandbox();
-    for (arguments, expected, status) in cases {
-        let output = sandbox.command(&format!("{arguments} --json")).output().unwrap();
-        assert_eq!(output.status.code(), Some(status), "{arguments}");
-        let stdout = String::from_utf8(output.stdout).unwrap();
-        assert!(!stdout.is_empty(), "{arguments}");
-        for line in stdout.lines() {
-            assert_eq!(fields(line).join(" "), expected, "{arguments}");
-        }
-    }
-}
-
-#[test]
-fn an_import_prints_its_result_and_then_each_instance() {
-    let sandbox = sandbox();
-    let command = "import LOG fixtures/input/changes.tsv --create --json";
-    let output = sandbox.command(command).output().unwrap();
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    let mut lines = stdout.lines();
-    assert_eq!(fields(lines.next().unwrap()).join(" "), format!("{APPLIED} kept"));
-    assert!(lines.clone().count() > 1);
-    for line in lines {
-        assert_eq!(fields(line).join(" "), INSTANCE);
-    }
-    // Again: nothing changes, and that is reported too.
-    let again = sandbox.command("import LOG fixtures/input/changes.tsv --json").output().unwrap();
-    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
-    assert_eq!((&again["changed"], &again["dataset"]), (&Value::from(false), &Value::from("LOG")));
-}
-
-#[test]
-fn a_day_with_several_identifiers_lists_the_others() {
-    let sandbox = sandbox();
-    for command in [
-        "ingest EMPTY --at 2001-02-03T01:00:00Z A",
-        "ingest EMPTY --at 2001-02-03T02:00:00+01:00 B",
-        "ingest EMPTY --at 2001-02-03T03:00:00Z B",
-    ] {
-        sandbox.command(command).output().unwrap();
-    }
-    let found = rows(&sandbox, "lookup EMPTY --at 2001-02-03 --json", 0);
-    assert_eq!(found[0]["timestamp"], "2001-02-03T03:00:00Z");
-    let others = found[0]["others"].as_array().unwrap();
-    let times: Vec<&Value> = others.iter().map(|other| &other["timestamp"]).collect();
-    assert_eq!(times, ["2001-02-03T01:00:00Z"]);
-    assert_eq!(others[0]["until"], "2001-02-03T03:00:00Z");
-}
-
-#[test]
-fn values_of_json_have_the_types_of_the_contract() {
-    let sandbox = sandbox();
-    let history = rows(&sandbox, "history US --json", 0);
-    assert_eq!(history[0]["until"], "2001-01-03T00:00:00Z");
-    assert_eq!(history[0]["granules"], 2);
-    assert_eq!(history[0]["note"], "first");
-    assert_eq!(history[1]["until"], Value::Null);
-    assert_eq!(history[1]["deleted"], 1);
-    let empty = rows(&sandbox, "dataset show EMPTY --json", 0);
-    assert_eq!((&empty[0]["latest"], &empty[0]["doi"]), (&Value::Null, &Value::Null));
-    let compared = rows(&sandbox, "compare US THEM --json", 1);
-    assert_eq!(compared[0]["only_right"], serde_json::json!(["B"]));
-    let verified = rows(&sandbox, "verify US --json", 0);
-    assert_eq!(verified[0]["mismatches"], serde_json::json!([]));
 }
 
 #[test]
@@ -293,4 +149,27 @@ fn output_to_a_full_device_is_an_error() {
 fn a_message_has_no_colour_if_stderr_is_not_a_terminal() {
     let output = Command::new(program()).arg("nothing").output().unwrap();
     assert!(!output.stderr.contains(&0x1b));
+}
+
+#[test]
+fn an_identifier_is_read_in_every_spelling_wherever_a_set_is() {
+    let sandbox = sandbox();
+    let printed = sandbox.run("accession lookup THEM --json");
+    let digits = printed.split("\"identifier\":\"").nth(1).unwrap()[..32].to_owned();
+    let upper = digits.to_uppercase();
+    for spelling in [
+        digits.clone(),
+        format!("DI:{digits}"),
+        format!("di: {upper}"),
+        format!("{{ doi:10.9999/US, 2001-01-05, DI:{digits} }}"),
+        format!("https://example.org/di/{digits}"),
+    ] {
+        assert_eq!(sandbox.run(&format!("accession granules '{spelling}' --count")), "2\n");
+        let same = sandbox.run(&format!("accession compare '{spelling}' THEM --summary"));
+        assert!(same.starts_with("identical: 2 granules\n"), "{same}");
+        assert!(sandbox.run(&format!("accession resolve '{spelling}'")).contains("THEM"));
+        let cited =
+            sandbox.run(&format!("accession cite '{spelling}' --format tuple 2> /dev/null"));
+        assert!(cited.contains(&digits), "{cited}");
+    }
 }

@@ -11,6 +11,7 @@ use crate::documents::{command_of, document, helps, leaf_commands, root};
 const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("certificate", "tests/server/encrypted.rs", "\"certificate\""),
     ("unknown-authority", "tests/server/encrypted.rs", "\"unknown-authority\""),
+    ("being-checked", "tests/cli/file_checks.rs", "being-checked"),
     ("busy", "tests/library/refusals.rs", "\"busy\""),
     ("cannot-open", "tests/trust/full_disk.rs", "\"cannot-open\""),
     ("changed", "src/store/sqlite/open.rs", "ErrorKind::Changed"),
@@ -35,27 +36,22 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("cancelled", "src/store/postgres/error.rs", "ErrorKind::Cancelled"),
     ("conflict", "src/store/postgres/session.rs", "Error::conflict"),
     ("connection-lost", "src/store/postgres/session.rs", "ErrorKind::ConnectionLost"),
-    ("copied-before", "src/registry/copy.rs", "ErrorKind::CopiedBefore"),
     ("denied", "tests/postgres/privileges.rs", "denied"),
     ("incomplete", "tests/postgres/lost_machines.rs", "\"incomplete\""),
     ("no-postgres", "src/store/handle.rs", "ErrorKind::NoPostgres"),
     ("no-citus", "tests/postgres/distribution.rs", "no-citus"),
     ("not-a-file", "tests/postgres/copies.rs", "not-a-file"),
     ("not-visible", "tests/postgres/warned.rs", "not-visible"),
-    ("older", "src/store/postgres/schema.rs", "ErrorKind::Older"),
-    ("outcome-unknown", "tests/postgres/crashes.rs", "\"outcome-unknown\""),
-    ("unfinished-copy", "tests/postgres/copies.rs", "\"unfinished-copy\""),
+    ("outcome-unknown", "tests/postgres/moments.rs", "\"outcome-unknown\""),
     ("unstorable", "src/store/postgres/error.rs", "Error::unstorable"),
 ];
 
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
 const WARNED_BY: &[(&str, &str, &str)] = &[
-    ("being-checked", "tests/cli/file_checks.rs", "being-checked"),
     ("check-not-recorded", "tests/cli/file_checks.rs", "check-not-recorded"),
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
     ("mirror-not-remembered", "src/cli/command/mirror/compare.rs", "MirrorNotRemembered"),
-    ("not-confirmed", "tests/cli/files.rs", "not-confirmed"),
     ("subset-not-saved", "tests/cli/files.rs", "subset-not-saved"),
 ];
 

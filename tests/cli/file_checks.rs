@@ -34,7 +34,7 @@ fn wait_for_run(registry: &Path) {
     let began = Instant::now();
     let has_begun = || -> rusqlite::Result<bool> {
         let connection = Connection::open(registry)?;
-        connection.query_row("SELECT count(*) > 0 FROM fixity_run", [], |row| row.get(0))
+        connection.query_row("SELECT count(*) > 0 FROM fixity_root", [], |row| row.get(0))
     };
     while !has_begun().unwrap_or(false) {
         assert!(began.elapsed() < Duration::from_secs(60), "no check has begun");
@@ -75,7 +75,7 @@ fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
         let summary = "{\"summary\":{\"files\":1,\"bytes\":3,\"findings\":0,\"complete\":false}}\n";
         assert_eq!(String::from_utf8(output.stdout).unwrap(), summary);
         let run = Connection::open(&registry).unwrap().query_row(
-            "SELECT to_id || files || (lease_ends IS NULL) FROM fixity_run",
+            "SELECT cursor || files || (locked_until IS NULL) FROM fixity_root",
             [],
             |row| row.get::<_, String>(0),
         );
@@ -130,7 +130,7 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
 }
 
 #[test]
-fn what_a_killed_check_was_reading_is_left_alone_until_its_lease_lapses() {
+fn the_root_of_a_killed_check_is_free_once_its_lock_has_lapsed() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");
     let check = "--json fixity check D --root data --root-name nas --jobs 1 --for 1s";
@@ -139,10 +139,11 @@ fn what_a_killed_check_was_reading_is_left_alone_until_its_lease_lapses() {
     child.kill().unwrap();
     child.wait().unwrap();
     let output = sandbox.command(check).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(output.stdout.is_empty(), "what was not checked is not good");
     assert!(stderr(&output).contains("being-checked"), "{}", stderr(&output));
     let connection = Connection::open(&registry).unwrap();
-    connection.execute("UPDATE fixity_run SET lease_ends = 1", []).unwrap();
+    connection.execute("UPDATE fixity_root SET locked_until = 1", []).unwrap();
     sandbox.run("truncate -s 1 data/B");
     let output = sandbox.command(check).output().unwrap();
     let printed = String::from_utf8(output.stdout).unwrap();
@@ -258,5 +259,5 @@ fn files_are_checked_and_nothing_is_recorded_where_the_disk_of_the_registry_is_f
     assert!(checked.contains("\"kind\":\"check-not-recorded\""), "{checked}");
     assert!(checked.contains("\"files\":3,\"bytes\":8,\"findings\":2"), "{checked}");
     assert!(checked.ends_with("? 1\n"), "{checked}");
-    assert!(!sandbox.run("accession fixity status D").contains("full"));
+    assert!(!sandbox.run("accession status D --json").contains("full"));
 }

@@ -27,6 +27,7 @@ fn alter(sandbox: &Sandbox, sql: &str) {
     let connection = Connection::open(sandbox.path().join("accession.db")).unwrap();
     let speed = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
     connection.execute_batch(&format!("{speed} {sql}")).unwrap();
+    crate::harness::seal::seal_instances(&connection);
 }
 
 /// Every command that reads a registry, as its own or as a primary.

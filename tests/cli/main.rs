@@ -7,6 +7,7 @@ mod harness {
     pub mod console;
     pub mod installed;
     pub mod program;
+    pub mod seal;
     mod two_streams;
 }
 
@@ -15,7 +16,6 @@ mod completions;
 mod contract;
 mod coverage;
 mod documents;
-mod everyday;
 mod file_checks;
 mod files;
 mod help;

@@ -1,7 +1,6 @@
 //! The path of a registry: what it refers to, what it must not refer to, and what happens if that
 //! changes.
 
-use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Output, Stdio};
 use std::time::Duration;
@@ -161,45 +160,4 @@ fn a_change_to_a_registry_that_was_moved_or_replaced_is_refused() {
             assert_eq!(sandbox.run("accession granules DATASET"), "A\nB\n");
         }
     }
-}
-
-/// `mirror compare` used to migrate the primary, so its owner could no longer read it with an older
-/// version.
-#[test]
-fn comparing_with_a_registry_of_an_older_schema_does_not_change_it() {
-    let sandbox = Sandbox::new();
-    sandbox.run("gunzip -c fixtures/register/schema-2.db.gz > primary.db");
-    let primary = sandbox.path().join("primary.db");
-    let before = std::fs::read(&primary).unwrap();
-    let mirror = "accession --registry mirror.db mirror";
-    let pulled = sandbox.run(&format!("{mirror} pull US.FOOL2.002 primary.db --create"));
-    assert!(!pulled.contains("? "), "{pulled}");
-    let compared = sandbox.run(&format!("{mirror} compare US.FOOL2.002 primary.db"));
-    assert!(compared.starts_with("identical: 14 granules"), "{compared}");
-    let listed = sandbox.run("accession --registry primary.db dataset list");
-    assert!(listed.contains("US.FOOL2.002"), "{listed}");
-    assert_eq!(std::fs::read(&primary).unwrap(), before);
-    assert_eq!(files(sandbox.path()), ["mirror.db", "primary.db"]);
-}
-
-/// A killed command used to leave its temporary file for ever.
-#[test]
-fn files_of_a_killed_command_are_removed_by_the_next_one_that_creates_a_file() {
-    let sandbox = sandbox();
-    let write = |name: &str| std::fs::write(sandbox.path().join(name), "left").unwrap();
-    for name in
-        ["killed.lock", "killed.new", "killed.new-wal", "older.new", "used.lock", "used.new"]
-    {
-        write(&format!(".accession-{name}"));
-    }
-    // The process that uses the third file is still running.
-    let lock = File::open(sandbox.path().join(".accession-used.lock")).unwrap();
-    lock.lock().unwrap();
-    sandbox.run("accession backup copy.db");
-    let used = [".accession-used.lock", ".accession-used.new"];
-    assert_eq!(files(sandbox.path()), [used[0], used[1], "accession.db", "copy.db"]);
-    // The process ends, in whatever way.
-    drop(lock);
-    sandbox.run("accession --registry new.db dataset add NEW");
-    assert_eq!(files(sandbox.path()), ["accession.db", "copy.db", "new.db"]);
 }

@@ -168,7 +168,6 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("--registry new.db mirror pull US us.jsonl --create --at 2001-02-03", 0),
         ("granule-id new A --collection C___1", 0),
         ("granule-id explain A_B --collection C___1", 1),
-        ("granule-id risk --ingests 10", 0),
         ("payment-id new --worker 1", 0),
         ("payment-id new --worker 1000", 2),
         ("payment-id decode 000000300", 0),
@@ -265,29 +264,14 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
     let redirections = ["> /dev/full", ">&-", "1> closed.fifo"];
     for redirection in redirections {
         let commands = [
-            ("ingest US --at 2001-02-03 C", "the change was made, but its report could not"),
-            (
-                "payment-id new --worker 1 --count 3",
-                "the change was made, but the payment ids that it issued could not",
-            ),
-            (
-                "mirror pull THEM us.jsonl --at 2001-02-03",
-                "the change was made, but its report could not",
-            ),
-            (
-                "dataset edit US --title T",
-                "the change was made, but the metadata of the dataset could not",
-            ),
-            (
-                "cite THEM --at 2001-01-05 --select A --format tuple",
-                "the change was made, but the citation of the subset that it saved could not",
-            ),
-            (
-                "backup copy.db",
-                "the change was made, but the report of the backup that it wrote could",
-            ),
+            "ingest US --at 2001-02-03 C",
+            "payment-id new --worker 1 --count 3",
+            "mirror pull THEM us.jsonl --at 2001-02-03",
+            "dataset edit US --title T",
+            "cite THEM --at 2001-01-05 --select A --format tuple",
+            "backup copy.db",
         ];
-        for (arguments, message) in commands {
+        for arguments in commands {
             let sandbox = world();
             let script = match redirection {
                 // The reader opens the pipe, and closes it before anything is written.
@@ -305,12 +289,54 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
             let error: Value = serde_json::from_str(last_line).unwrap();
             assert_eq!(error["error"]["kind"], "output", "{script}: {printed}");
             let found = error["error"]["message"].as_str().unwrap();
+            let message = "the change was made, but its report could not be written";
             assert!(found.starts_with(message), "{script}: {printed}");
             assert!(error["error"]["hint"].is_string(), "{script}: {printed}");
             if arguments.starts_with("ingest") {
                 assert_eq!(sandbox.run("accession granules US"), "A\nC\n", "{script}");
             }
         }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pulled() {
+    let sandbox = world();
+    let lost = "error: the change was made, but its report could not be written to standard output";
+    let (printed, status) = shell(&sandbox, "accession publish www >&-");
+    assert_eq!(status, Some(2), "{printed}");
+    assert!(printed.starts_with(lost), "{printed}");
+    for file in ["EMPTY/head.json", "THEM/head.json", "US/head.json", "US/index.html"] {
+        assert!(sandbox.path().join("www/datasets").join(file).exists(), "{file}");
+    }
+    for mirror in ["M1", "M2", "M3"] {
+        sandbox.run(&format!("accession --registry m.db mirror pull {mirror} us.jsonl --create"));
+    }
+    sandbox.run("accession ingest US --at 2001-01-06 C");
+    sandbox.run("accession export US --output us.jsonl");
+    let (printed, status) = shell(&sandbox, "accession --registry m.db mirror pull --all >&-");
+    assert_eq!(status, Some(2), "{printed}");
+    assert!(printed.starts_with(lost), "{printed}");
+    for mirror in ["M1", "M2", "M3"] {
+        let held = sandbox.run(&format!("accession --registry m.db granules {mirror}"));
+        assert_eq!(held, "A\nC\n", "{mirror}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_was_forgotten_is_reported_where_the_output_is_lost() {
+    let sandbox = world();
+    sandbox.run("accession mirror pull THEM us.jsonl --at 2001-02-03");
+    sandbox.run("accession fixity add US --from sums");
+    sandbox.run("mkdir tree; touch tree/A; accession fixity check US --root tree --root-name here");
+    for forget in ["fixity forget US here", "mirror forget THEM us.jsonl"] {
+        let (printed, status) = shell(&sandbox, &format!("accession {forget} >&-"));
+        assert_eq!(status, Some(2), "{forget}: {printed}");
+        assert!(printed.starts_with("error: the change was made, but its report"), "{printed}");
+        let again = sandbox.run(&format!("accession {forget}"));
+        assert!(again.contains("\nhint: "), "{forget}: {again}");
     }
 }
 

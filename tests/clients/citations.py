@@ -14,12 +14,10 @@ MEDIA_TYPES = {
     "application/x-research-info-systems": "ris",
     "application/vnd.citationstyles.csl+json": "csl-json",
     "application/vnd.datacite.datacite+json": "datacite-json",
-    "application/vnd.datacite.datacite+xml": "datacite-xml",
     "application/ld+json": "json-ld",
-    "application/yaml": "cff",
     "text/x-bibliography": "text",
 }
-NAMED = ["bibtex-misc", "tuple"]
+NAMED = ["tuple"]
 
 
 def curl(url, *options):
@@ -74,7 +72,6 @@ def check(site):
             if not path.startswith("/doi/") and "?at=" not in path:
                 texts[format] = same_bytes(site, joined, words, format, [])[1]
                 compared += 1
-        texts.setdefault("bibtex-misc", texts["bibtex"])
         kind = {"/datasets/BARE@2001-01-05": "bare", f"/DI:{site.part}": "part"}.get(path)
         if kind is None and path.endswith("2001-01-05"):
             kind = "served"

@@ -1,6 +1,6 @@
 """Clients that others wrote, against `accession serve`.
 
-    pip install rispy pybtex cffconvert datacite citeproc-py rdflib signposting memento-client extruct schemathesis \\
+    pip install rispy pybtex datacite citeproc-py rdflib signposting extruct schemathesis \\
         feedparser lxml
     pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it includes
     cargo build --release
@@ -16,7 +16,7 @@ import time
 
 from served import Site
 
-CHECKS = ["citations", "links", "mementos", "feeds", "structured_data", "reference_managers", "api"]
+CHECKS = ["citations", "links", "feeds", "structured_data", "reference_managers", "api"]
 
 
 def main():

@@ -1,10 +1,8 @@
-//! A proxy in front of a server that breaks connections and changes responses, for tests.
+//! A proxy in front of a server that changes responses, for tests.
 
 use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use crate::forwarding::{Forwarded, forward};
 
@@ -14,18 +12,9 @@ pub struct Reply {
     pub path: String,
     /// The head and the body.
     pub bytes: Vec<u8>,
-    /// The connection is closed after so many bytes.
-    pub cut: Option<usize>,
-    /// Nothing is sent for a time after so many bytes, and then the connection is closed.
-    pub stall: Option<(usize, Duration)>,
 }
 
 impl Reply {
-    /// Where the body begins.
-    pub fn body_at(&self) -> usize {
-        self.bytes.windows(4).position(|four| four == b"\r\n\r\n").map_or(0, |at| at + 4)
-    }
-
     /// Replaces all of it.
     pub fn replace(&mut self, head: &str, body: &[u8]) {
         self.bytes = format!(
@@ -48,7 +37,6 @@ pub struct FaultProxy {
 struct Shared {
     upstream: String,
     fault: Mutex<Fault>,
-    is_uncompressed: AtomicBool,
     /// The path of each response, and the bytes that were passed on, head included.
     served: Mutex<Vec<(String, usize)>>,
 }
@@ -61,7 +49,6 @@ impl FaultProxy {
         let shared = Arc::new(Shared {
             upstream: upstream.to_owned(),
             fault: Mutex::new(Box::new(|_| {})),
-            is_uncompressed: AtomicBool::new(false),
             served: Mutex::default(),
         });
         let proxy = FaultProxy { address, shared: Arc::clone(&shared) };
@@ -82,11 +69,6 @@ impl FaultProxy {
         *self.shared.fault.lock().unwrap() = Box::new(fault);
     }
 
-    /// From now on, the server is asked for what is not compressed.
-    pub fn without_compression(&self) {
-        self.shared.is_uncompressed.store(true, Ordering::Relaxed);
-    }
-
     /// The responses since the last call, and their bytes.
     pub fn served(&self) -> Vec<(String, usize)> {
         std::mem::take(&mut *self.shared.served.lock().unwrap())
@@ -95,22 +77,13 @@ impl FaultProxy {
 
 impl Shared {
     fn pass(&self, mut client: &TcpStream) -> std::io::Result<()> {
-        let without: &[&str] = match self.is_uncompressed.load(Ordering::Relaxed) {
-            true => &["accept-encoding"],
-            false => &[],
-        };
-        let Some(Forwarded { path, response }) = forward(client, &self.upstream, without)? else {
+        let Some(Forwarded { path, response }) = forward(client, &self.upstream)? else {
             return Ok(());
         };
-        let mut reply = Reply { path, bytes: response, cut: None, stall: None };
+        let mut reply = Reply { path, bytes: response };
         (self.fault.lock().unwrap())(&mut reply);
-        let stall = reply.stall.map(|(bytes, _)| bytes);
-        let most = reply.cut.or(stall).unwrap_or(reply.bytes.len()).min(reply.bytes.len());
-        self.served.lock().unwrap().push((reply.path, most));
-        client.write_all(&reply.bytes[..most])?;
-        if let Some((_, time)) = reply.stall {
-            std::thread::sleep(time);
-        }
+        self.served.lock().unwrap().push((reply.path, reply.bytes.len()));
+        client.write_all(&reply.bytes)?;
         client.shutdown(Shutdown::Both)
     }
 }

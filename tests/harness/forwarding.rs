@@ -11,13 +11,9 @@ pub struct Forwarded {
     pub response: Vec<u8>,
 }
 
-/// Reads a request, passes it on to `HOST:PORT` without some of its headers (in small letters), and
-/// reads the whole response. `None` means that the client sent no request.
-pub fn forward(
-    client: impl Read,
-    upstream: &str,
-    without: &[&str],
-) -> io::Result<Option<Forwarded>> {
+/// Reads a request, passes it on to `HOST:PORT`, and reads the whole response. `None` means that the
+/// client sent no request.
+pub fn forward(client: impl Read, upstream: &str) -> io::Result<Option<Forwarded>> {
     let mut request = String::new();
     let mut lines = BufReader::new(client);
     loop {
@@ -28,8 +24,8 @@ pub fn forward(
         if line == "\r\n" {
             break;
         }
-        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
-        if name != "connection" && !without.contains(&name.as_str()) {
+        let name = line.split(':').next().unwrap_or_default();
+        if !name.eq_ignore_ascii_case("connection") {
             request.push_str(&line);
         }
     }

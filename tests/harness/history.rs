@@ -17,9 +17,18 @@ pub struct History {
     pub sets: BTreeMap<Timestamp, BTreeSet<String>>,
 }
 
-/// The number of random cases: `PROPTEST_CASES`, or this default.
+/// The number of random cases: `PROPTEST_CASES`, or this default, multiplied by `TRUST` if it is set.
 pub fn cases(default: u32) -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
+    number("PROPTEST_CASES").unwrap_or_else(|| default * trust())
+}
+
+/// The value of `TRUST`, or 1.
+pub fn trust() -> u32 {
+    number("TRUST").unwrap_or(1)
+}
+
+fn number(variable: &str) -> Option<u32> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 /// The selected set, and the ids of its granules in the order in which they are listed.

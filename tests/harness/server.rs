@@ -7,6 +7,7 @@
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Client, NoTls};
@@ -16,7 +17,10 @@ use super::installed::installed;
 /// A running server, which is stopped when dropped if it was started here.
 pub struct Server {
     pub(super) url: String,
+    /// Where it is private, and may be killed.
     pub(super) own: Option<Own>,
+    /// Keeps the one that several tests use.
+    pub(super) _shared: Option<Arc<Server>>,
 }
 
 pub(super) struct Own {
@@ -40,7 +44,7 @@ impl Server {
         let mut own = Own::initialised(init)?;
         own.set(settings);
         own.start();
-        Some(Server { url: url_of_socket(own.directory.path()), own: Some(own) })
+        Some(Server { url: url_of_socket(own.directory.path()), own: Some(own), _shared: None })
     }
 
     /// The URL of a database.

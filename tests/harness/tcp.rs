@@ -18,7 +18,7 @@ impl Server {
             if started.is_ok() || attempt == 5 {
                 started.unwrap();
                 let url = format!("{}:{port}", url_of_socket(own.directory.path()));
-                return Some((Server { url, own: Some(own) }, port));
+                return Some((Server { url, own: Some(own), _shared: None }, port));
             }
         }
         None

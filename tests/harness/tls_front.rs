@@ -46,7 +46,7 @@ impl Authority {
 fn pass(stream: TcpStream, config: Arc<ServerConfig>, upstream: &str) -> std::io::Result<()> {
     let connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
     let mut client = StreamOwned::new(connection, stream);
-    if let Some(forwarded) = forward(&mut client, upstream, &[])? {
+    if let Some(forwarded) = forward(&mut client, upstream)? {
         client.write_all(&forwarded.response)?;
     }
     client.conn.send_close_notify();

@@ -1,7 +1,7 @@
 //! Annotations leave the history as it is, and are read wherever the instance is.
 
 use accession::mirror::manifest;
-use accession::registry::NewAnnotation;
+use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
     Annotation, ErrorKind, Import, Imported, Instance, Members, Moment, Registry, Selection, Stamp,
     Timestamp,
@@ -302,7 +302,7 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
         let error = import(&copy, &hostile).unwrap_err();
         assert!(error.with_causes().contains(expected), "{from}: {}", error.with_causes());
         assert!(error.to_string().contains("one.jsonl:"), "{error}");
-        assert_eq!(copy.snapshot().unwrap().count_datasets().unwrap(), 0);
+        assert_eq!(copy.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     }
     // A line that the head does not announce, or one less.
     let line = manifest.lines().find(|line| line.starts_with("{\"annotation\"")).unwrap();
@@ -315,7 +315,6 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
     }
 }
 
-#[cfg(feature = "http")]
 #[test]
 fn a_replica_has_the_annotations_and_a_mirror_does_not() {
     use crate::harness::primary_at_address::{FOLLOW, World};
@@ -358,7 +357,6 @@ fn a_replica_has_the_annotations_and_a_mirror_does_not() {
     assert_eq!(verified[0].differences[0].file, "datasets/us/annotations.jsonl");
 }
 
-#[cfg(feature = "http")]
 #[test]
 fn a_replica_goes_on_where_there_is_no_room_for_an_annotation() {
     use crate::harness::primary_at_address::World;
@@ -382,18 +380,4 @@ fn a_replica_goes_on_where_there_is_no_room_for_an_annotation() {
     assert_eq!(notes(&instances(&world.mirror, &name("us"))[2]), ["second"]);
     let again = world.import();
     assert_eq!((again.annotations, again.annotations_left_out), (0, 1));
-}
-
-#[cfg(feature = "http")]
-#[test]
-fn a_comparison_has_the_annotations_of_the_primary_at_an_address() {
-    use crate::harness::primary_at_address::World;
-
-    let world = World::small();
-    for (seconds, note) in [(1, "of another set"), (2, "incomplete")] {
-        world.us.annotate(&at("us", seconds), &new(note, true), &stamp("There", -9)).unwrap();
-    }
-    world.publish();
-    let (compared, ..) = world.compare().unwrap();
-    assert_eq!(notes(&compared.status().primary), ["incomplete"]);
 }

@@ -3,10 +3,11 @@
 //! One change that was stamped in the year 9999 made a dataset unusable: no later change could be
 //! after it, and mirrors refused its log.
 
-use accession::registry::Edit;
+use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+use accession::registry::{Edit, FileListing, FileOptions, NewAnnotation};
 use accession::{
     Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Event, EventKind, Import, Limits,
-    Listing, Members, Moment, Registry, Stamp, Timestamp,
+    Listing, Members, Moment, Registry, Selection, Stamp, Timestamp,
 };
 
 use crate::harness::history::{change, id, instances, name, now, second};
@@ -145,16 +146,17 @@ fn what_was_recorded_in_another_dataset_counts() {
 fn what_stores_nothing_is_not_refused() {
     let registry = registry();
     let stamp = || Stamp::now(days_later(5_000));
-    let mut listing = Listing::new();
-    ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
-    let options = ChangeOptions::default();
-    let applied =
-        registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp()).unwrap();
-    assert_eq!(applied.instance, None);
     let mut change = Change::new();
     change.options.skip_existing = true;
     change.ingest(id("A")).unwrap();
     assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance, None);
+    // A listing that changes nothing is recorded as confirmed, at this time.
+    let mut listing = Listing::new();
+    ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
+    let options = ChangeOptions::default();
+    let refused =
+        registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp()).unwrap_err();
+    assert_eq!(refused.kind().as_str(), "clock-ahead");
     // A rehearsal says what the command would.
     let mut change = Change::new();
     change.ingest(id("new")).unwrap();
@@ -174,4 +176,23 @@ fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     assert_eq!(cite(days_later(5_000)).unwrap().set, saved.set);
     // The time of the tests is later than that.
     assert_eq!(cite(now()).unwrap().set, saved.set);
+}
+
+#[test]
+fn a_registry_to_which_only_file_records_are_added_is_in_use() {
+    let registry = registry();
+    let add = |byte, days| {
+        let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
+        let content = FileContent::Checksum { checksum, size: None };
+        let path = FilePath::new(byte.to_string()).unwrap();
+        let mut files = FileListing::new();
+        files.add(&FileRecord::new("A".parse().unwrap(), path, content), None).unwrap();
+        let options = FileOptions::default();
+        registry.add_files(&name("D"), &files, &options, &Stamp::now(days_later(days))).map(drop)
+    };
+    add(1, 700).unwrap();
+    add(2, 1_400).unwrap();
+    let selection = Selection::Dataset { name: name("D"), at: None };
+    let note = NewAnnotation::new("looked at".to_owned()).unwrap();
+    registry.annotate(&selection, &note, &Stamp::now(days_later(2_100))).unwrap();
 }

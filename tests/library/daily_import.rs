@@ -87,7 +87,7 @@ fn import(registry: &Registry, events: &[Event], now: Timestamp) -> Result<Impor
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(200), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(60), ..ProptestConfig::default() })]
 
     #[test]
     fn an_import_of_days_holds_at_the_end_of_each_day_what_the_events_say(

@@ -312,3 +312,18 @@ fn many_records_in_any_order_are_listed_in_order_and_copied() {
     add(&copy, &[file(&ids[0], "new", Some(1), None)], &options()).unwrap();
     assert_verifies(&copy);
 }
+
+#[test]
+fn nothing_is_added_to_a_list_while_its_files_are_read() {
+    let registry = new_registry();
+    registry.change(&name("D"), &change(["A", "B"], []), &stamp()).unwrap();
+    let snapshot = registry.snapshot().unwrap();
+    let set = snapshot.select(&Selection::Dataset { name: name("D"), at: None }).unwrap().set;
+    let mut listed = Listing::new();
+    listed.add(id("A")).unwrap();
+    let files = snapshot.files_listed(&set, &listed).unwrap();
+    assert_eq!(listed.add(id("B")).unwrap_err().kind(), ErrorKind::Usage);
+    drop(files);
+    listed.add(id("B")).unwrap();
+    assert_eq!(snapshot.files_listed(&set, &listed).unwrap().count(), 2);
+}

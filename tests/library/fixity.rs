@@ -224,17 +224,30 @@ impl<F: FnOnce() + Send> Monitor for WhileReading<F> {
     fn end(&self) {}
 }
 
-/// The status of a file of 8 MiB to which something is done while it is read.
-fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
+/// A file of 8 MiB, and options to which something is done while it is read.
+fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, ReadOptions) {
     let mut tree = Tree::new();
     tree.file("A", &vec![7; 8 * 1_024 * 1_024]);
     let file = tree.path("A");
     // The time of a file has the resolution of the kernel's clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
     let monitor = WhileReading(Mutex::new(Some(move || act(&file))));
-    let options = ReadOptions { monitor: Some(Arc::new(monitor)), ..options(1) };
+    (tree, ReadOptions { monitor: Some(Arc::new(monitor)), ..options(1) })
+}
+
+/// The status of a file to which something is done while it is checked.
+fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
+    let (tree, options) = while_reading(act);
     let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options);
     checked[0].problem.as_ref().map(Problem::status)
+}
+
+/// The status of a file to which something is done while its checksum is computed.
+fn computed_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
+    let (tree, options) = while_reading(act);
+    let files = std::iter::once(Ok(RecordedFile::unrecorded("A".parse().unwrap())));
+    let mut computed = Compute::start(&tree.root(), files, Algorithm::Sha256, options).unwrap();
+    computed.next().unwrap().unwrap().content.err().map(|problem| problem.status())
 }
 
 #[test]
@@ -252,6 +265,50 @@ fn a_file_that_is_written_while_it_is_read_is_changing() {
     assert_eq!(status_if(truncate), Some("changing"));
     let link = |path: &Path| fs::hard_link(path, path.with_extension("link")).unwrap();
     assert_eq!(status_if(link), None);
+}
+
+#[test]
+fn a_file_that_is_replaced_while_it_is_read_is_changing() {
+    let replace = |path: &Path| {
+        let other = path.with_extension("part");
+        fs::write(&other, vec![8; 8 * 1_024 * 1_024]).unwrap();
+        fs::rename(&other, path).unwrap();
+    };
+    assert_eq!(status_if(replace), Some("changing"));
+    assert_eq!(computed_if(replace), Some("changing"));
+    let overwrite = |path: &Path| {
+        let file = fs::File::options().write(true).open(path).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        (&file).write_all(b"other").unwrap();
+        file.set_modified(modified).unwrap();
+    };
+    assert_eq!(computed_if(overwrite), Some("changing"));
+    assert_eq!(computed_if(|_| {}), None);
+}
+
+/// Panics when something is reported.
+struct Panicking;
+
+impl Monitor for Panicking {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) -> ControlFlow<()> {
+        panic!("a test: this panic is expected")
+    }
+
+    fn end(&self) {}
+}
+
+#[test]
+fn a_thread_that_panics_ends_the_check_with_an_error() {
+    let mut tree = Tree::new();
+    tree.file("A", &vec![0; 3_000_000]).file("B", b"abc");
+    let options = ReadOptions { monitor: Some(Arc::new(Panicking)), ..options(1) };
+    let files = tree.recorded.clone().into_iter().map(Ok);
+    let mut check = Check::start(&tree.root(), files, Depth::Content, options).unwrap();
+    let error = check.next().unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "a thread that reads files has panicked");
+    assert!(check.next().is_none());
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn add_changes(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(cases(24)))]
+    #![proptest_config(ProptestConfig::with_cases(cases(12)))]
 
     #[test]
     fn a_renamed_dataset_is_the_same_by_each_of_its_names(steps in steps()) {

@@ -9,7 +9,7 @@ use crate::properties;
 type Property = fn(&[u8]);
 
 /// The targets.
-const PROPERTIES: [(&str, Property); 26] = [
+const PROPERTIES: [(&str, Property); 25] = [
     ("changes", properties::changes),
     ("checksums", properties::checksums),
     ("cmr_json", properties::cmr_json),
@@ -19,7 +19,6 @@ const PROPERTIES: [(&str, Property); 26] = [
     ("detected", properties::detected),
     ("doi", properties::doi),
     ("granule_id", properties::granule_id),
-    ("file_records", properties::file_records),
     ("gzip", properties::gzip),
     ("identifier", properties::identifier),
     ("licence", properties::licence),

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use accession::mirror::manifest;
-use accession::model::{FileContent, FilePath, FileRecord};
-use accession::registry::{Edit, FileListing, FileOptions, NewAnnotation};
+use accession::registry::{Edit, NewAnnotation};
 use accession::{
     Change, DatasetEdit, Entry, Import, Listing, Members, Moment, Registry, Selection, Stamp,
 };
@@ -60,20 +59,6 @@ fn registry() -> Registry {
     };
     registry.edit_dataset(&us, &edit, &Stamp::now(now())).unwrap();
     registry.rename_dataset(&us, &name("US.FOOL2.003"), &Stamp::now(now())).unwrap();
-    registry
-}
-
-/// The same with file records.
-fn with_files() -> Registry {
-    let registry = registry();
-    let mut listing = FileListing::new();
-    for granule in ["granule.00001", "granule.00002"] {
-        let path = FilePath::new(granule).unwrap();
-        let record = FileRecord::new(id(granule), path, FileContent::Size(7));
-        listing.add(&record, None).unwrap();
-    }
-    let (options, stamp) = (FileOptions::default(), Stamp::now(now()));
-    registry.add_files(&name("US.FOOL2.003"), &listing, &options, &stamp).unwrap();
     registry
 }
 
@@ -136,14 +121,12 @@ fn the_json_schema_describes_every_member_and_no_others() {
     let schema = std::fs::read_to_string(root().join("src/mirror/log/schema.json")).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
     let mut seen = std::collections::BTreeSet::new();
-    for line in written(&with_files()).lines() {
+    for line in written(&registry()).lines() {
         let kind = match line.split('"').nth(1).unwrap() {
             "accession_log" => "first",
             "accession_head" => "head",
             "subset" => "subset",
             "annotation" => "annotation",
-            "accession_files" => "first_file",
-            "number" => "file",
             _ => "change",
         };
         let described = &schema["$defs"][kind];
@@ -160,7 +143,7 @@ fn the_json_schema_describes_every_member_and_no_others() {
             assert!(line.get(required.as_str().unwrap()).is_some(), "{kind} {required}");
         }
     }
-    for kind in ["first", "change", "subset", "annotation", "first_file", "file", "head"] {
+    for kind in ["first", "change", "subset", "annotation", "head"] {
         for member in schema["$defs"][kind]["properties"].as_object().unwrap().keys() {
             let is_written = seen.contains(&format!("{kind} {member}"));
             assert!(is_written || member == "moved_to", "{kind} {member} is never written");
@@ -190,7 +173,7 @@ fn read_by_python(manifest: &str) -> (bool, String) {
 
 #[test]
 fn the_reader_in_the_documentation_rebuilds_every_identifier_and_refuses_damage() {
-    let registry = with_files();
+    let registry = registry();
     let text = written(&registry);
     let (is_accepted, printed) = read_by_python(&text);
     let expected = instances(&registry, &name("US.FOOL2.003"))

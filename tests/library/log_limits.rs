@@ -1,7 +1,8 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
-use accession::mirror::{HttpOptions, Primary, compare};
-use accession::{Change, Identifier, Import, Members, Pattern, Registry, Stamp};
+use accession::mirror::{HttpOptions, Primary, compare, manifest};
+use accession::registry::{Edit, Withdrawn};
+use accession::{Change, DatasetEdit, Identifier, Import, Members, Pattern, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::hostile_log::HostileLog;
@@ -17,7 +18,7 @@ fn refused(lines: &[String]) -> String {
     log.finish();
     let error = world.pull(0, FOLLOW).unwrap_err();
     assert_eq!(error.kind().as_str(), "input", "{error}");
-    assert_eq!(world.mirror.snapshot().unwrap().count_datasets().unwrap(), 0);
+    assert_eq!(world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     error.to_string()
 }
 
@@ -83,6 +84,31 @@ fn a_change_is_divided_after_1_000_granules_only() {
     let error = refused(&[part(0..1_000), line("[]", "null")]);
     assert!(error.contains("000000.jsonl:3: "), "{error}");
     assert!(error.contains("ingests nothing"), "{error}");
+}
+
+#[test]
+fn a_note_and_metadata_with_nul_are_refused() {
+    let error = refused(&[line("[\"A\"]", "\"a\\u0000b\"")]);
+    assert!(error.contains("its note has a NUL character"), "{error}");
+    // Nor is such a note entered, which would be in the log for ever.
+    let mut change = Change::new();
+    change.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
+    change.options.create_dataset = true;
+    change.options.note = Some("a\0b".to_owned());
+    let registry = Registry::in_memory().unwrap();
+    let error = registry.change(&name("us"), &change, &Stamp::now(now())).unwrap_err();
+    assert_eq!(error.kind().as_str(), "input");
+
+    let us = Registry::in_memory().unwrap();
+    change.options.note = None;
+    us.change(&name("us"), &change, &Stamp::now(now())).unwrap();
+    let edit = DatasetEdit { title: Edit::Set("a\0b".to_owned()), ..DatasetEdit::default() };
+    us.edit_dataset(&name("us"), &edit, &Stamp::now(now())).unwrap();
+    let mut bytes = Vec::new();
+    manifest::write(&us, &name("us"), &mut bytes).unwrap();
+    let primary = Primary::from_manifest(&*bytes, "us.jsonl", None, now()).unwrap();
+    let error = compare(&registry, &name("mirror"), &primary, None).err().unwrap();
+    assert!(error.to_string().contains("NUL"), "{error}");
 }
 
 #[test]

@@ -8,17 +8,15 @@ mod harness {
     pub mod cluster;
     pub mod given_server;
     pub mod history;
-    #[cfg(feature = "http")]
     pub mod hostile_log;
     pub mod installed;
     pub mod oracle;
-    #[cfg(feature = "http")]
     pub mod primary_at_address;
+    pub mod seal;
     pub mod seed;
     pub mod server;
     pub mod store;
     pub mod values;
-    #[cfg(feature = "http")]
     pub mod web_server;
 }
 
@@ -36,7 +34,6 @@ mod cited_subsets;
 mod clock_ahead;
 mod daily_import;
 mod export_until;
-mod file_log;
 mod files;
 mod fixity;
 mod fixity_lists;
@@ -47,20 +44,12 @@ mod hostile_registries;
 mod import;
 mod large_change;
 mod log_format;
-#[cfg(feature = "http")]
 mod log_limits;
 mod lost_rows;
-#[cfg(feature = "http")]
-mod mirror_content;
-mod mirror_content_meanwhile;
-#[cfg(feature = "http")]
 mod mirror_http;
-#[cfg(feature = "http")]
 mod mirror_http_faults;
-#[cfg(feature = "http")]
 mod mirror_http_writing;
 mod mirror_memory;
-#[cfg(feature = "http")]
 mod mirror_nginx;
 mod mirror_properties;
 mod mirror_pull;
@@ -69,7 +58,6 @@ mod named;
 mod names_given_up;
 mod new_ids;
 mod nights;
-mod old_registries;
 mod on_postgres;
 mod pages;
 mod payment;
@@ -78,7 +66,7 @@ mod publish;
 mod publish_links;
 #[cfg(feature = "serve")]
 mod publish_verify;
-#[cfg(all(feature = "http", feature = "serve"))]
+#[cfg(feature = "serve")]
 mod published_pages;
 mod random_histories;
 mod recognise;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
+use accession::registry::Withdrawn;
 use accession::{Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
@@ -42,7 +43,10 @@ fn every_byte_of_the_head_and_the_log_that_is_another_is_refused_by_name() {
             });
             let error = world.pull(0, FOLLOW).unwrap_err().to_string();
             assert!(error.contains(path), "{path} {at}: {error}");
-            assert_eq!(world.mirror.snapshot().unwrap().count_datasets().unwrap(), 0);
+            assert_eq!(
+                world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(),
+                0
+            );
         }
     }
 }
@@ -161,7 +165,7 @@ fn the_log_of_one_dataset_with_the_head_of_another_is_refused() {
     });
     let error = world.pull(0, FOLLOW).unwrap_err();
     assert!(error.to_string().contains(LOG), "{error}");
-    assert_eq!(world.mirror.snapshot().unwrap().count_datasets().unwrap(), 0);
+    assert_eq!(world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use accession::publish::publish;
 use accession::{Identifier, Members, Pattern, Registry, Stamp, Subset};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, change, instances, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::primary_at_address::{FOLLOW, RESET, World};
 
@@ -78,7 +78,7 @@ impl Writer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(32), ..ProptestConfig::default() })]
 
     #[test]
     fn a_mirror_holds_a_set_that_was_published_since_the_pull_began(

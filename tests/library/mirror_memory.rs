@@ -1,18 +1,19 @@
 //! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use accession::mirror::{
     Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
-    compare, manifest, pull,
+    compare, manifest, pull, read_published, source_name,
 };
 use accession::model::SourceOptions;
-use accession::registry::MirrorSource;
-use accession::{Limits, Registry, Stamp, Timestamp};
+use accession::registry::{MirrorSource, NewAnnotation};
+use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{cases, change, name, now, second};
 use crate::harness::store::new_registry;
 
 /// Writes the manifest of a dataset that held these sets in turn.
@@ -149,18 +150,8 @@ fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
     assert_eq!(mirror.compare().status().status, Status::Identical);
 }
 
-#[test]
-fn a_dry_run_remembers_nothing() {
-    let mirror = Mirror::new();
-    write_manifest(&mirror.path, &sets(&["A"]));
-    mirror.pull(0, FOLLOW, COMMIT);
-    write_manifest(&mirror.path, &sets(&["A", "B"]));
-    mirror.pull(1, FOLLOW, REHEARSE);
-    assert_eq!(mirror.remembered(), (1, true));
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(20), ..ProptestConfig::default() })]
 
     /// Two histories that share their beginning, each read up to some change: the status is that of a
     /// comparison of the two lists.
@@ -293,19 +284,104 @@ fn a_failed_attempt_is_remembered_until_the_next_success_and_then_forgotten() {
     assert_eq!(mirror.remembered(), before);
 }
 
+/// A directory into which `us` is published.
+fn site() -> (tempfile::TempDir, Registry) {
+    let (directory, us) = (tempfile::tempdir().unwrap(), Registry::in_memory().unwrap());
+    us.change(&name("us"), &change(["A", "B"], []), &Stamp::at(second(0), now())).unwrap();
+    publish(&us, directory.path());
+    (directory, us)
+}
+
+fn publish(us: &Registry, directory: &Path) {
+    let done = |_| Ok::<(), accession::Error>(());
+    accession::publish::publish(us, directory, &[], done).unwrap();
+}
+
+fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<Pulled> {
+    let primary = Primary::open(directory, &name("mirror"), None, now())?;
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    pull(mirror, &name("mirror"), &primary, options, &Stamp::now(now()))
+}
+
+/// The site's directory was named: a failure was stored nowhere, since the source was the directory of
+/// the dataset, and could not be forgotten by what was typed.
 #[test]
-fn a_registry_can_be_the_default_too() {
+fn a_site_is_remembered_as_it_was_named() {
+    let (directory, _us) = site();
+    let mirror = new_registry();
+    pull_from(directory.path(), &mirror).unwrap();
+    let source = source_name(&directory.path().to_string_lossy());
+    let known = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    assert_eq!(known()[0].source, source);
+    let options = known().remove(0).pulled.unwrap().options;
+    assert_eq!(options.primary_dataset, Some(name("us")));
+    let stamp = Stamp::now(now());
+    mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone", &stamp).unwrap();
+    assert_eq!(known()[0].failed.as_ref().unwrap().message, "it is gone");
+    assert!(mirror.forget_mirror_source(&name("mirror"), &source).unwrap());
+}
+
+/// All segments were opened at once, so that a log of some 4 GiB had more than a process may open.
+#[test]
+fn a_segment_is_opened_when_it_is_reached() {
+    let (directory, us) = site();
+    let segment = directory.path().join("datasets/us/log/000000.jsonl");
+    let away = directory.path().join("away");
+    std::fs::rename(&segment, &away).unwrap();
+    let mut read = read_published(directory.path(), &name("us")).unwrap().unwrap();
+    std::fs::rename(&away, &segment).unwrap();
+    let (mut found, mut expected) = (Vec::new(), Vec::new());
+    read.read_to_end(&mut found).unwrap();
+    manifest::write(&us, &name("us"), &mut expected).unwrap();
+    assert_eq!(found, expected);
+}
+
+/// What is beside a log is replaced before its head: a pull at that moment failed until the next night.
+#[test]
+fn a_directory_that_is_published_into_meanwhile_is_read_again() {
+    let (directory, us) = site();
+    let head = directory.path().join("datasets/us/head.json");
+    let before = std::fs::read(&head).unwrap();
+    let note = NewAnnotation::new("incomplete").unwrap();
+    let selection = Selection::Dataset { name: name("us"), at: None };
+    us.annotate(&selection, &note, &Stamp::now(now())).unwrap();
+    publish(&us, directory.path());
+    // A head that announces one annotation, and then the file with two, before its head.
+    let announced = std::fs::read(&head).unwrap();
+    assert_ne!(before, announced);
+    let note = NewAnnotation::new("again").unwrap();
+    us.annotate(&selection, &note, &Stamp::now(now())).unwrap();
+    publish(&us, directory.path());
+    let latest = std::fs::read(&head).unwrap();
+    let annotations = directory.path().join("datasets/us/annotations.jsonl");
+    let both = std::fs::read(&annotations).unwrap();
+    // The first line of the file is another one, as after a dataset took the name.
+    let other: Vec<u8> = both.iter().map(|byte| if *byte == b'i' { b'I' } else { *byte }).collect();
+    std::fs::write(&annotations, &other).unwrap();
+    std::fs::write(&head, &announced).unwrap();
+    let publishing = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        for (path, bytes) in [(annotations, both), (head, latest)] {
+            let new = path.with_extension("new");
+            std::fs::write(&new, bytes).unwrap();
+            std::fs::rename(new, path).unwrap();
+        }
+    });
+    let mirror = new_registry();
+    assert!(pull_from(directory.path(), &mirror).unwrap().is_identical());
+    publishing.join().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_remembered_source_that_became_a_pipe_or_a_device_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("us.db");
-    let us = Registry::create(&path).unwrap();
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
-    let mirror = Mirror::new();
-    let primary = || Primary::open(&path, &name("mirror"), None, now()).unwrap();
-    let create_dataset = true;
-    let options = PullOptions { create_dataset, ..PullOptions::default() };
-    for _ in 0..2 {
-        let stamp = Stamp::now(now());
-        pull(&mirror.registry, &name("mirror"), &primary(), options, &stamp).unwrap();
-        assert_eq!(sources(&mirror), [("us.db".to_owned(), true, None)]);
-    }
+    let link = directory.path().join("us.jsonl");
+    std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
+    let error = Primary::check_remembered(&link).unwrap_err();
+    assert!(error.with_causes().contains("no longer a regular file"), "{error}");
+    std::fs::remove_file(&link).unwrap();
+    std::fs::write(&link, "").unwrap();
+    Primary::check_remembered(&link).unwrap();
+    Primary::check_remembered(directory.path()).unwrap();
 }

@@ -9,7 +9,7 @@ use accession::mirror::{
 use accession::{Identifier, Import, Imported, Limits, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, change, instances, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 use crate::properties::resealed;
@@ -66,7 +66,7 @@ fn identifiers(history: &History) -> Vec<Identifier> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(40), ..ProptestConfig::default() })]
 
     #[test]
     fn status_and_differences_match_the_naive_ones_and_a_pull_ends_identical(

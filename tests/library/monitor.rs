@@ -205,7 +205,6 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
         primary_at: None,
         policy: PullPolicy::Reset(Limits::NONE),
         create_dataset: false,
-        accept_content: None,
         dry_run: false,
     };
     pull(registry, &name("dataset"), &primary, options, &Stamp::now(now())).unwrap();

@@ -67,7 +67,7 @@ fn several_identifiers_that_begin_alike_are_named() {
 #[test]
 fn a_dataset_is_found_by_a_doi_that_only_it_has() {
     let registry = new_registry();
-    for dataset in ["US.FOOL2", "US.FOOL3", "us.fool2", "OTHER"] {
+    for dataset in ["US.FOOL2", "OTHER"] {
         ingest(&registry, dataset, 0, "A");
     }
     let set = |dataset: &str, doi: &str| {
@@ -84,14 +84,6 @@ fn a_dataset_is_found_by_a_doi_that_only_it_has() {
     let error = found("10.9999/A").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ambiguous);
     assert!(error.to_string().ends_with("OTHER, US.FOOL2"), "{error}");
-    let similar = |text: &str, most| {
-        let similar = registry.snapshot().unwrap().similar_datasets(&name(text), most).unwrap();
-        similar.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(similar("US.FOOL2", 1), ["us.fool2"]);
-    assert_eq!(similar("US.FOL2", 1), ["US.FOOL2", "us.fool2"]);
-    assert_eq!(similar("OHTRE", 2), ["OTHER"]);
-    assert!(similar("OHTRE", 1).is_empty());
 }
 
 #[test]

@@ -26,7 +26,7 @@ const OF_SQLITE: [(&str, &str); 16] = [
     ("fuzz_corpus::", "the readers of input, which have no registry"),
     ("recognise::", "citations, which have no registry"),
     (
-        "all_small_histories::every_history",
+        "all_small_histories::every_small_history",
         "thousands of registries; random_histories samples them",
     ),
     (

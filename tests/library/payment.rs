@@ -1,39 +1,10 @@
 //! No payment id is issued twice, whatever the clock does.
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
-
 use accession::minting::payment::{Layout, PaymentId, Scheme};
-use accession::minting::{Clock, PaymentMinter};
 use accession::{Error, ErrorKind, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::store::new_registry;
-
-/// A clock that a test sets, and that advances when a caller waits.
-struct ScriptedClock(AtomicI64);
-
-impl ScriptedClock {
-    fn at(timestamp: Timestamp) -> Self {
-        ScriptedClock(AtomicI64::new(timestamp.as_micros()))
-    }
-
-    fn advance(&self, micros: i64) {
-        self.0.fetch_add(micros, Ordering::SeqCst);
-    }
-}
-
-impl Clock for &ScriptedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.0.load(Ordering::SeqCst)).unwrap()
-    }
-
-    fn wait(&self, duration: Duration) {
-        self.advance(duration.as_micros() as i64);
-    }
-}
 
 fn noon() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().unwrap()
@@ -97,69 +68,6 @@ proptest! {
             }
         }
     }
-
-    #[test]
-    fn minted_ids_ascend_and_never_repeat_whatever_the_clock_does(
-        moves in moves(),
-        layout in layouts(),
-    ) {
-        let scheme = Scheme { layout, ..Scheme::default() };
-        let clock = ScriptedClock::at(noon());
-        let minter = PaymentMinter::new(scheme, scheme.worker(3).unwrap(), &clock).unwrap();
-        let mut last: Option<PaymentId> = None;
-        for (micros, count) in moves {
-            clock.advance(micros);
-            for _ in 0..count {
-                match minter.mint() {
-                    Ok(id) => {
-                        prop_assert!(last < Some(id));
-                        last = Some(id);
-                    }
-                    Err(error) if error.kind() == ErrorKind::ClockBehind => {
-                        prop_assert!(seconds_behind(&error) > 5);
-                    }
-                    Err(other) => return Err(TestCaseError::fail(other.to_string())),
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn eight_threads_that_share_a_minter_never_get_the_same_id() {
-    const IDS: usize = 5_000;
-    let clock = ScriptedClock::at(noon());
-    let scheme = Scheme::default();
-    let minter = PaymentMinter::new(scheme, scheme.worker(0).unwrap(), &clock).unwrap();
-    let all = Mutex::new(BTreeSet::new());
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                let ids: Vec<PaymentId> = (0..IDS).map(|_| minter.mint().unwrap()).collect();
-                assert!(ids.is_sorted(), "in order for each thread");
-                all.lock().unwrap().extend(ids);
-            });
-        }
-    });
-    assert_eq!(all.into_inner().unwrap().len(), 8 * IDS);
-}
-
-#[test]
-fn the_1297th_id_of_a_second_waits_for_the_next() {
-    let clock = ScriptedClock::at(noon());
-    let scheme = Scheme::default();
-    let minter = PaymentMinter::new(scheme, scheme.worker(1).unwrap(), &clock).unwrap();
-    let ids: Vec<_> = (0..1_297)
-        .map(|_| {
-            scheme.decode(minter.mint().unwrap(), "2030-01-01T00:00:00Z".parse().unwrap()).unwrap()
-        })
-        .collect();
-    // No id is issued for the second in which the minter was created, since another process may
-    // have used it.
-    assert_eq!(ids[0].time.to_string(), "2026-01-01T12:00:01Z");
-    assert_eq!((ids[1_295].time, ids[1_295].counter), (ids[0].time, 1_295));
-    assert_eq!(ids[1_296].time.to_string(), "2026-01-01T12:00:02Z");
-    assert_eq!(ids[1_296].counter, 0);
 }
 
 #[test]
@@ -177,11 +85,6 @@ fn outside_the_epoch_no_id_is_issued_and_the_count_does_not_wrap() {
     assert!(
         lease("2092-12-23T05:45:36Z", 1).unwrap_err().to_string().contains("cannot count further")
     );
-
-    let clock = ScriptedClock::at("2092-12-23T05:45:35Z".parse().unwrap());
-    let minter = PaymentMinter::new(scheme, worker, &clock).unwrap();
-    let refused = minter.mint().unwrap_err().to_string();
-    assert!(refused.contains("after the last second"), "{refused}");
 }
 
 #[test]

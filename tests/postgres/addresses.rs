@@ -19,6 +19,11 @@ fn no_message_shows_a_password() {
         "host=127.0.0.1 port=0 user=archive password=verysecret",
         "password = 'verysecret' host=127.0.0.1 port=0",
         "host=127.0.0.1 PASSWORD=verysecret",
+        // The password is in ~/.pgpass, or in the service file.
+        "host=db user=archive dbname=archive",
+        "service=prod",
+        "postgres:/archive:verysecret@h/x",
+        "postgresql:archive:verysecret@h/x",
     ] {
         let directory = tempfile::tempdir().unwrap();
         drop(Registry::create(&directory.path().join("accession.db")).unwrap());
@@ -48,7 +53,7 @@ fn no_message_shows_a_password() {
 }
 
 #[test]
-fn a_database_that_has_no_registry_or_a_newer_one_is_refused_and_left_as_it_is() {
+fn a_database_that_has_no_registry_or_another_schema_is_refused_and_left_as_it_is() {
     let Some(scene) = Scene::new() else { return };
     let kind = |url: &str| {
         let opened = Registry::open(url.as_ref(), Access::Write);
@@ -65,7 +70,7 @@ fn a_database_that_has_no_registry_or_a_newer_one_is_refused_and_left_as_it_is()
 
     let mut client = scene.client();
     client.batch_execute("UPDATE accession.registry SET version = 99").unwrap();
-    assert_eq!(kind(&scene.url), Some("newer"));
+    assert_eq!(kind(&scene.url), Some("other-schema"));
     client.batch_execute("ALTER TABLE accession.registry DISABLE TRIGGER ALL").unwrap();
     client.batch_execute("DELETE FROM accession.registry").unwrap();
     assert_eq!(kind(&scene.url), Some("not-a-registry"));

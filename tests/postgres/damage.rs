@@ -96,14 +96,13 @@ fn filled(directory: &Path) -> PathBuf {
         "INSERT INTO annotation SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody'
         FROM instance;
         INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000 FROM dataset;
-        INSERT INTO fixity_run
-        SELECT dataset_id, 1, timestamp, identifier, 0, 1, 'checksums', 'host:/data', '[\"sha-256\"]', 1, 'A',
-            'B', 'C', recorded, recorded, recorded, 'Somebody', 1, 7, 1, recorded
+        INSERT INTO fixity_root
+        SELECT dataset_id, 'host:/data', 'A', recorded, recorded, '0123456789abcdef', recorded, 1, 7
         FROM instance
         WHERE ingested = 3000 AND dataset_id = 1;
         INSERT INTO fixity_finding
-        SELECT dataset_id, run, 1, 'granule.00001', 'data/1', 'checksum', '01', '02', ended, ended, 'good'
-        FROM fixity_run";
+        SELECT dataset_id, root, 'granule.00001', 'data/1', 'checksum', '01', '02', full_since
+        FROM fixity_root";
     connection.execute_batch(said).unwrap();
     path
 }

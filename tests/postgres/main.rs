@@ -28,7 +28,6 @@ mod harness {
 mod addresses;
 mod contract;
 mod copies;
-mod crashes;
 mod cut;
 mod damage;
 mod distribution;
@@ -37,7 +36,6 @@ mod errors;
 mod full_disk;
 mod guide;
 #[cfg(feature = "serve")]
-mod hung_machine;
 mod imports;
 mod lost_machines;
 mod machine_settings;

@@ -153,7 +153,7 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
     let Some((scene, url, proxy)) = prepared() else { return };
     let direct = scene.open();
     for moment in MOMENTS {
-        let (rounds, mut made) = (rounds(8, 40), 0);
+        let (rounds, mut made) = (rounds(4, 40), 0);
         for round in 0..rounds {
             let granule_id = format!("{moment:?}.{round}");
             let mut command = command(&url, &["ingest", "D", "--quiet", &granule_id]);
@@ -187,7 +187,7 @@ fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told
     let Some((scene, url, proxy)) = prepared() else { return };
     let scene = Arc::new(scene);
     for moment in MOMENTS {
-        let (rounds, mut results) = (rounds(8, 40), [0; 3]);
+        let (rounds, mut results) = (rounds(4, 40), [0; 3]);
         for round in 0..rounds {
             let granule_id = format!("{moment:?}.{round}");
             let registry = Registry::open(Path::new(&url), Access::Write).unwrap();

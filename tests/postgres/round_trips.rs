@@ -116,29 +116,6 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
 }
 
 #[test]
-fn a_pull_looks_up_once_what_is_known_of_the_files() {
-    let Some(scene) = Scene::private() else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let path = |file: &str| directory.path().join(file).to_str().unwrap().to_owned();
-    let us = path("us.db");
-    let succeeds = |mut command: std::process::Command| {
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-    };
-    succeeds(command(&us, &["ingest", "US", "--create", "A"]));
-    let pull = ["mirror", "pull", "M", &us, "--primary-dataset", "US", "--create"];
-    succeeds(scene.command(&pull));
-    std::fs::write(path("sums"), "900150983cd24fb0d6963f7d28e17f72  A\n").unwrap();
-    succeeds(command(&us, &["fixity", "add", "US", "--from", &path("sums")]));
-    let statements = scene.server.statements_of(|| succeeds(scene.command(&pull)));
-    let of_files = |what: &str| {
-        let found = |sql: &&String| sql.contains("accession.file_record") && sql.contains(what);
-        statements.iter().filter(found).count()
-    };
-    assert_eq!((of_files("unnest"), of_files("INSERT")), (1, 1), "{statements:#?}");
-}
-
-#[test]
 fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
     let Some(scene) = Scene::private() else { return };
     scene.open().change(&name("D"), &ingest("A"), &stamp()).unwrap();

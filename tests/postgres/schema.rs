@@ -20,7 +20,7 @@ fn every_text_that_is_compared_is_compared_by_its_bytes() {
          WHERE table_schema = 'accession' AND data_type = 'text'
            AND collation_name IS DISTINCT FROM 'C'",
     );
-    assert_eq!(others, ["registry.copied_from"]);
+    assert!(others.is_empty(), "{others:?}");
 }
 
 #[test]
@@ -119,13 +119,12 @@ fn a_change_of_a_second_copy_is_found() {
     owner
         .batch_execute(
             "ALTER TABLE accession.instance DISABLE TRIGGER ALL;
-             ALTER TABLE accession.instance ALTER COLUMN checksum DROP EXPRESSION;
              UPDATE accession.instance SET note = 'forged' WHERE dataset_id = 1",
         )
         .unwrap();
     let (findings, texts) = verified();
     assert_eq!(findings, 1, "{texts:?}");
-    assert!(texts[0].contains("1 rows of instance differ from their checksums"), "{texts:?}");
+    assert!(texts[0].contains("the row of the history differs from its checksum"), "{texts:?}");
     // Another dataset is not affected, and says that this one was not asked about.
     for (dataset, status) in [("OTHER", 0), ("D", 1)] {
         let output = scene.command(&["verify", dataset]).output().unwrap();

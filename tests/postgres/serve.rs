@@ -3,6 +3,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::writes::{SHOWN, WRITES};
 use crate::scene::{Scene, command, ingest, name, second, stamp};
@@ -110,7 +114,6 @@ fn every_page_is_the_same_as_that_of_a_copy_in_a_file() {
         "/datasets/A/".to_owned(),
         "/datasets/A/?format=bibtex".to_owned(),
         "/datasets/A/history?limit=7".to_owned(),
-        "/datasets/A/history?format=timemap".to_owned(),
         "/datasets/A@2001-09-09".to_owned(),
         set.clone(),
         format!("{set}/granules"),
@@ -172,4 +175,70 @@ fn a_change_is_seen_at_once_and_a_server_that_is_down_is_an_outage() {
     assert!(!body.contains("postgres://"), "the address is for the operator alone: {body}");
     scene.server.restart();
     assert_eq!(served.get("/datasets/A/", "application/json").0, 200);
+}
+
+/// A private server that has stopped responding, until this is dropped.
+struct Hung(Vec<Pid>);
+
+impl Hung {
+    fn stop(postmaster: i32) -> Self {
+        let children = format!("/proc/{postmaster}/task/{postmaster}/children");
+        let children = std::fs::read_to_string(children).unwrap();
+        let children = children.split_whitespace().map(|pid| pid.parse().unwrap());
+        let all = std::iter::once(postmaster).chain(children);
+        let hung = Hung(all.map(|pid| Pid::from_raw(pid).unwrap()).collect());
+        hung.signal(Signal::STOP);
+        hung
+    }
+
+    fn signal(&self, signal: Signal) {
+        for pid in &self.0 {
+            // One that has ended meanwhile needs no signal.
+            let _ = kill_process(*pid, signal);
+        }
+    }
+}
+
+impl Drop for Hung {
+    fn drop(&mut self) {
+        self.signal(Signal::CONT);
+    }
+}
+
+#[test]
+fn what_needs_no_registry_is_answered_while_the_server_hangs() {
+    let Some(scene) = Scene::private() else { return };
+    scene.open().change(&name("A"), &ingest("1"), &stamp()).unwrap();
+    let served = Served::start(&scene.url);
+    let postmaster: i32 = {
+        let sql = "SELECT pg_read_file('postmaster.pid')";
+        let file: String = scene.client().query_one(sql, &[]).unwrap().get(0);
+        file.lines().next().unwrap().parse().unwrap()
+    };
+    let page = || served.get("/datasets/A/", "application/json").0;
+    let health = || served.get("/healthz", "*/*").0;
+    // The second time, it goes on before the time of the requests is over.
+    for expected in [503, 200] {
+        assert_eq!(page(), 200);
+        let hung = Hung::stop(postmaster);
+        std::thread::scope(|scope| {
+            // More than there are permits for.
+            let waiting: Vec<_> = (0..12).map(|_| scope.spawn(page)).collect();
+            for path in ["/style.css", "/robots.txt", "/openapi.json", "/identifier", "/metrics"] {
+                assert_eq!(served.get(path, "*/*").0, 200, "{path}");
+            }
+            while health() == 200 {
+                sleep(Duration::from_millis(100));
+            }
+            let hung = (expected == 503).then_some(hung);
+            for waiting in waiting {
+                assert_eq!(waiting.join().unwrap(), expected);
+            }
+            drop(hung);
+        });
+        while health() != 200 {
+            sleep(Duration::from_millis(100));
+        }
+    }
+    assert_eq!(page(), 200);
 }

@@ -6,7 +6,7 @@ use crate::uses::Sources;
 use crate::{root, rust_files};
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 19] = [
+const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["clap", "clap_complete", "indicatif"], &["cli"]),
     (&["csv"], &["input", "server"]),
     (&["flate2"], &["input", "mirror", "publish", "server"]),
@@ -21,7 +21,6 @@ const OUTSIDE: [(&[&str], &[&str]); 19] = [
     (&["tokio_postgres", "tokio_postgres_rustls"], &["store"]),
     (&["crc32fast"], &["chain", "fixity", "store"]),
     (&["base64"], &["minting", "server"]),
-    (&["loom"], &["minting"]),
     (&["chrono", "glob"], &["model"]),
     (&["std::process"], &["main", "cli"]),
     (&["std::env"], &["main", "cli", "disk", "store"]),
@@ -201,9 +200,7 @@ fn outside_crates_and_modules_are_named_only_by_the_layers_that_need_them() {
 fn the_clock_is_read_in_one_place_of_the_program() {
     for (file, code) in Sources::of_this_crate().code {
         let reads_it = names(&code, "SystemTime::now") || names(&code, "Utc::now");
-        // Outside Unix, the time of a file cannot be set to that of its file system.
-        let may_read_it = ["src/cli/session.rs", "src/disk/directory.rs"].contains(&file.as_str());
-        assert_eq!(reads_it, may_read_it, "{file}");
+        assert_eq!(reads_it, file == "src/cli/session.rs", "{file}");
     }
 }
 

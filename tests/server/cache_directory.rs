@@ -5,9 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Primary, Remote, compare};
 use accession::publish::publish;
 use accession::{Registry, Stamp};
 
@@ -68,16 +66,6 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
             assert!(!response.contains(path), "no path of the server: {response}");
         }
     }
-    // A mirror reports what the server says.
-    let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
-    let address =
-        Address::parse(&format!("http://{}/datasets/US/", serving.address), false).unwrap();
-    let options = HttpOptions { max_delay: Duration::ZERO, ..HttpOptions::default() };
-    let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
-    let mirror = Registry::in_memory().unwrap();
-    let error = compare(&mirror, &name("US"), &primary, None).err().unwrap().to_string();
-    assert!(error.contains("the primary needs its operator: \"The history"), "{error}");
-    drop(serving);
     assert_eq!(files(&cache), before);
     // The log says which directory and which change.
     let mut command = Serving::command(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
@@ -215,4 +203,24 @@ fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
     let (status, after) = head(&serving);
     assert_eq!(status, 200, "{after}");
     assert!(after.contains("\"changes\":2"), "{after}");
+}
+
+#[test]
+fn no_symbolic_link_in_the_directory_is_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, cache) = (directory.path().join("us.db"), directory.path().join("cache"));
+    registry(&path, &[&["A"]]);
+    let serving = Serving::start(&path, &["--cache", cache.to_str().unwrap()]);
+    assert_eq!(head(&serving).0, 200);
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "not for mirrors").unwrap();
+    let subsets = cache.join("datasets/US/subsets.jsonl");
+    let _ = std::fs::remove_file(&subsets);
+    std::os::unix::fs::symlink(&secret, &subsets).unwrap();
+    let mut stream = TcpStream::connect(&serving.address).unwrap();
+    let request = "GET /datasets/US/subsets.jsonl HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 503") && !response.contains("not for"), "{response}");
 }

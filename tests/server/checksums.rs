@@ -5,6 +5,7 @@ use std::process::Command;
 use accession::DatasetEdit;
 use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
 use accession::registry::{Edit, FileListing, FileOptions};
+use accession::server::Limits;
 
 use crate::program::program;
 use crate::site::{Served, stamp};
@@ -121,13 +122,14 @@ fn pages_say_what_is_recorded_of_the_files_and_what_checks_found() {
         assert_eq!(output.status.code(), Some(status), "{output:?}");
     };
     fixity("compute", 0);
-    assert!(served.page(set).contains("<dt>Last checked</dt><dd>not yet</dd>"));
+    assert!(served.page(set).contains("<dt>Checked</dt><dd>not yet</dd>"));
     fixity("check", 0);
     for (page, query) in pages.into_iter().zip(["", "?dataset=US"]) {
         let page = served.page(page);
         for shown in [
             "<dd>7 B in 2 files</dd>",
             "of all 2 granules, sha-256",
+            "<dt>Checked</dt><dd>all since ",
             "<dt>Open findings</dt><dd>none</dd>",
             &format!("{address}{query}"),
             "sha256sum -c --quiet",
@@ -238,4 +240,23 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert_eq!(asked(&tag), 304);
     edit("https://other.example/{granule}");
     assert_eq!(asked(&tag), 200);
+}
+
+/// They are files of the cache of lists: a slow reader of each would fill the disk otherwise.
+#[test]
+fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
+    let limits = Limits { cache_bytes: 100, ..Limits::default() };
+    let served = Served::with(&[], limits);
+    served.change("US", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
+    add(&served, "US", "A", "A", Algorithm::Sha256, 1);
+    let identifier = served.json("/datasets/US/")["latest"]["identifier"].clone();
+    let address = format!("/DI:{}/checksums", identifier.as_str().unwrap());
+    let listed = served.get(&address);
+    assert_eq!((listed.status, listed.header("accept-ranges")), (200, "bytes"));
+    add(&served, "US", "B", "B", Algorithm::Sha256, 2);
+    let refused = served.get(&address);
+    assert_eq!(
+        refused.problem(),
+        (axum::http::StatusCode::SERVICE_UNAVAILABLE, "too-costly".to_owned())
+    );
 }

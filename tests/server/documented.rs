@@ -16,14 +16,13 @@ use crate::values::{name, now};
 const EXAMPLE: &str = "https://registry.archive.example";
 
 /// What the examples have in the places of what the table of addresses names.
-const PLACES: [(&str, &str); 8] = [
+const PLACES: [(&str, &str); 7] = [
     ("NAME@TIME", "US.FOOL2.002@2001-01-05"),
     ("NAME", "US.FOOL2.002"),
     ("DI:…", "DI:763122197bfb3ffbf0da14adbfb1b13b"),
     ("LEFT...RIGHT", "US.FOOL2.002@2001-01-05...US.FOOL2.002"),
     ("granule=ID", "granule=FOOL2.v2.10"),
     ("log/…", "log/000000.jsonl"),
-    ("files/…", "files/000000.jsonl"),
     ("10.…", "10.9999/US/FOOL2.v2"),
 ];
 

@@ -152,12 +152,11 @@ fn the_proxy_of_the_environment_is_used_in_each_spelling() {
     // Without the scheme, too.
     world.assert_pulled(&world.pull(ARCHIVE, CA, &[("HTTPS_PROXY", &proxy.address)]));
     proxy.asked();
-    // Neither that of another scheme nor one for other hosts. A host that is not found is looked up
-    // again and again, so this is done side by side.
+    // Not one for other hosts. A host that is not found is looked up again and again, so this is done
+    // side by side.
     let environments = [
-        &[("HTTP_PROXY", value.as_str()), ("http_proxy", value.as_str())][..],
-        &[("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "archive.invalid")],
-        &[("HTTPS_PROXY", value.as_str()), ("no_proxy", "other.invalid, .invalid")],
+        &[("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "archive.invalid")][..],
+        &[("HTTPS_PROXY", value.as_str()), ("no_proxy", "other.invalid,.invalid")],
         &[("HTTPS_PROXY", value.as_str()), ("NO_PROXY", "*")],
         &[("HTTPS_PROXY", "")],
     ];
@@ -199,7 +198,7 @@ fn a_proxy_that_is_reached_over_tls_must_have_a_certificate_too() {
 }
 
 #[test]
-fn an_address_that_is_not_encrypted_has_its_own_proxy_and_this_machine_has_none() {
+fn an_address_that_is_not_encrypted_may_have_a_proxy_and_this_machine_has_none() {
     let world = World::new();
     let proxy = ConnectProxy::to(&world.serving.address, None);
     let value = format!("http://{}", proxy.address);
@@ -237,8 +236,7 @@ fn credentials_go_to_the_proxy_and_into_no_message() {
     for (value, kind, words) in [
         (with("user:wr0ng"), "proxy", [ARCHIVE, &named, "responded 407"]),
         (format!("http://{}", proxy.address), "proxy", [ARCHIVE, &named, "responded 407"]),
-        (format!("socks5://user:s3cret@{}", proxy.address), "proxy", ["HTTPS_PROXY", "http", ""]),
-        (format!("http://user:s3cret@{gone} x"), "proxy", ["HTTPS_PROXY", "is not", ""]),
+        (format!("socks5://user:s3cret@{}", proxy.address), "proxy", ["environment", "http", ""]),
         (format!("http://user:s3cret@{gone}"), "no-response", [ARCHIVE, &gone_named, "refused"]),
     ] {
         for verbose in [&[][..], &["--verbose"]] {

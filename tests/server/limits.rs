@@ -5,13 +5,8 @@ use accession::server::Limits;
 use crate::site::{Served, stamp};
 use crate::values::{change, name, now, second};
 
-/// Two clients, and one behind the address of the first: another subscriber of the same provider.
-const ONE: &str = "2001:db8:0:1::1";
-const SAME: &str = "2001:db8:0:1::2";
-const OTHER: &str = "2001:db8:0:2::1";
-
 #[test]
-fn a_client_that_reads_nothing_takes_at_most_half_of_the_memory() {
+fn clients_that_read_nothing_take_no_more_than_the_memory_that_there_is() {
     let limits = Limits { bytes_in_flight: 1_024 * 1_024, ..Limits::default() };
     let served = Served::with(&[], limits);
     let ids: Vec<String> = (0..5_000).map(|n| format!("granule-{n:067}")).collect();
@@ -20,33 +15,15 @@ fn a_client_that_reads_nothing_takes_at_most_half_of_the_memory() {
     let identifier = served.json("/datasets/A/")["latest"]["identifier"].clone();
     // About 300 kB, which nobody reads, and which are not kept.
     let path = &*format!("/DI:{}/granules?limit=4000", identifier.as_str().unwrap());
-    let first = served.begin(path, ONE);
-    assert_eq!(first.status(), 200);
-    assert_eq!(served.begin(path, ONE).status(), 503, "the rest of its half is less");
-    assert_eq!(served.begin(path, SAME).status(), 503, "it is the same client");
-    let second = served.begin(path, OTHER);
-    assert_eq!(second.status(), 200);
-    let third = served.begin(path, "192.0.2.1");
-    assert_eq!(third.status(), 200);
-    let none_is_left = served.begin(path, "192.0.2.2");
+    let mut unread: Vec<_> = (0..3).map(|_| served.begin(path)).collect();
+    assert!(unread.iter().all(|response| response.status() == 200));
+    let none_is_left = served.begin(path);
     assert_eq!(none_is_left.status(), 503);
     assert_eq!(none_is_left.headers()["retry-after"], "5");
     // What is small needs no room.
-    assert_eq!(served.begin("/", ONE).status(), 200);
-    drop(first);
-    assert_eq!(served.begin(path, ONE).status(), 200);
-    drop((second, third));
-    // A proxy on this host is believed, others are not.
-    let named = served.begin_for(path, "127.0.0.1", "203.0.113.9, 192.0.2.9");
-    assert_eq!(named.status(), 200);
-    assert_eq!(served.begin(path, "192.0.2.9").status(), 503);
-    let own = served.begin_for(path, "192.0.2.8", "203.0.113.10");
-    assert_eq!(own.status(), 200);
-    assert_eq!(served.begin_for(path, "192.0.2.8", "203.0.113.11").status(), 503);
-    drop((named, own));
-    // One that is not known, such as a trusted proxy that names no client, may take all.
-    let unknown: Vec<_> = (0..3).map(|_| served.begin(path, "127.0.0.1")).collect();
-    assert!(unknown.iter().all(|response| response.status() == 200));
+    assert_eq!(served.begin("/").status(), 200);
+    unread.pop();
+    assert_eq!(served.begin(path).status(), 200);
 }
 
 #[test]
@@ -112,31 +89,17 @@ fn a_file_is_continued_only_where_it_is_the_same() {
 }
 
 #[test]
-fn the_sitemap_of_many_datasets_is_an_index() {
+fn the_sitemap_of_many_datasets_has_as_many_as_it_may() {
     let served = Served::seed();
-    assert!(served.get("/sitemap.xml").text().contains("<urlset"));
-    assert_eq!(served.get("/sitemap/2.xml").status, 404);
     let path = served.directory.path().join("accession.db");
     let many = "
         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 50001)
         INSERT INTO dataset (name) SELECT printf('A%06d', n) FROM number";
     rusqlite::Connection::open(path).unwrap().execute(many, []).unwrap();
-    let index = served.get("/sitemap.xml").text();
-    let sitemaps: Vec<&str> = index
-        .split("<loc>https://registry.example")
-        .skip(1)
-        .map(|it| it.split('<').next().unwrap())
-        .collect();
-    assert_eq!(sitemaps, ["/sitemap/1.xml", "/sitemap/2.xml"], "{index}");
-    let listed = sitemaps.iter().map(|path| {
-        let sitemap = served.get(path);
-        assert_eq!(sitemap.header("content-type"), "application/xml");
-        sitemap.text().matches("<url><loc>https://registry.example/datasets/").count()
-    });
-    assert_eq!(listed.collect::<Vec<_>>(), [50_000, 2]);
-    for path in ["/sitemap/0.xml", "/sitemap/3.xml", "/sitemap/1", "/sitemap/x.xml"] {
-        assert_eq!(served.get(path).status, 404, "{path}");
-    }
+    let sitemap = served.get("/sitemap.xml");
+    assert_eq!(sitemap.header("content-type"), "application/xml");
+    let listed = sitemap.text().matches("<loc>https://registry.example/datasets/").count();
+    assert_eq!(listed, 50_000);
 }
 
 #[test]

@@ -13,8 +13,6 @@ mod fault_proxy;
 mod forwarding;
 #[path = "../harness/installed.rs"]
 mod installed;
-#[path = "../harness/oracle.rs"]
-mod oracle;
 #[path = "../harness/program.rs"]
 mod program;
 #[path = "../harness/tls_front.rs"]
@@ -24,7 +22,6 @@ mod values;
 #[path = "../harness/writes.rs"]
 mod writes;
 
-mod block_faults;
 mod busy_primary;
 mod cache_directory;
 mod caching;
@@ -47,4 +44,3 @@ mod site;
 mod sockets;
 mod stalled;
 mod standards;
-mod two_archives;

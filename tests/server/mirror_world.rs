@@ -17,7 +17,7 @@ use crate::values::{change, name, now, second};
 pub struct World {
     pub directory: tempfile::TempDir,
     pub us: Registry,
-    pub serving: Serving,
+    pub _serving: Serving,
     pub proxy: FaultProxy,
     pub mirror: Registry,
 }
@@ -37,7 +37,7 @@ impl World {
         let serving = Serving::of(command);
         let proxy = FaultProxy::before(&serving.address);
         let mirror = Registry::in_memory().unwrap();
-        World { directory, us, serving, proxy, mirror }
+        World { directory, us, _serving: serving, proxy, mirror }
     }
 
     pub fn change<'a>(
@@ -61,14 +61,9 @@ impl World {
     }
 
     pub fn primary(&self) -> Primary {
-        self.primary_within(Duration::from_secs(30))
-    }
-
-    /// The primary, which is given up when it sends nothing for so long.
-    pub fn primary_within(&self, timeout: Duration) -> Primary {
         let url = format!("http://{}/datasets/US/", self.proxy.address);
         let first_delay = Duration::ZERO;
-        let options = HttpOptions { timeout, first_delay, ..HttpOptions::default() };
+        let options = HttpOptions { first_delay, ..HttpOptions::default() };
         let address = Address::parse(&url, false).unwrap();
         Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
     }
@@ -103,11 +98,6 @@ impl World {
             .remember(&self.mirror, &name("MIRROR"), &Stamp::now(now()), Outcome::Compared)
             .unwrap();
         (compared.status().status, missing, unexpected)
-    }
-
-    pub fn paths(&self) -> Vec<String> {
-        let served = self.proxy.served().into_iter();
-        served.map(|(path, _)| path.split('?').next().unwrap().to_owned()).collect()
     }
 }
 

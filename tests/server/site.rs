@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
 use accession::registry::Edit;
-use accession::server::{Config, Limits, Peer, Router, router};
+use accession::server::{Config, Limits, Router, router};
 use accession::{Access, DatasetEdit, DatasetName, Registry, Stamp, Timestamp};
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -143,15 +143,9 @@ impl Served {
         })
     }
 
-    /// The beginning of a response to a client at an address, which has not read its body yet.
-    pub fn begin(&self, path: &str, client: &str) -> Response<Body> {
-        self.begin_for(path, client, "")
-    }
-
-    /// As [`Served::begin`], for a client that a proxy names.
-    pub fn begin_for(&self, path: &str, proxy: &str, forwarded_for: &str) -> Response<Body> {
-        let request = Request::builder().uri(path).extension(Peer(proxy.parse().unwrap()));
-        let request = request.header("x-forwarded-for", forwarded_for).body(Body::empty()).unwrap();
+    /// The beginning of a response, whose body was not read yet.
+    pub fn begin(&self, path: &str) -> Response<Body> {
+        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
         self.runtime.block_on(self.router.clone().oneshot(request)).unwrap()
     }
 
@@ -182,11 +176,10 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything { is_public: true },
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Follow)?.published(&datasets))),
+        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
         clock: Box::new(now),
         limits,
         cache: None,
-        trusted_proxies: Vec::new(),
     }
 }
 

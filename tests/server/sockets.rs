@@ -258,3 +258,39 @@ fn an_address_that_is_taken_is_reported() {
     let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!(error["error"]["kind"], "cannot-listen");
 }
+
+/// HTTP/1.0 has no chunks: a list that broke off would look complete.
+#[test]
+fn no_list_is_streamed_over_http_1_0() {
+    let server = Server::start(10_000, &[]);
+    let list = format!("/DI:{}/granules", server.identifier);
+    for (query, status) in [
+        ("", "200"),
+        ("?limit=5", "200"),
+        ("?select=a*", "409"),
+        ("?limit=9000", "409"),
+        ("?after=a&format=jsonl", "409"),
+    ] {
+        let mut stream = server.connect();
+        write!(stream, "GET {list}{query} HTTP/1.0\r\nhost: x\r\n\r\n").unwrap();
+        let response = String::from_utf8(read_to_its_end(stream)).unwrap();
+        assert_eq!(&response[9..12], status, "{query}");
+    }
+}
+
+#[test]
+fn a_request_that_names_no_host_or_several_is_refused() {
+    let server = Server::start(1, &[]);
+    for (version, hosts, status) in [
+        ("1.1", "host: x\r\n", "200"),
+        ("1.1", "", "400"),
+        ("1.1", "host: x\r\nhost: y\r\n", "400"),
+        ("1.0", "", "200"),
+        ("1.0", "host: x\r\nhost: x\r\n", "400"),
+    ] {
+        let mut stream = server.connect();
+        write!(stream, "GET /healthz HTTP/{version}\r\n{hosts}connection: close\r\n\r\n").unwrap();
+        let response = String::from_utf8(read_to_its_end(stream)).unwrap();
+        assert_eq!(&response[9..12], status, "{version} {hosts:?}: {response}");
+    }
+}

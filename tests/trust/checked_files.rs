@@ -64,7 +64,8 @@ impl CheckedFiles {
     /// recorded all or nothing. Returns which.
     pub fn settle(&mut self, registry: &Registry, context: &str) -> Found {
         let mut open: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for finding in registry.snapshot().unwrap().open_findings(&self.dataset).unwrap() {
+        for finding in registry.snapshot().unwrap().open_findings(&self.dataset, u32::MAX).unwrap()
+        {
             assert_eq!(finding.status, "checksum", "{context}");
             open.entry(finding.root).or_default().insert(finding.path);
         }
@@ -75,8 +76,8 @@ impl CheckedFiles {
         }
         assert_eq!(open, self.found, "{context}");
         // A check that has recorded its findings has recorded what it checked as well.
-        let state = registry.fixity_state(&self.dataset, None).unwrap();
-        let checked = state.roots.into_iter().filter(|root| root.since.is_some());
+        let roots = registry.snapshot().unwrap().checked_roots(&self.dataset).unwrap();
+        let checked = roots.into_iter().filter(|root| root.since.is_some());
         let checked: BTreeSet<String> = checked.map(|root| root.root).collect();
         assert_eq!(checked, self.found.keys().cloned().collect(), "{context}");
         found

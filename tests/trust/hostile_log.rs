@@ -136,7 +136,7 @@ fn a_hostile_log_does_not_make_a_mirror_grow() {
     let mut highest = 0;
     for case in CASES {
         let mut log = HostileLog::below(&www);
-        (case.make)(&mut log, rounds(case.size));
+        (case.make)(&mut log, case.size * rounds(1));
         let sent = log.finish();
         for command in [&["mirror", "pull", "M"][..], &["import", "M"]] {
             let path = world.path().join("m.db");

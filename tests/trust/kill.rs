@@ -73,7 +73,8 @@ fn on_disk() -> TempDir {
 
 #[test]
 fn a_killed_change_is_made_completely_or_not_at_all() {
-    let kills = rounds(500);
+    // Enough for each kind of command to be killed before and after its commit.
+    let kills = rounds(500).max(250);
     let mut dice = dice("kill");
     let primary = Primary::new();
     let start = Instant::now();

@@ -24,7 +24,7 @@
 //! `cargo test --release --test trust` takes about a minute. Environment variables, which
 //! [`rounds`] reads, select a longer run:
 //!
-//! - `TRUST=20`: 20 times as many rounds: 10,000 kills, 20,000 flipped bits, …
+//! - `TRUST=20`: 10,000 kills, 20,000 flipped bits, …, as the report counts them
 //! - `TRUST_SEED=N`: another seed
 //!
 //! ```sh

@@ -3,7 +3,7 @@
 use accession::registry::Code;
 use rusqlite::Connection;
 
-use crate::sandbox::{Sandbox, codes, granule_id, micros, only, second};
+use crate::sandbox::{Sandbox, Stored, codes, granule_id, micros, only, second};
 
 #[test]
 fn one_lost_row_is_three_findings_that_narrow_it_down() {
@@ -22,24 +22,17 @@ fn one_lost_row_is_three_findings_that_narrow_it_down() {
     );
     let [identifier, count, checkpoint] = &findings[..] else { unreachable!() };
     assert_eq!((identifier.timestamp, count.timestamp), (Some(second(0)), Some(second(0))));
-    let last = format!("the last is that of {}", second(3));
-    assert!(identifier.text.ends_with(&format!("4 consecutive instances disagree, {last}")));
+    assert!(identifier.text.ends_with("; and 3 more of this kind"), "{findings:#?}");
     assert_eq!(
         count.text,
-        format!(
-            "the history counts 6000 granules, but the granule rows give 5999; so 4 consecutive instances have 1 too few, {last}"
-        )
+        "the history counts 6000 granules, 6000 ingested and 0 deleted, but the granule rows give 5999 granules, 5999 ingested and 0 deleted; and 3 more of this kind"
     );
-    let counted = after.granules - before.granules;
     assert_eq!(checkpoint.granule.as_deref(), Some(after.granule_id.as_str()));
-    assert_eq!(
-        checkpoint.text,
-        format!(
-            "after {:?}, up to and including this granule, the registry has {} granules where the checkpoint counts {counted}",
-            before.granule_id,
-            counted - 1
-        )
-    );
+    assert!(checkpoint.text.ends_with(&last_agrees(before)), "{findings:#?}");
+}
+
+fn last_agrees(checkpoint: &Stored) -> String {
+    format!("; the last checkpoint that agrees is after {:?}", checkpoint.granule_id)
 }
 
 #[test]
@@ -61,9 +54,9 @@ fn of_rows_lost_in_several_places_the_first_place_is_found() {
         let findings = sandbox.verify();
         let found = only(&findings, Code::Checkpoint);
         assert_eq!(found.granule.as_ref(), Some(&checkpoints[*first].granule_id), "{findings:#?}");
-        let after = first.checked_sub(1).map(|last| &checkpoints[last].granule_id);
-        let between = after.map_or("up to".to_owned(), |last| format!("after {last:?}, up to"));
-        assert!(found.text.starts_with(&between), "{findings:#?}");
+        let last = first.checked_sub(1).map(|last| last_agrees(&checkpoints[last]));
+        let last = last.unwrap_or_else(|| "; no checkpoint before it agrees".to_owned());
+        assert!(found.text.ends_with(&last), "{findings:#?}");
         assert!(findings.len() <= 6, "{findings:#?}");
     }
 }
@@ -77,7 +70,6 @@ fn checkpoints_of_an_older_version_find_the_place_without_counts() {
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00005'");
     let finding = only(&findings, Code::Checkpoint);
     assert_eq!(finding.granule.as_deref(), Some(checkpoints[0].granule_id.as_str()));
-    assert!(finding.text.contains("other granules"), "{finding:?}");
     // One checkpoint without a count among others: the counts after it are not reported as wrong.
     let sandbox = Sandbox::new();
     sandbox.alter(&format!(
@@ -95,7 +87,7 @@ fn a_lost_row_after_the_last_checkpoint_is_after_the_last_checkpoint() {
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.06009'");
     assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
     let says = format!("up to {last:?} the granule rows agree with every checkpoint");
-    assert!(findings[0].text.ends_with(&says), "{findings:#?}");
+    assert!(findings[0].text.contains(&says), "{findings:#?}");
 }
 
 #[test]
@@ -106,11 +98,11 @@ fn a_lost_row_that_a_checkpoint_follows_is_named() {
     assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
     assert_eq!(findings[2].granule.as_ref(), Some(lost));
     let says = "a checkpoint is stored after this granule, which is not held";
-    assert_eq!(findings[2].text, says);
+    assert!(findings[2].text.starts_with(says), "{findings:#?}");
 }
 
 #[test]
-fn an_added_row_is_counted_between_its_checkpoints() {
+fn an_added_row_is_found_before_the_checkpoint_that_follows_it() {
     let sandbox = Sandbox::new();
     let checkpoints = sandbox.checkpoints();
     let findings = sandbox.after(&format!(
@@ -123,11 +115,8 @@ fn an_added_row_is_counted_between_its_checkpoints() {
         "{findings:#?}"
     );
     assert_eq!(findings[1].timestamp, Some(second(2)));
-    assert!(findings[1].text.contains("2 consecutive instances have 1 too many"), "{findings:#?}");
-    let counted = checkpoints[0].granules;
-    let says =
-        format!("the registry has {} granules where the checkpoint counts {counted}", counted + 1);
-    assert!(findings[2].text.ends_with(&says), "{findings:#?}");
+    assert!(findings[1].text.ends_with("; and 1 more of this kind"), "{findings:#?}");
+    assert_eq!(findings[2].granule.as_ref(), Some(&checkpoints[0].granule_id));
 }
 
 #[test]
@@ -173,7 +162,6 @@ fn an_altered_checkpoint_before_a_lost_row_is_the_first_that_differs() {
     ));
     assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
     assert_eq!(findings[2].granule.as_ref(), Some(&altered.granule_id));
-    assert!(findings[2].text.contains("the registry has"), "{findings:#?}");
 }
 
 #[test]

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 
+#[path = "../harness/seal.rs"]
+mod seal;
+
 mod checkpoints;
 mod file;
 mod history;

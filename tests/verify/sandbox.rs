@@ -11,6 +11,8 @@ use accession::{
 };
 use rusqlite::Connection;
 
+use crate::seal::seal_instances;
+
 pub fn name(text: &str) -> DatasetName {
     text.parse().unwrap()
 }
@@ -53,10 +55,9 @@ pub struct Sandbox {
     pub path: PathBuf,
 }
 
-/// A stored checkpoint, and how many granules it counts.
+/// A stored checkpoint.
 pub struct Stored {
     pub granule_id: String,
-    pub granules: u64,
 }
 
 impl Sandbox {
@@ -97,8 +98,14 @@ impl Sandbox {
         verification.mismatches
     }
 
-    /// Alters the file with SQL, as the sqlite3 shell could.
+    /// Alters the file with SQL, and gives the altered rows of the history their checksums.
     pub fn alter(&self, sql: &str) {
+        self.damage(sql);
+        seal_instances(&Connection::open(&self.path).unwrap());
+    }
+
+    /// Alters the file with SQL, as the sqlite3 shell could.
+    pub fn damage(&self, sql: &str) {
         let connection = Connection::open(&self.path).unwrap();
         assert!(connection.execute(sql, []).unwrap() > 0, "{sql} alters something");
     }
@@ -111,12 +118,9 @@ impl Sandbox {
 
     pub fn checkpoints(&self) -> Vec<Stored> {
         let connection = Connection::open(&self.path).unwrap();
-        let mut statement = connection
-            .prepare("SELECT granule_id, granules FROM checkpoint ORDER BY granule_id")
-            .unwrap();
-        let rows = statement.query_map([], |row| {
-            Ok(Stored { granule_id: row.get(0)?, granules: row.get::<_, i64>(1)? as u64 })
-        });
+        let mut statement =
+            connection.prepare("SELECT granule_id FROM checkpoint ORDER BY granule_id").unwrap();
+        let rows = statement.query_map([], |row| Ok(Stored { granule_id: row.get(0)? }));
         rows.unwrap().map(Result::unwrap).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! BibTeX: a `@dataset` entry for biblatex, and a `@misc` entry for the classic styles.
+//! BibTeX: a `@dataset` entry for biblatex.
 //!
 //! The special characters of TeX are written as commands. So are braces, since BibTeX counts them
 //! even where they are escaped. Other scripts are written as UTF-8, which biber has always read,
@@ -9,7 +9,7 @@ use crate::citation::facts::{Citation, single_line};
 use crate::model::Creator;
 
 /// Writes an entry for biblatex (its manual, § 2.1.1 and § 2.2).
-pub(super) fn write_biblatex(citation: &Citation) -> String {
+pub(super) fn write(citation: &Citation) -> String {
     let record = &citation.record;
     let fields = [
         ("author", authors(citation)),
@@ -22,35 +22,7 @@ pub(super) fn write_biblatex(citation: &Citation) -> String {
         ("urldate", Some(citation.accessed.to_string())),
         ("note", Some(escaped(&citation.statement()))),
     ];
-    entry("dataset", &citation.key(), fields)
-}
-
-/// Writes an entry for the classic styles, which print neither `doi` nor `version`. A document
-/// needs the package url or hyperref for `\url`.
-pub(super) fn write_classic(citation: &Citation) -> String {
-    let record = &citation.record;
-    let version = citation.version().map(|version| format!("Version {}", escaped(&version)));
-    let publisher = citation.publisher().map(|publisher| format!("{{{}}}", escaped(&publisher)));
-    let address = citation.address().map(|url| format!("\\url{{{url}}}"));
-    let published: Vec<String> = version
-        .into_iter()
-        .chain(["[Dataset]".to_owned()])
-        .chain(publisher)
-        .chain(address)
-        .collect();
-    let note = format!("{}. Accessed {}", escaped(&citation.statement()), citation.accessed);
-    let fields = [
-        ("author", authors(citation)),
-        ("title", Some(format!("{{{}}}", escaped(&citation.title())))),
-        ("howpublished", Some(published.join(", "))),
-        ("year", record.year.map(|year| year.to_string())),
-        ("note", Some(note)),
-    ];
-    entry("misc", &citation.key(), fields)
-}
-
-fn entry<const N: usize>(kind: &str, key: &str, fields: [(&str, Option<String>); N]) -> String {
-    let mut entry = format!("@{kind}{{{key},\n");
+    let mut entry = format!("@dataset{{{},\n", citation.key());
     for (name, value) in fields {
         if let Some(value) = value {
             entry.push_str(&format!("  {name:12} = {{{value}}},\n"));

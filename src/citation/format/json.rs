@@ -71,16 +71,12 @@ fn custom(citation: &Citation) -> Value {
 /// The identifier is an alternate identifier. The instances before and after it are related
 /// identifiers: the address of the dataset with the identifier as its fragment.
 pub(super) fn write_datacite(citation: &Citation) -> String {
-    indented(&datacite(citation))
-}
-
-pub(super) fn datacite(citation: &Citation) -> Value {
     let record = &citation.record;
     let described = citation
         .description()
         .map(|text| json!({ "description": text, "descriptionType": "Abstract" }));
     let stated = json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" });
-    without_nulls(json!({
+    indented(&without_nulls(json!({
         "doi": record.doi.as_ref().map(Doi::as_str),
         "url": citation.url(),
         "types": { "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" },
@@ -98,7 +94,7 @@ pub(super) fn datacite(citation: &Citation) -> Value {
         "rightsList": citation.licence().map(|licence| [rights(licence)]),
         "descriptions": described.into_iter().chain([stated]).collect::<Vec<_>>(),
         "schemaVersion": "http://datacite.org/schema/kernel-4",
-    }))
+    })))
 }
 
 fn datacite_creator(creator: &Creator) -> Value {
@@ -284,7 +280,7 @@ fn licence(licence: Licence) -> String {
 }
 
 /// The value without the members that are `null`, for which the citation has nothing.
-pub(super) fn without_nulls(mut value: Value) -> Value {
+fn without_nulls(mut value: Value) -> Value {
     if let Value::Object(members) = &mut value {
         members.retain(|_, member| !member.is_null());
     }
@@ -292,7 +288,7 @@ pub(super) fn without_nulls(mut value: Value) -> Value {
 }
 
 /// A list; `None` if it is empty.
-pub(super) fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
+fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
     (!values.is_empty()).then_some(values)
 }
 

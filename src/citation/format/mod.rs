@@ -1,13 +1,8 @@
 //! The formats in which a citation is written, with the escaping that each needs.
 
 mod bibtex;
-mod cff;
 mod json;
 mod text;
-mod xml;
-
-#[cfg(feature = "serve")]
-pub(crate) use xml::escaped;
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,34 +20,25 @@ pub enum CitationFormat {
     Tuple,
     /// A `@dataset` entry of biblatex.
     Bibtex,
-    /// A `@misc` entry for classic BibTeX.
-    BibtexMisc,
     /// RIS, with the type `DATA`.
     Ris,
     /// An item of CSL-JSON 1.0.
     CslJson,
     /// DataCite JSON, kernel 4.
     DataciteJson,
-    /// DataCite XML, kernel 4.
-    DataciteXml,
-    /// CITATION.cff 1.2.
-    Cff,
     /// A schema.org Dataset as JSON-LD.
     JsonLd,
 }
 
 impl CitationFormat {
     /// All the formats.
-    pub const ALL: [CitationFormat; 10] = [
+    pub const ALL: [CitationFormat; 7] = [
         CitationFormat::Text,
         CitationFormat::Tuple,
         CitationFormat::Bibtex,
-        CitationFormat::BibtexMisc,
         CitationFormat::Ris,
         CitationFormat::CslJson,
         CitationFormat::DataciteJson,
-        CitationFormat::DataciteXml,
-        CitationFormat::Cff,
         CitationFormat::JsonLd,
     ];
 
@@ -62,9 +48,6 @@ impl CitationFormat {
             CitationFormat::Text => ("text", "Text", "text/x-bibliography", false),
             CitationFormat::Tuple => ("tuple", "Tuple", "text/plain", false),
             CitationFormat::Bibtex => ("bibtex", "BibTeX", "application/x-bibtex", true),
-            CitationFormat::BibtexMisc => {
-                ("bibtex-misc", "BibTeX, classic", "application/x-bibtex", false)
-            }
             CitationFormat::Ris => ("ris", "RIS", "application/x-research-info-systems", true),
             CitationFormat::CslJson => {
                 ("csl-json", "CSL-JSON", "application/vnd.citationstyles.csl+json", true)
@@ -72,10 +55,6 @@ impl CitationFormat {
             CitationFormat::DataciteJson => {
                 ("datacite-json", "DataCite", "application/vnd.datacite.datacite+json", true)
             }
-            CitationFormat::DataciteXml => {
-                ("datacite-xml", "DataCite XML", "application/vnd.datacite.datacite+xml", true)
-            }
-            CitationFormat::Cff => ("cff", "CITATION.cff", "application/yaml", false),
             CitationFormat::JsonLd => ("json-ld", "JSON-LD", "application/ld+json", true),
         }
     }
@@ -155,13 +134,10 @@ impl Citation {
         match format {
             CitationFormat::Text => text::write_sentence(self),
             CitationFormat::Tuple => text::write_tuple(self),
-            CitationFormat::Bibtex => bibtex::write_biblatex(self),
-            CitationFormat::BibtexMisc => bibtex::write_classic(self),
+            CitationFormat::Bibtex => bibtex::write(self),
             CitationFormat::Ris => text::write_ris(self),
             CitationFormat::CslJson => json::write_csl(self),
             CitationFormat::DataciteJson => json::write_datacite(self),
-            CitationFormat::DataciteXml => xml::write_datacite(self),
-            CitationFormat::Cff => cff::write(self),
             CitationFormat::JsonLd => json::write_json_ld(self),
         }
     }
@@ -206,8 +182,8 @@ mod tests {
         }
         assert_eq!(
             "word".parse::<CitationFormat>().unwrap_err().to_string(),
-            "\"word\" is not a citation format: use text, tuple, bibtex, bibtex-misc, ris, \
-             csl-json, datacite-json, datacite-xml, cff or json-ld"
+            "\"word\" is not a citation format: use text, tuple, bibtex, ris, csl-json, \
+             datacite-json or json-ld"
         );
     }
 }

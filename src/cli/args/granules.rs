@@ -27,10 +27,6 @@ pub struct GranuleArgs {
     #[arg(long, value_name = "FILE")]
     from: Vec<InputFile>,
 
-    /// Take an ID for an id, even if it is the name of a text file
-    #[arg(long)]
-    literal: bool,
-
     #[command(flatten)]
     format: FormatArgs,
 
@@ -82,12 +78,11 @@ impl GranuleArgs {
         let may_be_a_list = self.ids.len() == 1 || !self.from.is_empty();
         if let Some(id) = self.ids.iter().find(|id| is_text_file(Path::new(id)))
             && may_be_a_list
-            && !self.literal
         {
             let name = quoted(id);
             return Err(Error::usage(format!("{name} is the name of a text file")).with_hint(
                 format!(
-                    "nothing was changed; did you mean --from {name}, which names one file each time? --literal takes it for an id"
+                    "nothing was changed; did you mean --from {name}, which names one file each time?"
                 ),
             ));
         }

@@ -1,7 +1,7 @@
 //! The primary of `mirror compare` and `mirror pull`, and how it is read over HTTP.
 
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,11 +33,6 @@ pub struct PrimaryArgs {
     #[arg(long, value_name = "T")]
     pub primary_at: Option<Moment>,
 
-    /// Compare the granules only, and leave out what the primary knows of the sizes and checksums of
-    /// their files
-    #[arg(long)]
-    no_files: bool,
-
     #[command(flatten)]
     http: HttpArgs,
 }
@@ -49,9 +44,9 @@ impl PrimaryArgs {
             refuse_future(at, session.now()?)?;
         }
         let primary_dataset = self.primary_dataset.clone();
-        let options = SourceOptions { primary_dataset, ..self.options()? };
+        let options = SourceOptions { primary_dataset, ..self.http.options()? };
         if let Some(primary) = &self.primary {
-            return Ok(Source { primary: primary.clone(), options });
+            return Ok(Source { primary: primary.clone(), options, is_remembered: false });
         }
         let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
         let default = sources.into_iter().find_map(|known| Source::of(known, options.clone()));
@@ -63,11 +58,7 @@ impl PrimaryArgs {
 
     /// The primary from which a mirror was last pulled. `None`: `known` is another one.
     pub fn default_source(&self, known: MirrorSource) -> Result<Option<Source>> {
-        Ok(Source::of(known, self.options()?))
-    }
-
-    fn options(&self) -> Result<SourceOptions> {
-        Ok(SourceOptions { no_files: self.no_files, ..self.http.options()? })
+        Ok(Source::of(known, self.http.options()?))
     }
 }
 
@@ -75,6 +66,8 @@ impl PrimaryArgs {
 pub struct Source {
     primary: InputFile,
     options: SourceOptions,
+    /// Whether it is that of the last pull, and was not named.
+    is_remembered: bool,
 }
 
 impl Source {
@@ -82,7 +75,7 @@ impl Source {
     fn of(known: MirrorSource, options: SourceOptions) -> Option<Self> {
         let pulled = known.pulled.filter(|_| known.is_default)?;
         let primary = InputFile::Path(known.source.into());
-        Some(Source { primary, options: options.or(&pulled.options) })
+        Some(Source { primary, options: options.or(&pulled.options), is_remembered: true })
     }
 
     /// Opens the primary.
@@ -90,14 +83,20 @@ impl Source {
         let now = session.now()?;
         let named = self.options.primary_dataset.as_ref();
         let primary = match &self.primary {
-            InputFile::StandardInput => {
-                let (manifest, name) = open(&self.primary)?;
-                Primary::from_manifest(manifest, &name, named, now)?
+            InputFile::Path(path) if !is_stream(path) => {
+                match remote(&self.primary.name(), &self.options, session)? {
+                    Some(remote) => Primary::at_address(remote, named),
+                    None => Primary::open(path, mirror, named, now)?,
+                }
             }
-            InputFile::Path(path) => match remote(&self.primary.name(), &self.options, session)? {
-                Some(remote) => Primary::at_address(remote, named),
-                None => Primary::open(path, mirror, named, now)?,
-            },
+            stream => {
+                if let (true, InputFile::Path(path)) = (self.is_remembered, stream) {
+                    Primary::check_remembered(path)?;
+                }
+                let (manifest, name) = open(stream)?;
+                let most = self.options.max_bytes.unwrap_or(HttpOptions::default().max_bytes);
+                Primary::from_manifest(Bounded { manifest, left: most, most }, &name, named, now)?
+            }
         };
         Ok(primary.with_options(self.options.clone()))
     }
@@ -118,6 +117,29 @@ impl Source {
             ),
             _ => {}
         }
+    }
+}
+
+/// Whether a path is that of a pipe or a device, which is read once.
+fn is_stream(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// A manifest of which at most so many bytes are copied to a temporary file.
+struct Bounded<R> {
+    manifest: R,
+    left: u64,
+    most: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.manifest.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            let most = self.most;
+            io::Error::other(format!("more than {most} bytes; a larger --max-bytes permits more"))
+        })?;
+        Ok(read)
     }
 }
 
@@ -157,7 +179,6 @@ impl HttpArgs {
             max_age_seconds: self.max_age.map(|age| age.as_secs()),
             ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
             insecure: self.insecure,
-            no_files: false,
         })
     }
 
@@ -179,11 +200,7 @@ fn remote(text: &str, options: &SourceOptions, session: &Session) -> Result<Opti
         (false, false) if std::io::stderr().is_terminal() => report,
         (false, _) => |_| {},
     };
-    let options = HttpOptions {
-        environment: Arc::new(|variable| std::env::var(variable).ok()),
-        retrying: Arc::new(retrying),
-        ..HttpOptions::of(options)?
-    };
+    let options = HttpOptions { retrying: Arc::new(retrying), ..HttpOptions::of(options)? };
     Ok(Some(Remote::new(address, options, session.now()?)?))
 }
 

@@ -61,7 +61,7 @@ impl Args {
         drop(snapshot);
         let annotated = registry.annotate(&selection, &note, &stamp)?;
         if !self.dry_run && annotated.iter().any(|annotated| annotated.is_new) {
-            session.note_commit(Commit::Annotation);
+            session.note_commit(Commit::Whole);
         }
         // Who tries it wants to see what it would do.
         if !session.is_quiet() || session.is_json() || self.dry_run {

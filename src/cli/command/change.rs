@@ -5,12 +5,11 @@ use std::str::FromStr;
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::{TimestampError, WarningKind};
 use accession::{
-    Access, Applied, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Limit, Limits, Listing,
-    Moment,
+    Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Limit, Limits, Listing, Moment,
 };
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::{Application, ChangeArgs, Created, apply, print_applied};
+use crate::cli::applied::{ChangeArgs, apply};
 use crate::cli::args::{
     Deletions, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future,
 };
@@ -308,30 +307,9 @@ impl Sync {
         let synced = apply(session, &application, Some(SAME), |registry, stamp| {
             registry.sync(&self.dataset, &listing, limits, &options, stamp)
         });
-        match synced {
-            Err(error) if error.is_of_writing() && !options.dry_run => {
-                self.without_writing(session, &application, &listing, error)
-            }
-            synced => synced
-                .map_err(|error| self.with_way_out(error, session))
-                .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples)),
-        }
-    }
-
-    /// Succeeds if nothing changes, although the registry cannot be written.
-    fn without_writing(
-        &self,
-        session: &mut Session,
-        application: &Application<'_>,
-        listing: &Listing,
-        error: Error,
-    ) -> Result<Exit> {
-        let registry = session.open(Access::Read)?;
-        let Some(applied) = registry.sync_without_change(&self.dataset, listing)? else {
-            return Err(error);
-        };
-        let applied = Applied { not_confirmed: Some(error.to_string()), ..applied };
-        print_applied(session, application, Some(SAME), &applied, Created::default())
+        synced
+            .map_err(|error| self.with_way_out(error, session))
+            .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
     }
 
     /// Adds to the error of a guard how to see all that differs, and how to accept it.

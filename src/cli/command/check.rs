@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use accession::citation::check::{Checked, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted};
+use accession::citation::references::Reference;
 use accession::disk::scratch;
-use accession::model::{Doi, WarningKind, quoted};
+use accession::model::{Doi, quoted};
 use accession::registry::{Resolved, Withdrawn};
 use accession::{Access, Registry};
 use serde::Serialize;
@@ -14,15 +15,15 @@ use serde::Serialize;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{annotated, count, json, one_line, selected_by};
 use crate::cli::reading::{CitationText, InputFile};
-use crate::cli::references::{self, Reference};
+use crate::cli::references;
 use crate::cli::session::Session;
 
 /// Check citations, in any form that people paste
 ///
 /// Recognises tuples, sentences, BibTeX, RIS and JSON, and several citations in one text. Prints
 /// for each one whether its identifier is known to this registry and whether its date agrees, and
-/// which citations have the same granules. The exit status is 1 if an identifier is unknown or
-/// something disagrees.
+/// which citations have the same granules. The exit status is 1 if an identifier is unknown, something
+/// disagrees, or a set is annotated as questionable.
 ///
 /// Examples:
 ///   accession check '{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }'
@@ -48,11 +49,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut items = self.citations()?;
         for file in &self.from {
-            let references::List { references, warnings } = references::read(file)?;
-            for warning in warnings {
-                session.warn(WarningKind::ReferenceUnreadable, &warning);
-            }
-            items.extend(references.into_iter().flat_map(items_of));
+            items.extend(references::read(file)?.iter().flat_map(items_of));
         }
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
@@ -139,14 +136,19 @@ struct Row<'a> {
 
 /// The citations of a reference; and its DOIs that none of them has, unless one has no DOI and may be that
 /// of any.
-fn items_of(reference: Reference) -> Vec<Item> {
-    let Reference { key, line, text, dois } = reference;
-    let found = recognise::find(&text);
+fn items_of(reference: &Reference) -> Vec<Item> {
+    let found = recognise::citations_of(reference);
     let is_cited = |doi: &Doi| {
         found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
     };
-    let lacking: Vec<Doi> = dois.into_iter().filter(|doi| !is_cited(doi)).collect();
-    let item = |pasted| Item { pasted, key: key.clone(), line: Some(line) };
+    let mut lacking: Vec<Doi> = Vec::new();
+    for doi in recognise::dois_of(reference).into_iter().filter(|doi| !is_cited(doi)) {
+        if lacking.iter().all(|known| !known.is_same_as(&doi)) {
+            lacking.push(doi);
+        }
+    }
+    let (key, line) = (&reference.key, Some(reference.line));
+    let item = |pasted| Item { pasted, key: key.clone(), line };
     let found = found.into_iter().map(Ok);
     found.chain(lacking.into_iter().map(Err)).map(item).collect()
 }
@@ -187,6 +189,7 @@ fn without_identifier(citation: u64, doi: &Doi) -> Verdict {
         agrees: None,
         ok: false,
         problem: Some(NO_IDENTIFIER.to_owned()),
+        is_questionable: false,
         note: None,
         intervals: Arc::default(),
     }
@@ -223,8 +226,14 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
             writeln!(out, "cites {doi} without an identifier")?;
         }
         (Some(problem), false) => writeln!(out, "unknown: {}", one_line(problem))?,
+        (Some(problem), true) if verdict.is_questionable => {
+            writeln!(out, "QUESTIONABLE: {}", one_line(problem))?;
+        }
         (Some(problem), true) => writeln!(out, "DISAGREES: {}", one_line(problem))?,
         (None, _) => match &verdict.date {
+            Some(date) if verdict.agrees.is_none() => {
+                writeln!(out, "known; whether it agrees with its date {date} is not known")?;
+            }
             Some(date) => writeln!(out, "known, and agrees with its date {date}")?,
             None => writeln!(out, "known; it has no date")?,
         },

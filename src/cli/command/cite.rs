@@ -11,7 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::cli::args::SetArgs;
-use crate::cli::error::{Commit, Error, Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
 use crate::cli::session::{Create, Session, Written};
@@ -33,8 +33,7 @@ pub struct Args {
     #[command(flatten)]
     set: SetArgs,
 
-    /// The format: text, tuple, bibtex, bibtex-misc, ris, csl-json, datacite-json,
-    /// datacite-xml, cff or json-ld
+    /// The format: text, tuple, bibtex, ris, csl-json, datacite-json or json-ld
     #[arg(
         long,
         value_name = "FORMAT",
@@ -149,7 +148,7 @@ fn cite_subset(
 ) -> Result<Cited> {
     let saved = session.write(Create::Never, |registry, _| {
         let cited = registry.cite_subset(dataset, at, members, now)?;
-        let committed = cited.set.subset().map(|_| Commit::Subset);
+        let committed = cited.set.subset().is_some();
         Ok(Written { result: cited, committed })
     });
     let cited = match saved {

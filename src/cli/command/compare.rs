@@ -4,16 +4,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::model::{GranuleUrl, WarningKind};
+use accession::model::WarningKind;
 use accession::registry::{Counts, Identified};
-use accession::{
-    Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
-};
-use serde::ser::{Error as _, SerializeSeq};
-use serde::{Serialize, Serializer};
+use accession::{Access, Difference, Identifier, Instance, Listing, Selection, Set, Snapshot};
+use serde::Serialize;
 
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
-use crate::cli::error::{Error, Exit, Result};
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
 use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
@@ -27,7 +24,6 @@ use crate::cli::session::Session;
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
 ///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b --from -
-///   ls | accession compare US.FOOL2.002 --from - --urls | wget --input-file=-
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
@@ -55,11 +51,6 @@ pub struct Compare {
     /// List at most this many granules of each side [default: 20; with --json: all]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-
-    /// Print only the addresses of the granules that only the left set has, one a line, all of them
-    /// unless --limit is given. They are made of the address that the left dataset's metadata has
-    #[arg(long, conflicts_with = "summary")]
-    urls: bool,
 }
 
 /// How many granules of each side are listed as text without `--limit`.
@@ -104,43 +95,6 @@ struct ComparedSets<'a> {
     matched: u64,
     only_left: Granules<'a>,
     only_right: Granules<'a>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    urls: Option<Urls<'a>>,
-}
-
-/// The granules of a spool, each with its address, as JSON.
-#[derive(Clone, Copy)]
-struct Urls<'a> {
-    template: &'a GranuleUrl,
-    ids: &'a Spool,
-}
-
-/// Where a granule can be fetched.
-#[derive(Serialize)]
-struct Fetched {
-    granule: String,
-    url: Option<String>,
-}
-
-impl Urls<'_> {
-    fn fetched(self) -> impl Iterator<Item = accession::error::Result<Fetched>> {
-        self.ids.records().map(move |id| {
-            let id = id?;
-            let granule_id = GranuleId::from_bytes(&id).ok();
-            let url = granule_id.and_then(|granule_id| self.template.address_of(&granule_id));
-            Ok(Fetched { granule: String::from_utf8_lossy(&id).into_owned(), url })
-        })
-    }
-}
-
-impl Serialize for Urls<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        for fetched in self.fetched() {
-            list.serialize_element(&fetched.map_err(S::Error::custom)?)?;
-        }
-        list.end()
-    }
 }
 
 /// The granules that only one side has; in a summary, their number.
@@ -157,11 +111,10 @@ impl Compare {
         let limit = match (self.summary, self.limit) {
             (true, _) => 0,
             (false, Some(limit)) => limit,
-            (false, None) if session.is_json() || self.urls => u64::MAX,
+            (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let mut report =
-            Report { limit, is_summary: self.summary, prints_urls: self.urls, ..Report::default() };
+        let mut report = Report { limit, is_summary: self.summary, ..Report::default() };
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let left = self.left.into_selection(now, &snapshot)?;
         let sides = match self.right {
@@ -205,7 +158,6 @@ fn compare_sets(
     report: &mut Report,
 ) -> Result<[Side<Compared>; 2]> {
     let mut differences = snapshot.compare(left, right)?;
-    report.find_template(snapshot, left, differences.left())?;
     for difference in differences.by_ref() {
         report.add(difference?)?;
     }
@@ -222,7 +174,6 @@ fn compare_with_list(
 ) -> Result<[Side<Compared>; 2]> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
-    report.find_template(&snapshot, left, differences.left())?;
     drop(snapshot);
     for difference in differences.by_ref() {
         report.add(difference?)?;
@@ -261,43 +212,12 @@ struct Report {
     /// How many granules of each side are listed.
     limit: u64,
     is_summary: bool,
-    prints_urls: bool,
-    /// Where the granules of the left set can be fetched, if their addresses are printed.
-    template: Option<GranuleUrl>,
     counts: Counts,
     only_left: Spool,
     only_right: Spool,
 }
 
 impl Report {
-    /// Finds where the granules of the left set can be fetched, if their addresses are printed.
-    /// An identifier is of every dataset in which it was in force: any of them may say where.
-    fn find_template(
-        &mut self,
-        snapshot: &Snapshot,
-        selection: &Selection,
-        left: &Set,
-    ) -> Result<()> {
-        if !self.prints_urls {
-            return Ok(());
-        }
-        let mut datasets = vec![left.dataset().clone()];
-        if let Selection::Identifier { identifier, dataset: None } = selection {
-            let rows = snapshot.resolve(*identifier, None, None)?.rows;
-            datasets.extend(rows.iter().map(|row| row.set.dataset().clone()));
-            datasets.dedup();
-        }
-        for dataset in &datasets {
-            self.template = snapshot.dataset(dataset)?.dataset.granule_url;
-            if self.template.is_some() {
-                return Ok(());
-            }
-        }
-        let left = left.dataset();
-        Err(Error::usage(format!("the metadata of {left} has no address of granules"))
-            .with_hint("`accession dataset edit NAME --granule-url 'https://…/{granule}'` sets it"))
-    }
-
     fn add(&mut self, difference: Difference) -> Result<()> {
         let (spool, granule_id) = match difference {
             Difference::OnlyLeft(granule_id) => (&mut self.only_left, granule_id),
@@ -312,7 +232,6 @@ impl Report {
     fn print(&self, session: &mut Session, sides: &[Side<Compared>; 2]) -> Result<()> {
         let Report { is_summary, counts, only_left, only_right, .. } = self;
         let Counts { matched, only_left: left, only_right: right } = *counts;
-        let urls = self.template.as_ref().map(|template| Urls { template, ids: only_left });
         if session.is_json() {
             let granules = |count, ids| match is_summary {
                 true => Granules::Count(count),
@@ -325,11 +244,7 @@ impl Report {
                 matched,
                 only_left: granules(left, only_left),
                 only_right: granules(right, only_right),
-                urls,
             })?);
-        }
-        if let Some(urls) = urls {
-            return print_urls(session, urls);
         }
         if counts.is_identical() {
             writeln!(session.out(), "identical: {}", count(matched, "granule"))?;
@@ -356,25 +271,6 @@ impl Report {
         }
         Ok(())
     }
-}
-
-/// Prints the addresses, and counts the granules that have none.
-fn print_urls(session: &mut Session, urls: Urls<'_>) -> Result<()> {
-    let mut without = 0_u64;
-    for fetched in urls.fetched() {
-        match fetched?.url {
-            Some(url) => writeln!(session.out(), "{url}")?,
-            None => without += 1,
-        }
-    }
-    if without > 0 {
-        let skipped = count(without, "granule");
-        session.warn(
-            WarningKind::Skipped,
-            &format!("left out {skipped}: the id has a segment that is empty, . or .."),
-        );
-    }
-    Ok(())
 }
 
 /// Compute the identifier of a list of granules, without a registry

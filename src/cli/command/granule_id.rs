@@ -3,14 +3,13 @@
 use std::io::Write;
 
 use accession::minting::unique_granule::{
-    CollectionId, Formula, HashLength, explain, risk, split, unique,
+    CollectionId, Formula, HashLength, explain, split, unique,
 };
 use accession::{Entry, GranuleId, Timestamp};
 use serde::Serialize;
 
 use crate::cli::args::GranuleArgs;
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Row};
 use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
 
@@ -19,7 +18,6 @@ use crate::cli::session::Session;
 pub enum Command {
     New(New),
     Explain(Explain),
-    Risk(Risk),
 }
 
 /// Print a unique granule id for each producer id, one per line
@@ -68,25 +66,6 @@ pub struct Explain {
     collection: CollectionId,
 }
 
-/// Show how likely it is that two ingests of one producer id get the same unique id
-///
-/// This is the birthday bound, computed for the 63 symbols that a suffix can have and for the 64
-/// that the documentation of Cumulus assumes.
-///
-/// Example:
-///   accession granule-id risk --ingests 10000
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Risk {
-    /// The number of ingests of one producer id, each with a hashed time
-    #[arg(long, value_name = "N")]
-    ingests: u64,
-
-    /// The number of hash characters [default: print a table of all lengths]
-    #[arg(long, value_name = "N")]
-    hash_length: Option<HashLength>,
-}
-
 #[derive(Serialize)]
 struct Made<'a> {
     granule: &'a GranuleId,
@@ -102,20 +81,11 @@ struct Explained<'a> {
     formula: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Weighed {
-    ingests: u64,
-    hash_length: usize,
-    risk: f64,
-    risk_by_64_symbols: f64,
-}
-
 impl Command {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         match self {
             Command::New(new) => new.run(session),
             Command::Explain(explain) => explain.run(session),
-            Command::Risk(risk) => risk.run(session),
         }
     }
 }
@@ -167,47 +137,6 @@ impl Explain {
             writeln!(out, "formula     {made}")
         })?;
         Ok(if formula.is_some() { Exit::Done } else { Exit::Differs })
-    }
-}
-
-impl Risk {
-    fn run(self, session: &mut Session) -> Result<Exit> {
-        let lengths: Vec<HashLength> = match self.hash_length {
-            Some(length) => vec![length],
-            None => HashLength::all().collect(),
-        };
-        let ingests = self.ingests;
-        session.rows(lengths.into_iter().map(|length| {
-            Ok(Weighed {
-                ingests,
-                hash_length: length.get(),
-                risk: risk(ingests, length, 63),
-                risk_by_64_symbols: risk(ingests, length, 64),
-            })
-        }))?;
-        Ok(Exit::Done)
-    }
-}
-
-impl Row for Weighed {
-    const COLUMNS: &'static [Column] = &[
-        Column::number("characters"),
-        Column::text("63 symbols"),
-        Column::text("64 symbols (documentation)"),
-    ];
-
-    fn cells(&self) -> Vec<String> {
-        vec![self.hash_length.to_string(), percent(self.risk), percent(self.risk_by_64_symbols)]
-    }
-}
-
-/// A probability in percent, with four digits.
-fn percent(probability: f64) -> String {
-    let percent = 100.0 * probability;
-    if percent == 0.0 || percent >= 1e-3 {
-        format!("{percent:.4} %")
-    } else {
-        format!("{percent:.3e} %")
     }
 }
 

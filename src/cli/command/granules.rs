@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Progress, Row, or_held};
+use crate::cli::output::{Column, Progress, Row};
 use crate::cli::session::Session;
 
 /// List the exact granules of a set, in canonical order
@@ -239,10 +239,5 @@ fn list_of_producer(
 
 impl Row for Addressed {
     const COLUMNS: &'static [Column] =
-        &[Column::text("granule"), Column::text("ingested"), Column::text("deleted")];
-
-    fn cells(&self) -> Vec<String> {
-        let Granule { granule_id, ingested, deleted, .. } = &self.granule;
-        vec![granule_id.to_string(), ingested.to_string(), or_held(*deleted)]
-    }
+        &[Column::text("granule"), Column::text("ingested"), Column::text("deleted").or("held")];
 }

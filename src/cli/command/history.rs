@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Row, annotated, one_line, or_held, selected_by};
+use crate::cli::output::{Column, Row, annotated, one_line, selected_by};
 use crate::cli::session::Session;
 
 /// Show the identifier of a dataset that was in force at a time
@@ -158,7 +158,7 @@ impl Row for Instance {
             self.identifier.to_string(),
             self.granules.to_string(),
             format!("+{} -{}", self.ingested, self.deleted),
-            shown(self.note.as_deref()),
+            self.note.as_deref().map(|note| one_line(note).to_string()).unwrap_or_default(),
         ]
     }
 
@@ -185,23 +185,10 @@ fn list_periods(
 impl Row for NotedPeriod {
     const COLUMNS: &'static [Column] = &[
         Column::text("ingested"),
-        Column::text("deleted"),
-        Column::prose("ingest note"),
-        Column::prose("delete note"),
+        Column::text("deleted").or("held"),
+        Column::prose("ingest note").of("ingest_note"),
+        Column::prose("delete note").of("delete_note"),
     ];
-
-    fn cells(&self) -> Vec<String> {
-        vec![
-            self.period.ingested.to_string(),
-            or_held(self.period.deleted),
-            shown(self.ingest_note.as_deref()),
-            shown(self.delete_note.as_deref()),
-        ]
-    }
-}
-
-fn shown(note: Option<&str>) -> String {
-    note.map(|note| one_line(note).to_string()).unwrap_or_default()
 }
 
 /// List every dataset and period in which a granule was held
@@ -292,20 +279,9 @@ impl Row for FoundPeriod {
         Column::text("dataset"),
         Column::text("granule"),
         Column::text("ingested"),
-        Column::text("deleted"),
-        Column::text("withdrawn"),
+        Column::text("deleted").or("held"),
+        Column::text("withdrawn").of("withdrawn/timestamp"),
     ];
-
-    fn cells(&self) -> Vec<String> {
-        let withdrawn = self.withdrawn.as_ref();
-        vec![
-            self.dataset.to_string(),
-            one_line(self.granule.as_str()).to_string(),
-            self.ingested.to_string(),
-            or_held(self.deleted),
-            withdrawn.map_or(String::new(), |withdrawal| withdrawal.timestamp.to_string()),
-        ]
-    }
 }
 
 /// List every dataset and period in which an identifier was in force
@@ -371,13 +347,23 @@ impl Resolve {
                 let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
                 Some(format!("{identifier} was never in force in {searched}{meant}"))
             }
-            Some(at) if resolution.agreeing == 0 => {
+            Some(at) if resolution.agreeing == 0 && !resolution.is_unknown_then() => {
                 Some(format!("{identifier} was not in force at {at} in {searched}"))
             }
             _ => None,
         };
         if let Some(disagreement) = &disagreement {
             session.warn(WarningKind::NotInForce, disagreement);
+        }
+        if let Some(at) = self.at
+            && resolution.is_unknown_then()
+        {
+            session.warn(
+                WarningKind::NotInForce,
+                &format!(
+                    "{identifier} is a subset here: whether it was the same at {at} is not known"
+                ),
+            );
         }
         session.rows(resolution.rows.iter().map(Ok))?;
         Ok(disagreement.map_or(Exit::Done, |_| Exit::Differs))
@@ -433,19 +419,9 @@ impl Subsets {
 impl Row for Subset {
     const COLUMNS: &'static [Column] = &[
         Column::text("identifier"),
-        Column::text("as of"),
+        Column::text("as of").of("timestamp"),
         Column::number("granules"),
         Column::text("cited"),
-        Column::prose("subset"),
+        Column::prose("patterns").or("named one by one"),
     ];
-
-    fn cells(&self) -> Vec<String> {
-        vec![
-            self.identifier.to_string(),
-            self.timestamp.to_string(),
-            self.granules.to_string(),
-            self.cited.to_string(),
-            selected_by(&self.criteria),
-        ]
-    }
 }

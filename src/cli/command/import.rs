@@ -108,7 +108,6 @@ impl ImportArgs {
             note: self.note.clone(),
             ..ChangeOptions::default()
         };
-        import.without_files = self.files.no_files;
         import.is_daily = self.every.is_some();
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;

@@ -5,7 +5,6 @@ pub mod change;
 pub mod check;
 pub mod cite;
 pub mod compare;
-pub mod complete;
 pub mod dataset;
 pub mod fixity;
 pub mod granule_id;

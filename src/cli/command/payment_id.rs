@@ -107,14 +107,14 @@ impl New {
         let registry = session.open(Access::Write)?;
         if !old_ids.is_empty() {
             registry.take_payment_ids(&old_ids)?;
-            session.note_commit(Commit::PaymentIds);
+            session.note_commit(Commit::Part);
         }
         let mut left = self.count;
         while left > 0 {
             let before = session.now()?;
             let clock = || session.now().unwrap_or(before);
             let lease = registry.lease_payment_ids(scheme, worker, left, clock)?;
-            session.note_commit(Commit::PaymentIds);
+            session.note_commit(Commit::Part);
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
                 session.print(decoded, |out| writeln!(out, "{}", decoded.id))?;

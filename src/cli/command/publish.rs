@@ -11,12 +11,12 @@ use accession::publish::{
     SiteSettings, VerifiedFiles, publish_each, publish_pages, unknown_datasets, verify,
 };
 use accession::registry::Edit;
-use accession::server::{Config, Limits, Network, Server};
+use accession::server::{Config, Limits, Server};
 use accession::{Access, DatasetName, ErrorKind, Registry};
 use serde::Serialize;
 
 use crate::cli::args::{PublicUrl, PublicUrlError, edit, named_path};
-use crate::cli::error::{Context, Error, Exit, Result};
+use crate::cli::error::{Commit, Context, Error, Exit, Result};
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
 
@@ -46,8 +46,8 @@ pub struct Publish {
     /// The datasets (can be repeated) [default: all]
     datasets: Vec<DatasetName>,
 
-    /// Read all that was published, and compare it with the registry: the exit status is 1 if a
-    /// file is not as it was published. Nothing is changed
+    /// Read all that was published for mirrors, and ask the registry whether it continues it: the exit
+    /// status is 1 if a file is not as it was published. Nothing is changed
     #[arg(long, conflicts_with_all = ["public_url", "site_name", "contact"])]
     verify: bool,
 
@@ -91,10 +91,12 @@ impl Publish {
             };
             let (dataset, changes) = (&published.dataset, count(published.changes, "change"));
             let (new, bytes) = (published.new_changes, published.bytes);
-            session.confirm(&published, |out| match new {
+            // The rest is published also if nobody reads what was: that is reported at the end.
+            let _ = session.confirm(&published, |out| match new {
                 0 => writeln!(out, "{dataset}: {changes}, none of them new"),
                 new => writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added"),
-            })?;
+            });
+            session.note_commit(Commit::Part);
             Ok(())
         })?;
         for name in unknown_datasets(&registry, &self.directory)? {
@@ -147,16 +149,12 @@ fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> i
     if is_quiet {
         return Ok(());
     }
-    let subject = match &found.dataset {
-        Some(dataset) => format!("{dataset}: {}", count(found.changes, "change")),
-        None => "the site".to_owned(),
-    };
     let state = match (found.ok, found.current) {
         (false, _) => "NOT ok",
         (true, true) => "ok",
         (true, false) => "ok, but not all that the registry has now",
     };
-    writeln!(out, "{subject}: {state}")
+    writeln!(out, "{}: {}: {state}", found.dataset, count(found.changes, "change"))
 }
 
 /// Serve landing pages and an HTTP API over the registry, read-only
@@ -206,11 +204,6 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
-
-    /// A network of proxies whose header X-Forwarded-For names the client, as that of proxies on this
-    /// host does (can be repeated)
-    #[arg(long = "trusted-proxy", value_name = "CIDR")]
-    trusted_proxies: Vec<Network>,
 }
 
 /// Where the server listens, as `--json` prints it.
@@ -247,7 +240,6 @@ impl Serve {
                 ..Limits::default()
             },
             cache: self.cache,
-            trusted_proxies: self.trusted_proxies,
         };
         let address = format!("listening on {listening}/");
         session.print(&Listening { listening, public_url: &public_url }, |out| {
@@ -261,7 +253,7 @@ impl Serve {
 
     /// Checks that the registry can be read, and that the datasets that are named are there.
     fn check_datasets(&self, session: &Session) -> Result<()> {
-        let snapshot = session.open(Access::Follow)?.snapshot()?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
         for name in &self.datasets {
             snapshot.dataset(name)?;
         }

@@ -2,7 +2,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use accession::model::{Warning, age};
-use accession::registry::DatasetStatus;
+use accession::registry::{DatasetStatus, Oldest, OpenFinding};
 use accession::{Access, DatasetName, Timestamp};
 
 use crate::cli::error::{Exit, Result};
@@ -12,15 +12,15 @@ use crate::cli::session::Session;
 /// Show when datasets were last changed and confirmed, and what is wrong with them
 ///
 /// The exit status is 1 if something is wrong: the set in force is annotated as questionable, a mirror
-/// could not be pulled, a check found files that are not as recorded, or with --max-age something is
-/// older, also the last check of a file with a recorded checksum. Datasets with problems are listed
-/// first.
+/// could not be pulled, a check found files that are not as recorded, or with --max-age or
+/// --checked-within something is older. Datasets with problems are listed first, and below them the
+/// first ten files of each that are not as recorded.
 /// A dataset is as fresh as its last change, the last sync that found nothing to do, or the last time that
 /// it was identical to its primary. Datasets that were withdrawn are left out.
 ///
 /// Examples:
 ///   accession status
-///   accession status US.FOOL2.002 --max-age 36h
+///   accession status US.FOOL2.002 --max-age 36h --checked-within 90d
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -32,6 +32,11 @@ pub struct Args {
     /// identical: 90m, 36h or 2d
     #[arg(long, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
+
+    /// The time within which all files were checked, in each directory where they ever were, or in
+    /// which a check of them has begun: 36h or 90d
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    checked_within: Option<Duration>,
 }
 
 /// How many rows are printed as text: one screen.
@@ -41,7 +46,10 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
         let now = session.now()?;
-        let oldest = self.max_age.map(|age| now.before(age));
+        let oldest = Oldest {
+            seen: self.max_age.map(|age| now.before(age)),
+            checked: self.checked_within.map(|age| now.before(age)),
+        };
         let snapshot = registry.snapshot()?;
         for name in &self.datasets {
             session.warn_all(Warning::of_former_name(name, &snapshot.dataset(name)?.dataset.name));
@@ -52,6 +60,17 @@ impl Args {
         let shown = if session.is_json() { rows.len() } else { MAX_ROWS };
         session.rows(rows.iter().take(shown).map(Ok))?;
         if !session.is_json() {
+            let checked =
+                rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
+            for (row, checked) in checked.filter(|(_, checked)| checked.open > 0) {
+                let files = count(checked.open, "file");
+                writeln!(session.out(), "\n{}: {files} not as recorded", row.dataset)?;
+                session.rows(checked.first.iter().map(Ok))?;
+                let more = checked.open - checked.first.len() as u64;
+                if more > 0 {
+                    writeln!(session.out(), "… and {more} more")?;
+                }
+            }
             let more = rows.len().saturating_sub(shown);
             if more > 0 {
                 writeln!(session.out(), "… and {more} more; --json lists all")?;
@@ -85,4 +104,16 @@ impl Row for DatasetStatus {
             one_line(&self.problems.join("; ")).to_string(),
         ]
     }
+}
+
+impl Row for OpenFinding {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("granule"),
+        // The path of a file that is its granule is not printed twice.
+        Column::text("path").unless("granule"),
+        Column::text("status"),
+        Column::text("first seen").of("first_seen"),
+        Column::text("root"),
+        Column::prose("found"),
+    ];
 }

@@ -1,7 +1,6 @@
 //! Commands on a registry as a whole: `backup`, `restore`, `copy`, `distribute`.
 
 use std::io::{self, Write};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,27 +21,17 @@ use crate::cli::session::Session;
 /// restore` replaces a lost or damaged registry with it.
 ///
 /// In a directory, the backup is named after the registry and the time, such as
-/// accession-20260131T030000Z.db. With --keep, the oldest of the backups that were named so are
-/// removed afterwards, and no other file.
+/// accession-20260131T030000Z.db.
 ///
 /// Examples:
 ///   accession backup /backup/before-the-move.db
-///   accession backup /backup/ --keep 7
+///   accession backup /backup/
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Backup {
     /// The file to create, which must not exist, or a directory, which must
     #[arg(value_parser = named_path())]
     file: PathBuf,
-
-    /// How many backups to keep in the directory, the new one included [default: all]
-    #[arg(long, value_name = "N", value_parser = kept)]
-    keep: Option<NonZeroUsize>,
-}
-
-/// Reads how many backups are kept.
-fn kept(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "a number from 1 on: the new backup is one of those that are kept")
 }
 
 #[derive(Serialize)]
@@ -50,7 +39,6 @@ struct BackupJson {
     #[serde(flatten)]
     backup: BackedUp,
     path: String,
-    removed: Vec<String>,
 }
 
 impl Backup {
@@ -60,26 +48,13 @@ impl Backup {
             let message = format!("there is no directory {}", shown(&self.file));
             return Err(Error::usage(message).with_hint("create it first: mkdir -p"));
         }
-        if !is_directory && self.keep.is_some() {
-            let shown = shown(&self.file);
-            return Err(Error::usage(format!("--keep is for a directory, and {shown} is not one"))
-                .with_hint("name a directory that exists"));
-        }
         let registry = session.open(Access::Read)?;
         let (path, backup) = match is_directory {
             true => registry.back_up_into(&self.file, session.now()?)?,
             false => (self.file.clone(), registry.back_up(&self.file)?),
         };
-        session.note_commit(Commit::Backup);
-        let removed = match self.keep {
-            Some(keep) => registry
-                .remove_old_backups(&self.file, &path, keep)
-                .with_context(|| format!("{} was made, but", shown(&path)))?,
-            None => Vec::new(),
-        };
-        let name = |path: &Path| path.to_string_lossy().into_owned();
-        let removed = removed.iter().map(|path| name(path)).collect();
-        let done = BackupJson { backup, path: name(&path), removed };
+        session.note_commit(Commit::Whole);
+        let done = BackupJson { backup, path: path.to_string_lossy().into_owned() };
         session.confirm(&done, |out| {
             writeln!(
                 out,
@@ -88,8 +63,7 @@ impl Backup {
                 count(done.backup.datasets, "dataset"),
                 count(done.backup.identifiers, "identifier"),
                 done.backup.bytes
-            )?;
-            done.removed.iter().try_for_each(|path| writeln!(out, "removed {}", quoted(path)))
+            )
         })
     }
 }
@@ -97,10 +71,10 @@ impl Backup {
 /// Replace the registry with a verified copy
 ///
 /// Every identifier in the copy is recomputed first. The present registry, if there is one, is
-/// renamed together with its -wal and -shm files, and not deleted; it may be damaged. What it has and
-/// the copy lacks is listed or counted, except checks of files, confirmed listings, and what was read
-/// of primaries. The copy is not changed. A command that had the old registry open fails at its next
-/// change. If the restore fails, the registry is where it was.
+/// renamed together with its -wal and -shm files, and not deleted; it may be damaged. The datasets
+/// and identifiers that it has and the copy lacks are listed. The copy is not changed. A command that
+/// had the old registry open fails at its next change. If the restore fails, the registry is where it
+/// was.
 ///
 /// Example:
 ///   accession restore /backup/accession-2026-01-31.db
@@ -146,7 +120,7 @@ impl Restore {
             rehearse_restore(&self.file, &target, Some(progress))?
         } else {
             let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
-            session.note_commit(Commit::Restored);
+            session.note_commit(Commit::Whole);
             restored
         };
         let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
@@ -177,7 +151,7 @@ impl Restore {
                 write_lacks(out, lacks)?;
                 writeln!(
                     out,
-                    "not compared: checks of files, confirmed listings, and what was read of primaries"
+                    "not compared: annotations, metadata, file records, and what is made again"
                 )?;
             }
             if dry_run { writeln!(out, "dry run: nothing was changed") } else { Ok(()) }
@@ -194,12 +168,9 @@ fn warn_of_unreadable(session: &Session, error: Error) {
 
 /// Writes what the copy lacks: the datasets, and the first identifiers.
 fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
-    let Lacks { datasets, identifiers, .. } = lacks;
+    let Lacks { datasets, identifiers } = lacks;
     if lacks.is_empty() {
-        return writeln!(
-            out,
-            "the copy has every dataset, identifier, annotation, metadata version and file record that was there"
-        );
+        return writeln!(out, "the copy has every dataset and identifier that was there");
     }
     writeln!(out, "of what was there, the copy lacks {}", what_lacks(lacks))?;
     datasets.iter().try_for_each(|dataset| writeln!(out, "dataset     {dataset}"))?;
@@ -213,14 +184,8 @@ fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
 
 /// What a copy lacks, counted.
 fn what_lacks(lacks: &Lacks) -> String {
-    let Lacks { datasets, identifiers, annotations, records, file_records } = lacks;
-    let counts = [
-        (datasets.len() as u64, "dataset"),
-        (identifiers.len() as u64, "identifier"),
-        (*annotations, "annotation"),
-        (*records, "metadata version"),
-        (*file_records, "file record"),
-    ];
+    let Lacks { datasets, identifiers } = lacks;
+    let counts = [(datasets.len() as u64, "dataset"), (identifiers.len() as u64, "identifier")];
     let named = counts.iter().filter(|(number, _)| *number > 0);
     named.map(|(number, what)| count(*number, what)).collect::<Vec<String>>().join(", ")
 }
@@ -233,8 +198,8 @@ fn shown(path: &Path) -> String {
 ///
 /// Copies the datasets with every version of their records, their histories with the recorded times
 /// and notes, their granules, and the cited subsets. Each of the two is a file or an address on a
-/// PostgreSQL server; --registry is ignored. The copy can be used only when every identifier in it
-/// has been recomputed. A copy to a server that was interrupted is continued by the same command.
+/// PostgreSQL server; --registry is ignored. The copy appears only when every identifier in it
+/// has been recomputed. If it is interrupted, nothing of it remains on a server.
 ///
 /// Two registries that issue payment ids with the same workers would issue the same ids, so the
 /// state of the workers is left out, unless the target takes the place of the source.
@@ -264,7 +229,7 @@ impl Copy {
         let source = source.with_monitor(Arc::new(Progress::new()));
         let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
         let copied = source.copy_to(&self.target, payment_ids)?;
-        session.note_commit(Commit::Copy);
+        session.note_commit(Commit::Whole);
         session.confirm(&copied, |out| {
             writeln!(
                 out,
@@ -299,7 +264,7 @@ impl Distribute {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let tables = session.open(Access::Write)?.distribute()?;
         if tables > 0 {
-            session.note_commit(Commit::Distribution);
+            session.note_commit(Commit::Whole);
         }
         session.confirm(&DistributedJson { tables }, |out| match tables {
             0 => writeln!(out, "the registry was distributed before"),

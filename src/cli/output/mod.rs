@@ -13,7 +13,5 @@ pub use accession::model::count;
 pub use json::Ids;
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
-pub use table::{Column, Row, Table};
-pub use text::{
-    Label, annotated, for_shell, one_line, or_held, selected_by, single_quoted, write_message,
-};
+pub use table::{Column, Row, Table, in_words};
+pub use text::{Label, annotated, for_shell, one_line, selected_by, single_quoted, write_message};

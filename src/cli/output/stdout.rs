@@ -100,15 +100,13 @@ impl Write for Output {
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// Makes one system call and stores a flag; it uses nothing that the runtime has to set up.
-#[cfg(unix)]
 #[ctor::ctor(unsafe)]
 fn note_closed_stdout() {
     let flags = rustix::io::fcntl_getfd(rustix::stdio::stdout());
     STDOUT_WAS_CLOSED.store(flags == Err(rustix::io::Errno::BADF), Ordering::Relaxed);
 }
 
-/// Returns whether stdout was closed when the program was started; always false where that cannot be
-/// found out, which is outside Unix.
+/// Returns whether stdout was closed when the program was started.
 pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }

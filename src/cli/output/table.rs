@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use serde::Serialize;
+use serde_json::Value;
+
+use super::text::one_line;
 
 /// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
@@ -19,22 +22,68 @@ pub struct Column {
     name: &'static str,
     alignment: CellAlignment,
     wraps: bool,
+    /// Where in a row the cell is: members, separated by `/`.
+    member: &'static str,
+    /// What is shown where the row has nothing.
+    absent: &'static str,
+    /// A member whose value is not shown once more.
+    repeated: Option<&'static str>,
 }
 
 impl Column {
     /// Strings that are never broken, such as identifiers.
     pub const fn text(name: &'static str) -> Self {
-        Column { name, alignment: CellAlignment::Left, wraps: false }
+        let alignment = CellAlignment::Left;
+        Column { name, alignment, wraps: false, member: name, absent: "", repeated: None }
     }
 
     /// Numbers.
     pub const fn number(name: &'static str) -> Self {
-        Column { name, alignment: CellAlignment::Right, wraps: false }
+        Column { alignment: CellAlignment::Right, ..Column::text(name) }
     }
 
     /// Prose, which is wrapped if the terminal is too narrow for it.
     pub const fn prose(name: &'static str) -> Self {
-        Column { name, alignment: CellAlignment::Left, wraps: true }
+        Column { wraps: true, ..Column::text(name) }
+    }
+
+    /// The column of a member whose name is not that of the column, such as `latest/granules`.
+    pub const fn of(self, member: &'static str) -> Self {
+        Column { member, ..self }
+    }
+
+    /// The same column, with what is shown where a row has nothing.
+    pub const fn or(self, absent: &'static str) -> Self {
+        Column { absent, ..self }
+    }
+
+    /// The same column, in which the value of another member is not shown once more.
+    pub const fn unless(self, repeated: &'static str) -> Self {
+        Column { repeated: Some(repeated), ..self }
+    }
+
+    /// The cell of a row.
+    fn cell(&self, row: &Value) -> String {
+        let member = |name: &str| row.pointer(&format!("/{name}")).filter(|it| !it.is_null());
+        match member(self.member) {
+            None => self.absent.to_owned(),
+            value if self.repeated.is_some_and(|repeated| member(repeated) == value) => {
+                String::new()
+            }
+            Some(value) => one_line(&in_words(value)).to_string(),
+        }
+    }
+}
+
+/// A value as text: of a list and of an object, the values in it.
+pub fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => fields.values().map(in_words).collect::<Vec<_>>().join(" "),
     }
 }
 
@@ -43,8 +92,12 @@ pub trait Row: Serialize {
     /// The columns of the table.
     const COLUMNS: &'static [Column];
 
-    /// A cell for each column, on one line, and already escaped.
-    fn cells(&self) -> Vec<String>;
+    /// A cell for each column, on one line, and already escaped: what is serialized, unless the text
+    /// says it otherwise.
+    fn cells(&self) -> Vec<String> {
+        let row = serde_json::to_value(self).expect("the keys of all serialized maps are strings");
+        Self::COLUMNS.iter().map(|column| column.cell(&row)).collect()
+    }
 
     /// What is shown of it below, in the last column, on one line each, and already escaped.
     fn below(&self) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
-use accession::{Annotation, Criteria, Pattern, Timestamp};
+use accession::{Annotation, Criteria, Pattern};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 
 /// Displays a string on one line, with escapes in place of what a terminal would interpret.
@@ -49,11 +49,6 @@ pub fn annotated(annotation: &Annotation) -> String {
     let by = annotation.recorded_by.as_deref();
     let by = by.map(|by| format!(" ({})", one_line(by))).unwrap_or_default();
     format!("! {}{what}: {}{by}", annotation.recorded, one_line(&annotation.note))
-}
-
-/// When a granule was deleted, or `held`.
-pub fn or_held(deleted: Option<Timestamp>) -> String {
-    deleted.map_or("held".to_owned(), |deleted| deleted.to_string())
 }
 
 /// How the granules of a subset were selected, on one line.

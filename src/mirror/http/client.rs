@@ -19,9 +19,6 @@ use super::address::{is_loopback, proxy_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{SourceOptions, quoted};
 
-/// Reads a variable of the environment. `None` means that it is not set.
-pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
 /// How requests are made.
 #[derive(Clone)]
 pub struct HttpOptions {
@@ -35,9 +32,6 @@ pub struct HttpOptions {
     pub permits_http: bool,
     /// Certificates of authorities in PEM, in place of those of the system.
     pub authorities: Option<Vec<u8>>,
-    /// Reads a variable of the environment, such as `HTTPS_PROXY`: through which proxy requests go. By
-    /// default none is set, and there is no proxy.
-    pub environment: Environment,
     /// How long to wait before a request that made no progress is repeated for the first time; each
     /// further time twice as long.
     pub first_delay: Duration,
@@ -68,7 +62,6 @@ impl Default for HttpOptions {
             max_age: None,
             permits_http: false,
             authorities: None,
-            environment: Arc::new(|_| None),
             first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(60),
             retrying: Arc::new(|_| {}),
@@ -125,7 +118,7 @@ pub(super) struct Client {
 impl Client {
     /// A client for the origin of an address.
     pub fn new(origin: &Url, options: HttpOptions) -> Result<Self> {
-        let proxy = proxy_of(origin, &*options.environment)?;
+        let proxy = proxy_of(origin)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)

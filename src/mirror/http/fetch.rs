@@ -1,7 +1,6 @@
-//! The lines of the logs of a dataset, segment by segment.
+//! The lines of the log of a dataset, segment by segment.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::sync::Arc;
 
 use ureq::http::header;
 use url::Url;
@@ -9,27 +8,15 @@ use url::Url;
 use super::client::{Coding, Failure};
 use super::remote::{FetchedHead, Remote};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{
-    FileLogReader, FilesPosition, LogLine, MAX_LINE_BYTES, ReadLines, Segment, Segments,
-};
-use crate::model::{Identifier, LogChange, SourceLocation};
-use crate::registry::{LoggedRecords, Registry};
+use crate::mirror::log::{LogLine, LogReader, MAX_LINE_BYTES, Segment};
+use crate::model::{LogChange, SourceLocation};
 
-/// Takes each verified line of the log of changes.
+/// Takes each verified line of the log.
 pub(super) type Take<'a> = dyn FnMut(LogLine, Option<LogChange>, SourceLocation) -> Result<()> + 'a;
 
-/// A log at an address: its directory, and what the head announces of it.
-#[derive(Clone, Copy)]
-pub(super) struct Announced<'a> {
-    pub of: &'a FetchedHead,
-    /// The name of the directory of its segments.
-    pub directory: &'a str,
-    pub segments: &'a Segments,
-}
-
 /// Takes what a verified line contains (`None`: the first line), its length, and where it is.
-pub(super) type TakeLine<'a, R> =
-    dyn FnMut(Option<<R as ReadLines>::Line>, u64, SourceLocation) -> Result<()> + 'a;
+pub(super) type TakeLine<'a> =
+    dyn FnMut(Option<(LogLine, Option<LogChange>)>, u64, SourceLocation) -> Result<()> + 'a;
 
 /// Why a segment ended early.
 enum Stop {
@@ -45,63 +32,34 @@ impl From<Error> for Stop {
 }
 
 impl Remote {
-    /// Reads a log from the reader's position to the end that the head announces. `take` is called
+    /// Reads the log from the reader's position to the end that the head announces. `take` is called
     /// with what each line contains, its length and where it is.
-    pub(super) fn log<R: ReadLines>(
+    pub(super) fn log(
         &self,
-        announced: Announced<'_>,
-        reader: &mut R,
-        take: &mut TakeLine<'_, R>,
+        of: &FetchedHead,
+        reader: &mut LogReader,
+        take: &mut TakeLine<'_>,
     ) -> Result<()> {
         let mut begin = 0;
-        for (index, segment) in announced.segments.0.iter().enumerate() {
+        for (index, segment) in of.head.segments.0.iter().enumerate() {
             let end = begin + segment.bytes;
             if reader.lines().bytes() < end {
-                self.segment(announced, (index, segment, begin), reader, take)?;
+                self.segment(of, (index, segment, begin), reader, take)?;
             }
             begin = end;
         }
         Ok(())
     }
 
-    /// Reads the file records that the head announces, from a place on. Returns the check of the
-    /// record with the number `at` too, if it is read.
-    pub(in crate::mirror) fn files(
+    /// Reads the rest of a segment, again and again where the connection breaks.
+    fn segment(
         &self,
         of: &FetchedHead,
-        position: FilesPosition,
-        at: u64,
-        reports_to: &Registry,
-    ) -> Result<(LoggedRecords, Option<Identifier>)> {
-        let mut records = LoggedRecords::after(position.count);
-        let mut check_at = None;
-        let Some(head) = &of.head.files else { return Ok((records, None)) };
-        let source: Arc<str> = self.address.to_string().into();
-        let mut reader = FileLogReader::at(position, source, 0, self.not_after());
-        let left = head.segments.bytes().saturating_sub(position.bytes);
-        let mut work = reports_to.begin("reading", "bytes", Some(left));
-        let announced = Announced { of, directory: "files", segments: &head.segments };
-        self.log(announced, &mut reader, &mut |record, bytes, _| {
-            work.advance_by(bytes)?;
-            let Some((record, check)) = record else { return Ok(()) };
-            if record.number == at {
-                check_at = Some(check);
-            }
-            records.add(&record)
-        })?;
-        reader.check_end(Some(head))?;
-        Ok((records, check_at))
-    }
-
-    /// Reads the rest of a segment, again and again where the connection breaks.
-    fn segment<R: ReadLines>(
-        &self,
-        Announced { of, directory, .. }: Announced<'_>,
         (index, segment, begin): (usize, &Segment, u64),
-        reader: &mut R,
-        take: &mut TakeLine<'_, R>,
+        reader: &mut LogReader,
+        take: &mut TakeLine<'_>,
     ) -> Result<()> {
-        let name = format!("{directory}/{}", Segment::file_name(index));
+        let name = format!("log/{}", Segment::file_name(index));
         let url = of.address.file(&name);
         let source = match reader.lines().bytes().saturating_sub(begin) {
             0 => url.to_string(),
@@ -144,12 +102,12 @@ impl Remote {
     }
 
     /// Reads a whole segment in its compressed form.
-    fn zipped<R: ReadLines>(
+    fn zipped(
         &self,
         url: &Url,
         (segment, begin): (&Segment, u64),
-        reader: &mut R,
-        take: &mut TakeLine<'_, R>,
+        reader: &mut LogReader,
+        take: &mut TakeLine<'_>,
     ) -> Result<(), Stop> {
         let response = self.client.get(url, &[]).map_err(Stop::Failed)?;
         if response.status().as_u16() != 200 {
@@ -165,12 +123,12 @@ impl Remote {
     }
 
     /// Reads what is left of a segment, as a range if the server has ranges.
-    fn plain<R: ReadLines>(
+    fn plain(
         &self,
         url: &Url,
         (segment, begin): (&Segment, u64),
-        reader: &mut R,
-        take: &mut TakeLine<'_, R>,
+        reader: &mut LogReader,
+        take: &mut TakeLine<'_>,
     ) -> Result<(), Stop> {
         let offset = reader.lines().bytes().saturating_sub(begin);
         let mut asked = url.clone();
@@ -213,13 +171,13 @@ impl Remote {
     }
 
     /// Reads lines up to the end of the segment.
-    fn lines<R: ReadLines>(
+    fn lines(
         &self,
         url: &Url,
         body: impl Read,
         (segment, begin): (&Segment, u64),
-        reader: &mut R,
-        take: &mut TakeLine<'_, R>,
+        reader: &mut LogReader,
+        take: &mut TakeLine<'_>,
     ) -> Result<(), Stop> {
         let end = begin + segment.bytes;
         let left = end - reader.lines().bytes();

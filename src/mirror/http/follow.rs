@@ -2,21 +2,17 @@
 
 use std::sync::Arc;
 
-use super::divergence::Divergence;
-use super::fetch::{Announced, Take};
+use super::fetch::Take;
 use super::remote::{Fetched, FetchedHead, Remote};
 use crate::error::Result;
-use crate::mirror::differences::{Held, read_ahead};
 use crate::mirror::log::{LogReader, Position};
-use crate::mirror::plan::{Asking, Memory, Plan, Reading, is_of_log, known, plan};
-use crate::model::{DatasetName, Identifier, Instance, LogChange, Moment, Set, SourceLocation};
+use crate::mirror::plan::{Memory, Plan, Reading, is_of_log, known, plan};
+use crate::model::{DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation};
 use crate::registry::Registry;
 
 /// A log that was read, and the entity tag of its head.
 pub(in crate::mirror) struct Followed {
     pub reading: Reading,
-    /// The head. `None` means that it is the one that the mirror agreed with.
-    pub of: Option<Box<FetchedHead>>,
     pub etag: Option<String>,
     /// The present name of the dataset, if the address is one of a former name, or it was asked for by
     /// a former name.
@@ -35,8 +31,6 @@ pub(in crate::mirror) struct Follow<'a> {
     pub at: Option<Moment>,
     /// The dataset that the primary must be. `None` means any.
     pub named: Option<&'a DatasetName>,
-    /// Whether the file records are compared, too.
-    pub wants_files: bool,
 }
 
 impl Follow<'_> {
@@ -45,33 +39,25 @@ impl Follow<'_> {
     /// # Errors
     ///
     /// Those of [`Reading::of_manifest`], and those of requests.
-    pub fn read(self, asking: Asking) -> Result<Followed> {
+    pub fn read(self) -> Result<Followed> {
         let Follow { remote, at, .. } = self;
         let source = remote.address.to_string();
         let known = known(self.mirror, self.dataset, &source)?;
         let last = known.as_ref().and_then(|known| known.last.clone());
-        let held = self.latest.map(|latest| latest.identifier);
-        let files = known.as_ref().and_then(|known| known.files.as_ref());
-        let are_settled = match files.filter(|files| files.agreed) {
-            Some(files) => self.mirror.snapshot()?.files_are_settled(self.dataset, files)?,
-            None => false,
-        };
-        // The tag is that of a head that the mirror agreed with. Only where it still holds that set, and
-        // knows the same of files, nothing but the head is needed.
-        let is_settled = asking == Asking::IfChanged
-            && at.is_none()
-            && (are_settled || !self.wants_files)
-            && last.as_ref().is_some_and(|last| last.identifier == self.held());
+        // The tag is that of a head that the mirror agreed with. Only where it still holds that set,
+        // nothing but the head is needed.
+        let is_settled =
+            at.is_none() && last.as_ref().is_some_and(|last| last.identifier == self.held());
         let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
         let of = match remote.head(etag.as_deref())? {
             Fetched::Head(of) => of,
             Fetched::NotModified(address) => {
-                let plan = plan(None, held, at, &Memory { last, base: None });
+                let plan = plan(None, &Memory { last, base: None });
                 let name = remote.provisional_name();
                 let reading =
                     Reading::begin(plan, Some(head_location(remote)), self.held(), at, name);
                 let renamed = address.last_name().filter(|_| address != remote.address);
-                return Ok(Followed { reading, of: None, etag, renamed });
+                return Ok(Followed { reading, etag, renamed });
             }
         };
         let up_to = at.map(Moment::last_instant);
@@ -80,53 +66,24 @@ impl Follow<'_> {
             let is_base = change.identifier == self.held();
             (change.number <= of.head.changes && is_in_time).then_some(is_base)
         })?;
-        let plan = plan(Some(&of.head), held, at, &Memory { last, base });
-        let read = match self.read_from(&of, plan.clone()) {
+        let plan = plan(Some(&of.head), &Memory { last, base });
+        let reading = match self.read_from(&of, plan.clone()) {
             // The log may not continue what was read before: it is read from the start, to find out
             // where it differs.
-            Err(error) if is_of_log(&error) && plan != Plan::Whole => None,
-            // Whatever is wrong with blocks is an error of the server, not of the log.
-            read => self.compare_blocks(&of, read?)?,
-        };
-        let mut reading = match read {
-            Some(reading) => reading,
-            None => self.read_from(&of, Plan::Whole)?,
-        };
-        if asking == Asking::Always {
-            let until = reading.selected.as_ref().map(|(selected, _)| selected.timestamp);
-            for annotation in remote.annotations(&of, until)?.iter() {
-                reading.annotate(annotation?);
+            Err(error) if is_of_log(&error) && plan != Plan::Whole => {
+                self.read_from(&of, Plan::Whole)?
             }
-        }
+            read => read?,
+        };
         let present = &of.head.record.name;
         let is_other = of.address != remote.address || self.named.is_some_and(|it| it != present);
         let renamed = is_other.then(|| present.clone());
         let etag = of.etag.clone();
-        Ok(Followed { reading, of: Some(of), etag, renamed })
+        Ok(Followed { reading, etag, renamed })
     }
 
     fn held(self) -> Identifier {
         self.latest.map_or(Identifier::EMPTY, |latest| latest.identifier)
-    }
-
-    /// Finds what the mirror lacks by the blocks of the primary's set, if the end of the log does not
-    /// show it. `None` means that the server has no blocks.
-    fn compare_blocks(self, of: &FetchedHead, mut reading: Reading) -> Result<Option<Reading>> {
-        let Follow { remote, mirror, .. } = self;
-        let (Plan::EndThenBlocks(_), Some(latest)) = (&reading.plan, self.latest) else {
-            return Ok(Some(reading));
-        };
-        let held = || -> Result<Held> {
-            Ok(read_ahead(mirror.snapshot()?.granules(&Set::Instance(latest.clone()))?))
-        };
-        let Some((end, _)) = &reading.selected else { return Ok(None) };
-        let (identifier, since) = (end.identifier, end.timestamp);
-        let mut work = mirror.begin("comparing", "granules", Some(of.head.granules));
-        let divergence = Divergence { remote, of, identifier, since, held: &held };
-        let progress = &mut |granules| work.advance_by(granules);
-        let replay = &mut reading.replay;
-        let has_blocks = divergence.events(progress, &mut |event| replay.add(&event))?;
-        Ok(has_blocks.then_some(reading))
     }
 
     /// Reads a log from a change, or from its start, to its end.
@@ -186,8 +143,7 @@ pub(super) fn read_log(
     let source: Arc<str> = remote.address.to_string().into();
     let mut reader = LogReader::at(position, source, 0, remote.not_after());
     let mut work = reports_to.begin("reading", "bytes", Some(left));
-    let announced = Announced { of, directory: "log", segments: &of.head.segments };
-    remote.log(announced, &mut reader, &mut |line, bytes, location| {
+    remote.log(of, &mut reader, &mut |line, bytes, location| {
         work.advance_by(bytes)?;
         line.map_or(Ok(()), |(log_line, change)| take(log_line, change, location))
     })?;

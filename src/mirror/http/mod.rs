@@ -20,7 +20,6 @@
 
 mod address;
 mod client;
-mod divergence;
 mod fetch;
 mod follow;
 mod remote;

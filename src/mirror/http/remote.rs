@@ -35,12 +35,6 @@ enum Wrong {
 /// How often the head and the files beside its log are read again because they changed meanwhile.
 const MAX_CHANGES: u32 = 5;
 
-/// How much of the first page of a site is read for the names of its datasets.
-const MAX_PAGE_BYTES: u64 = 256 * 1_024;
-
-/// The greatest number of datasets that a message names.
-const MAX_NAMED: usize = 20;
-
 /// A dataset at an address.
 pub struct Remote {
     pub(super) client: Client,
@@ -151,10 +145,7 @@ impl Remote {
                 return Ok(None);
             }
             200 => {}
-            404 | 410 => {
-                let others = self.datasets_there().unwrap_or_default();
-                return Err(lasting(&format!("there is no dataset at this address{others}")));
-            }
+            404 | 410 => return Err(lasting("there is no dataset at this address")),
             _ => return Err(lasting("the server did not respond with a head")),
         }
         self.check_age(url, &response).map_err(Failure::Lasting)?;
@@ -172,33 +163,6 @@ impl Remote {
                 Err(Failure::Lasting(error))
             }
         }
-    }
-
-    /// Names the datasets that the first page of the site links to, for a message. `None`: there is no
-    /// such page, or it links to none.
-    fn datasets_there(&self) -> Option<String> {
-        let url = self.address.site();
-        let response = self.client.get(&url, &[]).ok().filter(|it| it.status().as_u16() == 200)?;
-        let mut page = Vec::new();
-        let mut body = self.client.body(response, MAX_PAGE_BYTES, Coding::Identity);
-        body.read_to_end(&mut page).ok()?;
-        let mut names: Vec<DatasetName> = Vec::new();
-        for link in String::from_utf8_lossy(&page).split("href=\"").skip(1) {
-            let target = link.split('"').next().unwrap_or_default();
-            let Some((_, path)) = target.split_once("datasets/") else { continue };
-            let Some(name) = path.strip_suffix('/') else { continue };
-            let name = percent_encoding::percent_decode_str(name).decode_utf8();
-            match name.ok().and_then(|name| name.parse().ok()) {
-                Some(name) if !names.contains(&name) => names.push(name),
-                _ => {}
-            }
-            if names.len() > MAX_NAMED {
-                break;
-            }
-        }
-        let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
-        let more = if names.len() > MAX_NAMED { ", and more" } else { "" };
-        (!first.is_empty()).then(|| format!("; {url} lists {}{more}", first.join(", ")))
     }
 
     /// Refuses a head that was last written too long ago.
@@ -285,24 +249,6 @@ impl Remote {
             Some(wrong) if reader.has_read(digest) => Err(Failure::Lasting(wrong)),
             None if reader.check(digest).is_ok() => Ok(Some(subsets)),
             _ => Ok(None),
-        }
-    }
-
-    /// Fetches the annotations of a head, of changes up to a time; none, if they are replaced meanwhile.
-    pub(super) fn annotations(
-        &self,
-        of: &FetchedHead,
-        until: Option<Timestamp>,
-    ) -> Result<LoggedAnnotations> {
-        let mut attempt = 0;
-        loop {
-            match self.annotations_once(of, until) {
-                Ok(found) => return Ok(found.unwrap_or_default()),
-                Err(failure) => {
-                    attempt += 1;
-                    self.client.wait(attempt, failure)?;
-                }
-            }
         }
     }
 

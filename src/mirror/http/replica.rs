@@ -3,13 +3,11 @@
 use super::follow::{check_end, last_change_read, read_log};
 use super::remote::{Fetched, Remote};
 use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::log::Position;
 use crate::mirror::log::manifest::events;
-use crate::mirror::log::{FilesHead, FilesPosition, Position};
 use crate::mirror::plan::{Memory, Plan, is_of_log, known, plan};
 use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp};
-use crate::registry::{
-    FilesRead, Import, Imported, LogChanges, Registry, Remembered, RememberedFiles, Stamp,
-};
+use crate::registry::{Import, Imported, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
 pub struct Replica {
@@ -20,8 +18,6 @@ pub struct Replica {
     /// The last change of the primary's log, and what it holds since. `None` means that it has none.
     last: Option<(Timestamp, Identifier)>,
     changes: LogChanges,
-    /// Where the file records end that were read. `None` means that they were not.
-    files_end: Option<FilesPosition>,
 }
 
 /// Reads the log of a primary into an import: what a dataset, which was copied from the same address
@@ -46,7 +42,7 @@ pub fn read_replica(
         return Err(Error::of_url(ErrorKind::Response, source, what));
     };
     let memory = Memory { last: None, base };
-    let planned = plan(Some(&of.head), None, None, &memory);
+    let planned = plan(Some(&of.head), &memory);
     let memory = Registry::in_memory()?;
     let reports_to = registry.unwrap_or(&memory);
     let mut changes = LogChanges::default();
@@ -81,37 +77,10 @@ pub fn read_replica(
     let until = last.as_ref().map(|last| last.timestamp);
     let (of, subsets, annotations) = remote.beside(of, until)?;
     import.keep_beside(subsets, annotations);
-    let mut files_end = None;
-    if !import.without_files {
-        // The rest continues what the dataset has, if it was copied up to there.
-        let copied = registry.map(|registry| known(registry, dataset, &source)).transpose()?;
-        let copied = copied.flatten().and_then(|known| known.files);
-        let last = match (&copied, registry) {
-            (Some(copied), Some(registry)) if copied.taken && copied.own == copied.count => {
-                registry.snapshot()?.last_files(dataset)?.map_or(0, |(last, _)| last)
-            }
-            _ => 0,
-        };
-        let end = of.head.files.as_ref().map_or_else(FilesPosition::default, FilesHead::end);
-        let from = copied.filter(|it| it.count == last && last > 0 && last <= end.count);
-        let from = from
-            .map_or_else(FilesPosition::default, |FilesRead { count, bytes, check, .. }| {
-                FilesPosition { count, bytes, check }
-            });
-        let read = match remote.files(&of, from, 0, reports_to) {
-            // Not what was read before: the import compares it with what is stored.
-            Err(error) if is_of_log(&error) && from.count > 0 => {
-                remote.files(&of, FilesPosition::default(), 0, reports_to)?
-            }
-            read => read?,
-        };
-        import.keep_file_records(read.0);
-        files_end = Some(end);
-    }
     import.options.record = Some(of.head.record.clone());
     let last = last.map(|last| (last.timestamp, last.identifier));
     import.withdrawn = of.head.withdrawn;
-    Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes, files_end })
+    Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })
 }
 
 /// The remembered change that matches the dataset's latest instance.
@@ -170,10 +139,6 @@ impl Replica {
                 refusal: None,
                 forget_from: None,
                 changes: Some(&self.changes),
-                files: self.files_end.map(|FilesPosition { count, bytes, check }| {
-                    let read = FilesRead { count, bytes, check, ..FilesRead::default() };
-                    RememberedFiles::Copied(read)
-                }),
             }
         };
         registry.import_and_remember(dataset, import, stamp, Some(&remembered))

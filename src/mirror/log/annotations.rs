@@ -54,7 +54,6 @@ impl Lines {
     }
 
     /// Whether they are those that the head announces, whatever they contain.
-    #[cfg(feature = "http")]
     fn are(&self, announced: LinesDigest) -> bool {
         self.bytes == announced.bytes && self.hash.clone().finalize().as_slice() == announced.sha256
     }
@@ -113,7 +112,6 @@ impl AnnotationReader {
     }
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.
-    #[cfg(feature = "http")]
     pub fn has_read(&self, announced: LinesDigest) -> bool {
         self.0.are(announced)
     }
@@ -271,7 +269,6 @@ impl SubsetReader {
     }
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.
-    #[cfg(feature = "http")]
     pub fn has_read(&self, announced: LinesDigest) -> bool {
         self.lines.are(announced)
     }

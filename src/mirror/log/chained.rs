@@ -1,5 +1,4 @@
-//! Lines that are chained by their checks and divided into segments, as both logs of a dataset have
-//! them: that of its changes, and that of its file records.
+//! Lines that are chained by their checks and divided into segments.
 
 use std::sync::Arc;
 
@@ -53,7 +52,7 @@ pub(crate) struct ChainedReader {
 /// The first line of a log, as it is read.
 #[derive(Deserialize)]
 struct FirstRead {
-    #[serde(rename = "accession_log", alias = "accession_files")]
+    #[serde(rename = "accession_log")]
     version: u64,
     #[serde(default)]
     rule: String,
@@ -141,22 +140,6 @@ impl ChainedReader {
     pub fn fail<T>(&self, what: &str) -> Result<T> {
         Err(self.error(Error::not_a_manifest(what)))
     }
-}
-
-/// Reads the lines of one of the logs of a dataset, whichever files they are in.
-pub(crate) trait ReadLines {
-    /// What a line contains.
-    type Line;
-
-    /// The lines so far.
-    fn lines(&mut self) -> &mut ChainedReader;
-
-    /// Verifies the next line, which ends with LF. `None` means that it was the first line of the log.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the line, and which one it is.
-    fn read(&mut self, line: &[u8]) -> Result<Option<Self::Line>>;
 }
 
 /// A segment is complete with the line that takes it past this length.

@@ -2,11 +2,11 @@
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::LinesDigest;
 use super::chained::Segments;
-use super::files::FilesHead;
 use super::writer::LogWriter;
 use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
 use crate::registry::Listed;
@@ -44,9 +44,6 @@ pub(crate) struct Head {
     /// Absent if there are none.
     #[serde(default, skip_serializing_if = "LinesDigest::is_empty")]
     pub annotations: LinesDigest,
-    /// The log of the file records. `None` means that there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<FilesHead>,
 }
 
 /// What a `head.json` contains.
@@ -96,14 +93,9 @@ fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Datase
 }
 
 impl Head {
-    /// The head of a log that was written to its end, with what is announced of the subsets, of the
-    /// annotations and of the file records.
-    pub fn of(
-        listed: &Listed,
-        log: &LogWriter,
-        [subsets, annotations]: [LinesDigest; 2],
-        files: Option<FilesHead>,
-    ) -> Self {
+    /// The head of a log that was written to its end, with what is announced of the subsets and of the
+    /// annotations.
+    pub fn of(listed: &Listed, log: &LogWriter, [subsets, annotations]: [LinesDigest; 2]) -> Self {
         let position = log.position();
         Head {
             record: listed.dataset.clone(),
@@ -117,7 +109,6 @@ impl Head {
             segments: log.segments().clone(),
             subsets,
             annotations,
-            files,
         }
     }
 
@@ -144,7 +135,11 @@ impl Head {
         if !self.segments.end_with(self.check) {
             return Err("the head contradicts itself about the segments".to_owned());
         }
-        self.files.as_ref().map_or(Ok(()), FilesHead::check)
+        let record = serde_json::to_value((&self.record, &self.withdrawn));
+        match record.is_ok_and(|record| !has_nul(&record)) {
+            true => Ok(()),
+            false => Err("the metadata has a NUL character".to_owned()),
+        }
     }
 
     /// Compares the head with the last change of its log, and says what is wrong.
@@ -216,6 +211,16 @@ impl HeadFile {
         let head: Head = serde_json::from_str(line).map_err(wrong)?;
         head.check()?;
         Ok(HeadFile::Head(Box::new(head)))
+    }
+}
+
+/// Whether a string has a NUL character, which not every registry can store.
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(values) => values.iter().any(has_nul),
+        Value::Object(members) => members.values().any(has_nul),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
 //! A manifest is a [log](super), all its segments one after the other, then the lines of the
-//! cited subsets, of the annotations and of the file records, then the head as the last line. A
-//! truncated file is therefore detected. The specification is docs/reference/manifest.md.
+//! cited subsets and of the annotations, then the head as the last line. A truncated file is
+//! therefore detected. The specification is docs/reference/manifest.md.
 
 use std::error::Error as _;
 use std::fs::File;
@@ -11,18 +11,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{
-    AnnotationReader, AnnotationWriter, FileLogReader, FileLogWriter, FilesHead, FilesPosition,
-    Head, HeadFile, LinesDigest, LogLine, LogReader, LogWriter, MAX_LINE_BYTES, Position,
-    ReadLines, SubsetReader, SubsetWriter,
+    AnnotationReader, AnnotationWriter, Head, HeadFile, LinesDigest, LogLine, LogReader, LogWriter,
+    MAX_LINE_BYTES, Position, SubsetReader, SubsetWriter,
 };
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, Identifier, LogChange, Moment,
-    SourceLocation, Timestamp, quoted,
+    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, Moment, SourceLocation,
+    Timestamp, quoted,
 };
 use crate::registry::{
-    CitedSubset, Import, Listed, LoggedAnnotation, LoggedRecord, Registry, Selection, Snapshot,
+    CitedSubset, Import, Listed, LoggedAnnotation, Registry, Selection, Snapshot,
 };
 
 pub use super::BEGINNING;
@@ -90,10 +89,7 @@ fn write_listed(
         None => write_annotations(snapshot, dataset, out, failed)?,
         Some(_) => LinesDigest::default(),
     };
-    let files = write_files(snapshot, dataset, None, |line, _| {
-        out.write_all(line.as_bytes()).map_err(failed)
-    })?;
-    let head = Head::of(&listed, &log, [subsets.finish(), annotations], files);
+    let head = Head::of(&listed, &log, [subsets.finish(), annotations]);
     let line = head.to_line().map_err(|error| failed(error.into()))?;
     out.write_all(line.as_bytes()).map_err(failed)
 }
@@ -133,32 +129,6 @@ pub(crate) fn write_annotations(
     Ok(annotations.finish())
 }
 
-/// Makes the lines of the file records of a dataset after those of a log (`None`: all, with the first
-/// line of the log), and calls `out` with each and what the head announces of the log up to it.
-pub(crate) fn write_files(
-    snapshot: &Snapshot,
-    dataset: &DatasetName,
-    after: Option<&FilesHead>,
-    mut out: impl FnMut(&str, &FileLogWriter) -> Result<()>,
-) -> Result<Option<FilesHead>> {
-    let mut log = after.map(FileLogWriter::after);
-    for record in snapshot.logged_records(dataset, after.map_or(0, |after| after.count))? {
-        let record = record?;
-        let log = match &mut log {
-            Some(log) => log,
-            None => {
-                let (begun, first) = FileLogWriter::begin();
-                let begun = log.insert(begun);
-                out(&first, begun)?;
-                begun
-            }
-        };
-        let line = log.line(&record);
-        out(&line, log)?;
-    }
-    Ok(log.map(|log| log.head()))
-}
-
 /// The events of a part of a change.
 pub(crate) fn events(
     log_line: LogLine,
@@ -184,8 +154,6 @@ pub(crate) enum Item {
     Subset(CitedSubset),
     /// An annotation.
     Annotation(LoggedAnnotation),
-    /// A file record, and the check of its line.
-    File(LoggedRecord, Identifier),
     /// The head, which is last.
     Head(Box<Head>),
 }
@@ -199,8 +167,6 @@ pub struct Reader<R> {
     /// Of the lines after the log.
     subsets: Option<SubsetReader>,
     annotations: Option<AnnotationReader>,
-    files: Option<FileLogReader>,
-    not_after: Timestamp,
     line: u64,
     head: Option<Dataset>,
     buffer: Vec<u8>,
@@ -224,8 +190,6 @@ impl<R: BufRead> Reader<R> {
             last: None,
             subsets: None,
             annotations: None,
-            files: None,
-            not_after,
             line: 0,
             head: None,
             buffer,
@@ -260,7 +224,6 @@ impl<R: BufRead> Reader<R> {
                 }
                 Item::Subset(subset) => import.keep_subset(&subset)?,
                 Item::Annotation(annotation) => import.keep_annotation(annotation)?,
-                Item::File(record, _) => import.keep_file_record(&record)?,
                 Item::Head(head) => {
                     import.options.record = Some(head.record);
                     import.withdrawn = head.withdrawn;
@@ -288,17 +251,6 @@ impl<R: BufRead> Reader<R> {
             let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
             if text.starts_with(super::HEAD_BEGINNING) {
                 return self.read_head().map(Some);
-            }
-            if text.starts_with(super::FILES_BEGINNING) && self.files.is_none() {
-                let (source, not_after) = (Arc::clone(&self.source), self.not_after);
-                let begins = FilesPosition::default();
-                self.files = Some(FileLogReader::at(begins, source, self.line - 1, not_after));
-            }
-            if let Some(files) = &mut self.files {
-                match files.read(&self.buffer)? {
-                    Some((record, check)) => return Ok(Some(Item::File(record, check))),
-                    None => continue,
-                }
             }
             if text.starts_with(super::ANNOTATION_BEGINNING) {
                 let annotations = self.annotations.get_or_insert_default();
@@ -355,11 +307,6 @@ impl<R: BufRead> Reader<R> {
         }
         if let Err(what) = self.annotations.take().unwrap_or_default().check(head.annotations) {
             return self.fail(&what);
-        }
-        match &self.files {
-            Some(files) => files.check_end(head.files.as_ref())?,
-            None if head.files.is_some() => return self.fail("the file records are missing"),
-            None => {}
         }
         self.head = Some(head.record.clone());
         Ok(Item::Head(head))

@@ -13,12 +13,13 @@
 
 mod annotations;
 mod chained;
-mod files;
 mod head;
 mod line;
 pub mod manifest;
 mod reader;
 mod writer;
+
+use std::io::{self, Read};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -27,15 +28,11 @@ pub(crate) use annotations::{
     ANNOTATION_BEGINNING, AnnotationReader, AnnotationWriter, SUBSET_BEGINNING, SubsetReader,
     SubsetWriter,
 };
-pub(crate) use chained::{ReadLines, Segment, Segments};
-pub(crate) use files::{
-    BEGINNING as FILES_BEGINNING, FileLogReader, FileLogWriter, FilesHead, FilesPosition,
-};
-#[cfg(feature = "http")]
+pub(crate) use chained::{Segment, Segments};
 pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
-pub(crate) use line::{Checks, LINE_GRANULES, LogLine, MAX_LINE_BYTES};
+pub(crate) use line::{Checks, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
 pub(crate) use writer::LogWriter;
 
@@ -55,6 +52,19 @@ impl LinesDigest {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// Whether a file has these lines, whatever they contain.
+    pub fn is_of(&self, file: &mut impl Read) -> io::Result<bool> {
+        let (mut hash, mut bytes, mut block) = (Sha256::new(), 0, vec![0; 64 * 1_024]);
+        loop {
+            let read = file.read(&mut block)?;
+            if read == 0 {
+                return Ok(bytes == self.bytes && hash.finalize().as_slice() == self.sha256);
+            }
+            hash.update(&block[..read]);
+            bytes += read as u64;
+        }
     }
 }
 

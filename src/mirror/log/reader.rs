@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::chained::{ChainedReader, ReadLines};
+use super::chained::ChainedReader;
 use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd, LogLineRead};
 use crate::error::{Error, Result};
 use crate::model::{GranuleId, Identifier, LogChange, Timestamp};
@@ -82,6 +82,9 @@ impl LogReader {
         let note = read.note.map(|note| note.0);
         if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
             return self.fail("its note has more than 64 KiB");
+        }
+        if note.as_ref().is_some_and(|note| note.contains('\0')) {
+            return self.fail("its note has a NUL character");
         }
         let ingested = read.ingested.elements.into_iter().map(|ingested| {
             let producer =
@@ -189,17 +192,19 @@ impl LogReader {
     pub fn fail<T>(&self, what: &str) -> Result<T> {
         self.lines.fail(what)
     }
-}
 
-impl ReadLines for LogReader {
-    /// The change is read with its last line.
-    type Line = (LogLine, Option<LogChange>);
-
-    fn lines(&mut self) -> &mut ChainedReader {
+    /// The lines so far.
+    pub fn lines(&mut self) -> &mut ChainedReader {
         &mut self.lines
     }
 
-    fn read(&mut self, line: &[u8]) -> Result<Option<Self::Line>> {
+    /// Verifies the next line, which ends with LF. A change is returned with its last line; `None` means
+    /// that it was the first line of the log.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line, and which one it is.
+    pub fn read(&mut self, line: &[u8]) -> Result<Option<(LogLine, Option<LogChange>)>> {
         let found = self.lines.read(line, FIRST_LINE)?;
         (self.position.bytes, self.position.check) = (self.lines.bytes(), self.lines.check());
         let Some((text, body)) = found else { return Ok(None) };

@@ -4,9 +4,8 @@ use crate::model::Timestamp;
 use crate::pages::figures::{DAY, day_text, month_name};
 
 /// A calendar unit, of which every instant is in exactly one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unit {
-    #[default]
     Day,
     /// From Monday.
     Week,
@@ -35,16 +34,6 @@ impl Unit {
     pub fn finest(most: i64, first: Timestamp, last: Timestamp) -> Self {
         let fits = |unit: &Unit| unit.index(last) - unit.index(first) < most;
         Unit::ALL.into_iter().find(fits).unwrap_or(Unit::Millennium)
-    }
-
-    /// The finest unit from whose sums those of this one can be computed, as well as those of every
-    /// coarser one. A week can be in two months.
-    pub fn base(self) -> Self {
-        match self {
-            Unit::Week => Unit::Day,
-            Unit::Quarter => Unit::Month,
-            unit => unit,
-        }
     }
 
     /// How many months it has. `None` means that it is counted in days.

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::calendar::{Tick, Unit, round_up, ticks};
-use super::series::{Bin, Large, MAX_BINS, Series, Span, grouped};
+use super::series::{Bin, MAX_BINS, Series, grouped};
 use crate::model::Timestamp;
 use crate::pages::figures::{day_text, grouped as digits};
+use crate::registry::{LargeChange, Span};
 
 /// Heights, in pixels: of the space above, of the two panels, between them.
 const TOP: i64 = 46;
@@ -36,7 +37,7 @@ pub(super) struct Drawing<'a> {
     held: u64,
     pub unit: Unit,
     pub bins: Vec<Bin>,
-    pub largest: Vec<&'a Large>,
+    pub largest: Vec<&'a LargeChange>,
     /// The scale of the line: its least and greatest number, and the distance between two labels.
     low: u64,
     high: f64,
@@ -52,14 +53,14 @@ pub(super) struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     /// The drawing of a history until a time. `None` means that it has fewer than two changes.
     pub fn of(series: &'a Series, until: Timestamp) -> Option<Self> {
-        let (first, last) = (series.first()?, series.latest()?);
+        let (first, last) = (series.first()?, series.last()?);
         if series.changes() < 2 {
             return None;
         }
         let until = until.max(last).max(first.next()?);
         let unit = Unit::finest(MAX_BINS, first, until);
         let bins = series.bins_of(unit);
-        let spans = series.spans();
+        let spans = &series.spans;
         let least = spans.iter().map(|span| span.least).min()?;
         let most = spans.iter().map(|span| span.most).max()?;
         let is_cut = most > 0 && least as f64 >= 0.6 * most as f64;
@@ -114,10 +115,10 @@ impl<'a> Drawing<'a> {
 
     /// The steps of the line. In each of 600 columns, the extremes and the end are drawn.
     fn line(&self) -> String {
-        let spans = self.series.spans();
+        let spans = &self.series.spans;
         let column = |span: &Span| (self.x(span.last) * COLUMNS / WIDTH) as i64;
         let merged = match spans.len() as f64 > COLUMNS {
-            true => grouped(spans.iter().copied(), column),
+            true => grouped(spans, column),
             false => spans.to_vec(),
         };
         let mut y = self.y(merged.first().map_or(0, |span| span.least));
@@ -264,7 +265,7 @@ impl<'a> Drawing<'a> {
 
     /// A point on the line.
     fn on_the_line(&self, at: Timestamp) -> String {
-        let spans = self.series.spans();
+        let spans = &self.series.spans;
         let after = spans.partition_point(|span| span.first <= at);
         let held = after.checked_sub(1).and_then(|last| spans.get(last)).map_or(0, |it| it.held);
         format!("M{} {}h0", number(self.x(at)), self.y(held))
@@ -311,7 +312,7 @@ impl<'a> Drawing<'a> {
             let _ = write!(svg, "<text x=\"{x}%\"{class}>{}</text>", tick.label);
         }
         // The words are above all of the line that they are as wide as.
-        let spans = self.series.spans();
+        let spans = &self.series.spans;
         let from = spans.partition_point(|span| self.x(span.last) <= 0.7 * WIDTH).saturating_sub(1);
         let most = spans.iter().skip(from).map(|span| span.most).max().unwrap_or(self.held);
         let (y, last) = (self.y(most), format!("last change {}", day_text(self.last.day())));
@@ -369,27 +370,18 @@ fn short(count: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Identifier, Instance};
 
     fn series(history: &[(&str, u64, u64, u64)]) -> Series {
-        let mut series = Series::new();
-        for (at, granules, ingested, deleted) in history {
-            let timestamp: Timestamp = at.parse().unwrap();
-            series.add(&Instance {
-                dataset: "D".parse().unwrap(),
-                timestamp,
-                until: None,
-                identifier: Identifier::EMPTY,
-                granules: *granules,
-                ingested: *ingested,
-                deleted: *deleted,
-                recorded: timestamp,
-                recorded_by: None,
-                note: None,
-                annotations: Vec::new(),
-            });
-        }
-        series
+        let spans = history.iter().map(|(at, held, added, deleted)| {
+            let at = at.parse().unwrap();
+            let (first, last, least, most, held) = (at, at, *held, *held, *held);
+            Span { first, last, least, most, held, added: *added, deleted: *deleted, changes: 1 }
+        });
+        let largest = history.iter().skip(1).map(|(at, _, added, deleted)| {
+            let (added, deleted) = (*added, *deleted);
+            LargeChange { at: at.parse().unwrap(), added, deleted, note: None }
+        });
+        Series { spans: spans.collect(), largest: largest.collect() }
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                 @else { (capital(unit.name())) "s are in UTC. " }
                 "The first change, " (counted(begin, "granule")) " on " (day_text(first.day()))
                 ", has no bar."
-                @if series.latest() < Some(*until) { " The line is dashed since the last change." }
+                @if series.last() < Some(*until) { " The line is dashed since the last change." }
                 @if *end != "today" { " The line ends at the last change or confirmation, on " (day_text(until.day())) "." }
             }
         }

@@ -1,7 +1,6 @@
 //! The plot of the granules that a dataset held over time, with what was added and deleted.
 //!
-//! A [`Series`] keeps what is drawn of a history of any length, and can be extended as the history grows.
-//! The drawing is SVG that needs no script. Its rules:
+//! A [`Series`] is what is drawn of a history of any length. The drawing is SVG that needs no script. Its rules:
 //!
 //! 1. Time runs from the first change to the end of today; in files, which nobody renews, to the last
 //!    change or confirmation. The right edge says which.

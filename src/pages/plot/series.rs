@@ -1,10 +1,9 @@
-//! A history of any length in bounded memory: what a plot of it needs.
+//! What a plot needs of a history of any length.
 
 use super::calendar::Unit;
-use crate::model::{Instance, Timestamp};
-
-/// The number of spans that a series keeps. A screen shows fewer columns.
-const MAX_SPANS: usize = 1_024;
+use crate::error::Result;
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::{LargeChange, Snapshot, Span};
 
 /// The greatest number of bins in a plot.
 pub(super) const MAX_BINS: i64 = 60;
@@ -12,30 +11,13 @@ pub(super) const MAX_BINS: i64 = 60;
 /// How many of the largest changes are named.
 const LARGEST: usize = 3;
 
-/// The greatest number of characters of their notes.
-const NOTE_CHARACTERS: usize = 300;
-
-/// A history, reduced to at most 1,024 spans of time that keep its extremes, to the exact sums of
-/// calendar units, and to its largest changes.
-///
-/// Up to that many changes, each is a span of its own.
+/// A history, reduced to spans of time of at most a day in UTC, and to its largest changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Series {
-    spans: Vec<Span>,
-    /// The greatest duration of a span, in microseconds. 0 means that each change is a span.
-    width_micros: i64,
-    /// The unit of `bins`, from which those of every plot can be computed.
-    unit: Unit,
-    /// The units with changes after the first one, in order of time.
-    bins: Vec<Bin>,
+    /// In order of time. The first is the first change alone.
+    pub(super) spans: Vec<Span>,
     /// The largest changes after the first one, the largest first: one more than are named.
-    largest: Vec<Large>,
-    changes: u64,
-    /// The granules held after the first change, and what all later ones added and deleted.
-    begin: u64,
-    added: u64,
-    deleted: u64,
-    latest: Option<Timestamp>,
+    pub(super) largest: Vec<LargeChange>,
 }
 
 /// What the changes in a calendar unit added and deleted.
@@ -48,279 +30,171 @@ pub(super) struct Bin {
     pub held: u64,
 }
 
-/// A large change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Large {
-    pub at: Timestamp,
-    pub added: u64,
-    pub deleted: u64,
-    pub note: Option<String>,
-}
-
-impl Large {
-    /// The larger one is named; of equally large ones, that with a note.
-    fn rank(&self) -> (u64, bool) {
-        (self.added.saturating_add(self.deleted), self.note.is_some())
-    }
-}
-
-/// Some consecutive changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    /// The time of the first of them.
-    pub first: Timestamp,
-    /// The time of the last of them.
-    pub last: Timestamp,
-    /// The least number of granules held after any of them.
-    pub least: u64,
-    /// The greatest number of granules held after any of them.
-    pub most: u64,
-    /// The number of granules held after the last of them.
-    pub held: u64,
-}
-
-impl Span {
-    fn of(instance: &Instance) -> Self {
-        Span {
-            first: instance.timestamp,
-            last: instance.timestamp,
-            least: instance.granules,
-            most: instance.granules,
-            held: instance.granules,
-        }
-    }
-
-    /// Both spans as one; `next` is the later one.
-    pub fn and(self, next: Span) -> Self {
-        Span {
-            first: self.first,
-            last: next.last,
-            least: self.least.min(next.least),
-            most: self.most.max(next.most),
-            held: next.held,
-        }
-    }
-}
-
 impl Series {
-    /// An empty series.
-    pub fn new() -> Self {
-        Series::default()
+    /// The history of a dataset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn read(snapshot: &Snapshot, dataset: &DatasetName) -> Result<Self> {
+        let (spans, largest) = snapshot.outline(dataset, LARGEST as u32 + 1)?;
+        Ok(Series { spans, largest })
     }
 
-    /// Adds the next instance of the history, which must be later than all before.
-    pub fn add(&mut self, instance: &Instance) {
-        match self.first() {
-            None => self.begin = instance.granules,
-            Some(first) => {
-                self.count(first, instance);
-                self.rank(instance);
-            }
-        }
-        self.changes += 1;
-        self.latest = Some(instance.timestamp);
-        self.spans.push(Span::of(instance));
-        // Twice as many are collected before they are merged, so that each change is merged a
-        // bounded number of times.
-        if self.spans.len() >= 2 * MAX_SPANS {
-            self.merge();
-        }
-    }
-
-    /// Adds a change to its calendar unit. As the history grows, its units become coarser.
-    fn count(&mut self, first: Timestamp, instance: &Instance) {
-        let Instance { timestamp, granules: held, ingested, deleted, .. } = *instance;
-        let unit = Unit::finest(MAX_BINS, first, timestamp).base();
-        if unit > self.unit {
-            self.bins = self.bins_of(unit);
-            self.unit = unit;
-        }
-        let bin = Bin { index: self.unit.index(timestamp), added: ingested, deleted, held };
-        add_to(&mut self.bins, bin);
-        self.added = self.added.saturating_add(ingested);
-        self.deleted = self.deleted.saturating_add(deleted);
-    }
-
-    /// Keeps a change if it is among the largest.
-    fn rank(&mut self, instance: &Instance) {
-        let Instance { timestamp: at, ingested: added, deleted, .. } = *instance;
-        let note = instance.note.as_ref().map(|note| note.chars().take(NOTE_CHARACTERS).collect());
-        let own = Large { at, added, deleted, note };
-        let rank = self.largest.partition_point(|large| large.rank() >= own.rank());
-        if rank <= LARGEST {
-            self.largest.insert(rank, own);
-            self.largest.truncate(LARGEST + 1);
-        }
-    }
-
-    /// The sums of each unit with changes after the first one. The unit must not be finer than
-    /// that of the longest history that has this many.
+    /// The sums of each unit with changes after the first one.
     pub(super) fn bins_of(&self, unit: Unit) -> Vec<Bin> {
-        let mut bins = Vec::new();
-        for bin in &self.bins {
-            add_to(&mut bins, Bin { index: unit.index(self.unit.start(bin.index)), ..*bin });
+        let mut bins: Vec<Bin> = Vec::new();
+        for Span { first, added, deleted, held, .. } in self.spans.iter().skip(1).copied() {
+            let index = unit.index(first);
+            match bins.last_mut().filter(|last| last.index == index) {
+                Some(last) => {
+                    last.added = last.added.saturating_add(added);
+                    last.deleted = last.deleted.saturating_add(deleted);
+                    last.held = held;
+                }
+                None => bins.push(Bin { index, added, deleted, held }),
+            }
         }
         bins
     }
 
     /// The largest changes after the first one, in order of time. Of several of one rank, all are named
     /// or none, since some of them would be chosen by chance.
-    pub(super) fn largest(&self) -> Vec<&Large> {
-        let unnamed = self.largest.get(LARGEST).map(Large::rank);
-        let mut largest: Vec<&Large> =
-            self.largest.iter().filter(|large| Some(large.rank()) > unnamed).collect();
+    pub(super) fn largest(&self) -> Vec<&LargeChange> {
+        let rank =
+            |large: &LargeChange| (large.added.saturating_add(large.deleted), large.note.is_some());
+        let unnamed = self.largest.get(LARGEST).map(rank);
+        let mut largest: Vec<&LargeChange> =
+            self.largest.iter().filter(|large| Some(rank(large)) > unnamed).collect();
         largest.sort_by_key(|large| large.at);
         largest
     }
 
-    /// How many changes were added.
+    /// How many changes there were.
     pub fn changes(&self) -> u64 {
-        self.changes
+        self.spans.iter().map(|span| span.changes).sum()
     }
 
     /// The granules held after the first change, and how many all later ones added and deleted.
     pub(super) fn totals(&self) -> (u64, u64, u64) {
-        (self.begin, self.added, self.deleted)
+        let sum =
+            |of: fn(&Span) -> u64| self.spans.iter().skip(1).map(of).fold(0, u64::saturating_add);
+        let begin = self.spans.first().map_or(0, |first| first.held);
+        (begin, sum(|span| span.added), sum(|span| span.deleted))
     }
 
     /// How many granules were ever held, each time one was ingested counted.
     pub fn ever_added(&self) -> u64 {
-        self.begin.saturating_add(self.added)
+        let (begin, added, _) = self.totals();
+        begin.saturating_add(added)
     }
 
-    /// The time of the last change that was added. `None` means that there was none.
-    pub fn latest(&self) -> Option<Timestamp> {
-        self.latest
+    /// The time of the last change. `None` means that there was none.
+    pub fn last(&self) -> Option<Timestamp> {
+        self.spans.last().map(|span| span.last)
     }
 
     /// The time of the first change. `None` means that there was none.
     pub fn first(&self) -> Option<Timestamp> {
         self.spans.first().map(|span| span.first)
     }
-
-    /// The spans, in order of time.
-    pub(super) fn spans(&self) -> &[Span] {
-        &self.spans
-    }
-
-    /// Merges neighbours until at most half as many spans as the limit remain.
-    fn merge(&mut self) {
-        let (Some(first), Some(last)) = (self.first(), self.latest) else { return };
-        let micros = last.as_micros() - first.as_micros();
-        let least_width = micros / (MAX_SPANS as i64 / 2) + 1;
-        self.width_micros = self.width_micros.max(least_width);
-        let spans = std::mem::take(&mut self.spans);
-        self.spans =
-            grouped(spans, |span| (span.first.as_micros() - first.as_micros()) / self.width_micros);
-    }
-}
-
-/// Adds a bin to those before it.
-fn add_to(bins: &mut Vec<Bin>, bin: Bin) {
-    match bins.last_mut() {
-        Some(last) if last.index == bin.index => {
-            last.added = last.added.saturating_add(bin.added);
-            last.deleted = last.deleted.saturating_add(bin.deleted);
-            last.held = bin.held;
-        }
-        _ => bins.push(bin),
-    }
 }
 
 /// The spans with those merged that are in the same group. Groups do not decrease.
-pub(super) fn grouped(
-    spans: impl IntoIterator<Item = Span>,
-    group: impl Fn(&Span) -> i64,
-) -> Vec<Span> {
-    let mut merged: Vec<(i64, Span)> = Vec::new();
-    for span in spans {
-        let group = group(&span);
-        match merged.last_mut() {
-            Some((last, before)) if *last == group => *before = before.and(span),
-            _ => merged.push((group, span)),
-        }
-    }
-    merged.into_iter().map(|(_, span)| span).collect()
+pub(super) fn grouped(spans: &[Span], group: impl Fn(&Span) -> i64) -> Vec<Span> {
+    let of_one = spans.chunk_by(|one, next| group(one) == group(next));
+    let merged = of_one.filter_map(|spans| {
+        let merged = |one: Span, next: &Span| Span {
+            first: one.first,
+            least: one.least.min(next.least),
+            most: one.most.max(next.most),
+            added: one.added.saturating_add(next.added),
+            deleted: one.deleted.saturating_add(next.deleted),
+            changes: one.changes + next.changes,
+            ..*next
+        };
+        spans.iter().skip(1).fold(spans.first().copied(), |one, next| Some(merged(one?, next)))
+    });
+    merged.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Identifier;
+    use crate::model::{Dataset, Event, EventKind, GranuleId, Instance};
+    use crate::registry::{Change, Import, Registry, Stamp};
 
-    fn instance(second: i64, granules: u64, ingested: u64, deleted: u64) -> Instance {
-        let timestamp = Timestamp::from_micros(second * 1_000_000).unwrap();
-        Instance {
-            dataset: "D".parse().unwrap(),
-            timestamp,
-            until: None,
-            identifier: Identifier::EMPTY,
-            granules,
-            ingested,
-            deleted,
-            recorded: timestamp,
-            recorded_by: None,
-            note: None,
-            annotations: Vec::new(),
-        }
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_micros(micros).unwrap()
     }
 
-    #[test]
-    fn few_changes_are_kept_as_they_are() {
-        let mut series = Series::new();
-        for second in 0..1_000 {
-            series.add(&instance(second, 10, 1, 1));
-        }
-        assert_eq!(series.spans().len(), 1_000);
-        assert!(series.spans().iter().all(|span| span.first == span.last));
-        assert_eq!(series.totals(), (10, 999, 999));
-    }
-
-    #[test]
-    fn a_long_history_is_reduced_and_keeps_its_extremes_and_sums() {
-        let mut series = Series::new();
-        // Irregular times: a burst, then long gaps.
-        let second = |n: i64| if n < 50_000 { n } else { 50_000 + (n - 50_000) * 3_600 };
-        for n in 0..100_000 {
-            let granules = if n == 77_777 { 5_000_000 } else { 1_000 + n as u64 % 7 };
-            series.add(&instance(second(n), granules, 2, 1));
-            assert!(series.spans().len() < 2 * MAX_SPANS);
-        }
-        let spans = series.spans();
-        assert_eq!(series.totals(), (1_000, 199_998, 99_999));
-        assert_eq!(spans.iter().map(|span| span.most).max(), Some(5_000_000));
-        assert_eq!(spans.iter().map(|span| span.least).min(), Some(1_000));
-        assert!(spans.windows(2).all(|pair| pair[0].last < pair[1].first));
-        assert_eq!(spans.last().unwrap().held, 1_000 + 99_999 % 7);
-        assert_eq!((series.changes(), series.first().unwrap().as_micros()), (100_000, 0));
-    }
-
-    #[test]
-    fn units_of_a_history_have_exact_sums_however_long_it_is() {
-        const DAY: i64 = 86_400;
-        let mut series = Series::new();
-        let mut instances = Vec::new();
-        for n in 0..4_000 {
-            // Every day at first, then every third week.
-            let day = if n < 2_000 { n } else { 2_000 + (n - 2_000) * 21 };
-            instances.push(instance(day * DAY + 3_600, 100, n as u64 % 5, n as u64 % 3));
-            series.add(&instances[n as usize]);
-            let (first, last) = (series.first().unwrap(), series.latest().unwrap());
-            if ![1, 59, 60, 61, 420, 421, 1_800, 1_999, 3_999].contains(&n) {
-                continue;
+    /// A history with changes at these times, each of which adds so many granules and deletes one of the
+    /// change before.
+    fn history(changes: &[(i64, usize)]) -> (Series, Vec<Instance>) {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::create(&directory.path().join("registry.db")).unwrap();
+        let mut import = Import::new();
+        for (n, (micros, added)) in changes.iter().enumerate() {
+            let mut add = |kind, n: usize, number: usize| {
+                let granule_id = format!("{n}.{number}").parse().unwrap();
+                let at = at(*micros);
+                let event = Event { at, kind, granule_id, producer_granule: None, location: None };
+                import.add(event).unwrap();
+            };
+            (0..*added).for_each(|number| add(EventKind::Ingested, n, number));
+            if let Some(before) = n.checked_sub(1) {
+                add(EventKind::Deleted, before, 0);
             }
-            for unit in
-                Unit::ALL.into_iter().filter(|it| *it >= Unit::finest(MAX_BINS, first, last))
-            {
+        }
+        let name: DatasetName = "A".parse().unwrap();
+        let stamp = Stamp::now("2026-01-01T00:00:00Z".parse().unwrap());
+        registry.add_dataset(&Dataset::named(name.clone()), &stamp).unwrap();
+        registry.import(&name, &import, &stamp).unwrap();
+        let snapshot = registry.snapshot().unwrap();
+        let instances = snapshot.history(&name).unwrap().collect::<Result<_>>().unwrap();
+        (Series::read(&snapshot, &name).unwrap(), instances)
+    }
+
+    #[test]
+    fn a_history_of_any_length_and_time_keeps_its_extremes_and_exact_sums() {
+        const DAY: i64 = 86_400_000_000;
+        for (first, step, most_spans) in [
+            (-3, 2, 400),
+            (-DAY - 1, 40_000_000, 400),
+            (-170 * DAY - 1, DAY + 1, 400),
+            (-9_000 * DAY, DAY / 2, 202),
+        ] {
+            let changes: Vec<(i64, usize)> =
+                (0..400).map(|n| (first + n * step, 1 + n as usize * 7 % 5)).collect();
+            let (series, instances) = history(&changes);
+            assert_eq!(series.changes(), 400, "{step}");
+            let spans = &series.spans;
+            assert!(spans.len() <= most_spans && spans.len() >= 200, "{step}: {}", spans.len());
+            assert_eq!((spans[0].first, spans[0].changes), (at(first), 1), "{step}");
+            let mut left = instances.as_slice();
+            for span in spans {
+                let (own, later) = left.split_at(span.changes as usize);
+                left = later;
+                let held = || own.iter().map(|change| change.granules);
+                assert_eq!(span.first, own[0].timestamp, "{step}");
+                assert_eq!(span.last, own[own.len() - 1].timestamp, "{step}");
+                assert_eq!(Some(span.held), held().next_back(), "{step}");
+                assert_eq!(Some((span.least, span.most)), held().min().zip(held().max()), "{step}");
+            }
+            for unit in Unit::ALL {
                 let mut expected: Vec<Bin> = Vec::new();
-                for instance in &instances[1..] {
-                    let (added, deleted) = (instance.ingested, instance.deleted);
-                    let index = unit.index(instance.timestamp);
-                    add_to(&mut expected, Bin { index, added, deleted, held: 100 });
+                for change in &instances[1..] {
+                    let index = unit.index(change.timestamp);
+                    if expected.last().is_none_or(|last| last.index != index) {
+                        expected.push(Bin { index, added: 0, deleted: 0, held: 0 });
+                    }
+                    let bin = expected.last_mut().unwrap();
+                    bin.added += change.ingested;
+                    bin.deleted += change.deleted;
+                    bin.held = change.granules;
                 }
-                assert_eq!(series.bins_of(unit), expected, "{n} {unit:?}");
+                assert_eq!(series.bins_of(unit), expected, "{step} {unit:?}");
             }
-            assert!(series.bins.len() <= 7 * MAX_BINS as usize, "{n}");
         }
     }
 
@@ -336,13 +210,23 @@ mod tests {
             (&[1_000, 1, 11, 1, 1, 1], &[(2, 11)]),
             (&[1_000, 1, 1, 1, 1, 11], &[(2, 1), (5, 11)]),
         ] {
-            let mut series = Series::new();
+            let directory = tempfile::tempdir().unwrap();
+            let registry = Registry::create(&directory.path().join("registry.db")).unwrap();
+            let name: DatasetName = "A".parse().unwrap();
             for (second, added) in (0..).zip(added) {
-                let note = (second == 2).then(|| "noted".to_owned());
-                series.add(&Instance { note, ..instance(second, 10, *added, 0) });
+                let mut change = Change::new();
+                change.options.create_dataset = true;
+                for number in 0..*added {
+                    let id: GranuleId = format!("{second}.{number}").parse().unwrap();
+                    change.ingest(id).unwrap();
+                }
+                change.options.note = (second == 2).then(|| "noted".to_owned());
+                let stamp = Stamp::at(at(second * 1_000_000), at(second * 1_000_000));
+                registry.change(&name, &change, &stamp).unwrap();
             }
-            let largest = series.largest();
-            let largest = largest.iter().map(|it| (it.at.as_micros() / 1_000_000, it.added));
+            let series = Series::read(&registry.snapshot().unwrap(), &name).unwrap();
+            let largest = series.largest().into_iter();
+            let largest = largest.map(|it| (it.at.as_micros() / 1_000_000, it.added));
             assert_eq!(largest.collect::<Vec<(i64, u64)>>(), named, "{added:?}");
         }
     }

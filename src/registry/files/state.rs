@@ -74,11 +74,6 @@ impl FileState {
         self.since
     }
 
-    /// The number of the last record that it is known from.
-    pub fn last(&self) -> u64 {
-        self.numbers.iter().fold(self.sized, |last, number| last.max(*number))
-    }
-
     /// What a record says beside what is known.
     pub fn compare(&self, content: &FileContent) -> Says {
         let known = content.checksum().map(|checksum| {
@@ -103,28 +98,6 @@ impl FileState {
         });
         let is_other = content.size().is_some_and(|size| self.size.is_some_and(|it| it != size));
         checksum.max(is_other.then_some(self.sized))
-    }
-
-    /// Whether the size or a checksum is another than there.
-    pub fn contradicts(&self, other: &FileState) -> bool {
-        let differ = |one: &Checksum| {
-            other.checksums.iter().any(|it| it.algorithm() == one.algorithm() && it != one)
-        };
-        self.checksums.iter().any(differ)
-            || self.size.zip(other.size).is_some_and(|(one, other)| one != other)
-    }
-
-    /// Whether this is what another registry knew `earlier` and replaced by `later`: nothing of it
-    /// contradicts the former, and what contradicts the latter was known there.
-    pub fn is_succeeded(&self, earlier: &FileState, later: &FileState) -> bool {
-        let was_known = |one: &Checksum| {
-            let is_replaced = |it: &Checksum| it.algorithm() == one.algorithm() && it != one;
-            !later.checksums.iter().any(is_replaced) || earlier.checksums.contains(one)
-        };
-        let is_size_replaced = self.size.zip(later.size).is_some_and(|(one, it)| one != it);
-        !self.contradicts(earlier)
-            && self.checksums.iter().all(was_known)
-            && (!is_size_replaced || self.size == earlier.size)
     }
 
     /// Takes the next record. If it contradicts what is known, it replaces all of it.

@@ -79,6 +79,19 @@ impl Snapshot {
         })
     }
 
+    /// The subsets of a dataset that were cited last, the last first, at most `limit` of them, and how many
+    /// there are.
+    #[cfg(feature = "serve")]
+    pub(crate) fn last_subsets(
+        &self,
+        dataset: &DatasetName,
+        limit: u32,
+    ) -> Result<(Vec<Subset>, u64)> {
+        self.ask_of(dataset, |read, key| {
+            Ok((read.last_subsets_of(key, limit)?, read.count_subsets(key)?))
+        })
+    }
+
     /// The part of a set that a pattern selects, with at most `most` of its granules. Costs a pass over the
     /// set.
     ///

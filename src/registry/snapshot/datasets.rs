@@ -8,9 +8,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Listed, Moment, RecordVersion, Timestamp};
 use crate::store::{self, DatasetKey, Withdrawn};
 
-/// The problem of a dataset on a machine that cannot be reached.
-const UNREACHABLE: &str = "the machine that has it cannot be reached";
-
 /// A page of datasets, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DatasetPage {
@@ -54,26 +51,13 @@ impl Snapshot {
         })
     }
 
-    /// The same as [`Snapshot::dataset`], but a dataset on a machine of a cluster that cannot be reached
-    /// is returned with that as its problem.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
-    pub fn reachable_dataset(&self, name: &DatasetName) -> Result<Listed> {
-        self.ask(|read| {
-            let (key, dataset) = self.dataset_of(read, name)?;
-            listed_with_problem(read, key, dataset)
-        })
-    }
-
     /// The present name of a dataset, by that or a former one.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn present_name(&self, name: &DatasetName) -> Result<DatasetName> {
-        self.ask(|read| Ok(self.dataset_of(read, name)?.1.name))
+        self.ask(|read| Ok(self.dataset_of(read, name)?.1))
     }
 
     /// The only dataset whose name differs from one at most by the case of letters. `None` means that
@@ -88,22 +72,6 @@ impl Snapshot {
         Ok(names.pop().filter(|_| names.is_empty()))
     }
 
-    /// The names of the datasets that are shown and not withdrawn, by name, from one of them (counted
-    /// from 0 among those that are not withdrawn). At most `limit` are read; fewer mean that there are
-    /// no more, and `None` that there is not even one.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
-    pub fn names_from(&self, first: u64, limit: u32) -> Result<Option<Vec<DatasetName>>> {
-        self.ask(|read| {
-            let mut names = read.names_from(first, limit)?;
-            let are_there = !names.is_empty();
-            names.retain(|name| self.shown.shows(name));
-            Ok(are_there.then_some(names))
-        })
-    }
-
     /// Whether there is a dataset with this name.
     ///
     /// # Errors
@@ -114,15 +82,6 @@ impl Snapshot {
             let found = read.dataset(name)?;
             Ok(found.is_some_and(|(_, dataset)| self.shown.shows(&dataset.name)))
         })
-    }
-
-    /// The number of datasets.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
-    pub fn count_datasets(&self) -> Result<u64> {
-        self.ask(|read| read.count_datasets())
     }
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
@@ -137,21 +96,6 @@ impl Snapshot {
         limit: u32,
     ) -> Result<DatasetPage> {
         self.page(after, withdrawn, limit, listed_after)
-    }
-
-    /// The same as [`Snapshot::datasets`], but a dataset on a machine of a cluster that cannot be
-    /// reached is listed with that as its problem.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
-    pub fn reachable_datasets(
-        &self,
-        after: Option<&DatasetName>,
-        withdrawn: Withdrawn,
-        limit: u32,
-    ) -> Result<DatasetPage> {
-        self.page(after, withdrawn, limit, reachable_after)
     }
 
     /// All datasets, by name, as [`Snapshot::datasets`] lists them.
@@ -277,12 +221,12 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
         self.ask(|read| {
-            let (key, dataset) = self.dataset_of(read, name)?;
+            let (key, present) = self.dataset_of(read, name)?;
             let first = read.record_versions(key, 0, 1)?.pop();
             let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
             let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
             let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);
-            Ok((recorded, first_name.unwrap_or_else(|| dataset.name.to_string())))
+            Ok((recorded, first_name.unwrap_or_else(|| present.to_string())))
         })
     }
 
@@ -308,47 +252,4 @@ fn listed_after(
 ) -> Result<Vec<Listed>> {
     let listed = read.listed_after(after, withdrawn, limit)?;
     Ok(listed.into_iter().map(|(_, listed)| listed).collect())
-}
-
-/// The same, where some machines may be lost: each dataset is then asked about by itself.
-fn reachable_after(
-    read: &store::Snapshot,
-    after: Option<&DatasetName>,
-    withdrawn: Withdrawn,
-    limit: u32,
-) -> Result<Vec<Listed>> {
-    match listed_after(read, after, withdrawn, limit) {
-        Err(error) if error.kind() == ErrorKind::ConnectionLost => {
-            let found = read.datasets_after(after, withdrawn, limit)?.into_iter();
-            found.map(|(key, dataset)| listed_with_problem(read, key, dataset)).collect()
-        }
-        listed => listed,
-    }
-}
-
-/// A dataset whose history may be on a machine that is lost.
-fn listed_with_problem(
-    read: &store::Snapshot,
-    key: DatasetKey,
-    dataset: Dataset,
-) -> Result<Listed> {
-    let of_machine = || -> Result<_> { Ok((read.latest_instance(key)?, read.confirmation(key)?)) };
-    let ((latest, confirmed), problem) = match of_machine() {
-        Ok(found) => (found, None),
-        // Which machine that is concerns the operator alone: this is shown to everybody.
-        Err(error) if error.kind() == ErrorKind::ConnectionLost => {
-            ((None, None), Some(UNREACHABLE.to_owned()))
-        }
-        Err(error) => return Err(error),
-    };
-    let (withdrawn, former_names) = (read.withdrawal(key)?, read.former_names(key)?);
-    Ok(Listed {
-        dataset,
-        withdrawn,
-        former_names,
-        limits: if read.is_public() { None } else { Some(read.limits(key)?) },
-        latest,
-        confirmed,
-        problem,
-    })
 }

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::view::Snapshot;
 use crate::error::{Error, Result};
-use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, IdPage, Set, Timestamp};
-use crate::registry::files::{
-    FilesRead, KnownFile, LoggedInOrder, LoggedRecord, LoggedRecords, RecordMerge, known_files,
-    logged_records,
-};
+#[cfg(feature = "serve")]
+use crate::model::DatasetName;
+use crate::model::{Algorithm, Checksum, GranuleId, IdPage, Set, Timestamp};
+use crate::registry::files::{KnownFile, known_files};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
-use crate::store::{DatasetKey, RecordBatch, StoredFileRecord};
+use crate::store::DatasetKey;
 
 impl Snapshot {
     /// What is known of the files of a set, in canonical order of the granules: as known now or, in a
@@ -79,78 +78,7 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     #[cfg(feature = "serve")]
     pub(crate) fn last_file_record(&self, dataset: &DatasetName) -> Result<u64> {
-        Ok(self.last_files(dataset)?.map_or(0, |(number, _)| number))
-    }
-
-    /// The file records of a dataset after one (0 means from the first), in the order of their numbers.
-    /// Costs a pass over all of them, unless there is none after it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a record is missing, or damaged.
-    pub(crate) fn logged_records(
-        &self,
-        dataset: &DatasetName,
-        after: u64,
-    ) -> Result<LoggedInOrder<'_>> {
-        self.ask_of(dataset, |_, key| Ok(key))
-            .and_then(|key| logged_records(&self.read, key, after))
-            .map_err(|error| self.registry.named(error))
-    }
-
-    /// Compares the file records of a log with those of a dataset. `known` is what was read of the log
-    /// before.
-    pub(crate) fn merge_files(
-        &self,
-        dataset: &DatasetName,
-        log: &LoggedRecords,
-        known: Option<&FilesRead>,
-        accept: bool,
-    ) -> Result<RecordMerge> {
-        self.ask_of(dataset, |read, key| {
-            let kept = known.into_iter().flat_map(FilesRead::contradicting);
-            RecordMerge::of(read, key, log, kept, accept)
-        })
-    }
-
-    /// Whether nothing was recorded for a dataset that could contradict what was read of a log.
-    pub(crate) fn files_are_settled(
-        &self,
-        dataset: &DatasetName,
-        known: &FilesRead,
-    ) -> Result<bool> {
-        self.ask_of(dataset, |read, key| known.is_settled(read, key))
-    }
-
-    /// The last batch of file records of a dataset: the number of its last record, and when it was
-    /// entered. `None` means that there is none.
-    pub(crate) fn last_files(&self, dataset: &DatasetName) -> Result<Option<(u64, Timestamp)>> {
-        let last = self.ask_of(dataset, |read, key| read.last_record_batch(key, Timestamp::MAX))?;
-        Ok(last.map(|last| (last.last_number, last.recorded)))
-    }
-
-    /// The file record of a granule with this number, whatever its batch. `None` means that the
-    /// granule has no such record.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub(crate) fn logged_record(
-        &self,
-        dataset: &DatasetName,
-        granule_id: &GranuleId,
-        number: u64,
-    ) -> Result<Option<LoggedRecord>> {
-        self.ask_of(dataset, |read, key| {
-            let records = read.file_records_among(key, &[granule_id.as_str()])?;
-            let record = records.into_iter().find(|stored| stored.number == number);
-            let batch = read.record_batch_of(key, number)?;
-            Ok(record.zip(batch).map(|(StoredFileRecord { number, record }, batch)| {
-                let RecordBatch { recorded, note, .. } = batch;
-                LoggedRecord { number, record, recorded, note }
-            }))
-        })
+        self.ask_of(dataset, |read, key| read.last_file_record(key))
     }
 }
 

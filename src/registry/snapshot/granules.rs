@@ -288,11 +288,6 @@ impl GranulePages {
         Ok(GranulePages::from_start(dataset, set.instance().timestamp, kind))
     }
 
-    /// Begins after an id instead of at the first granule.
-    pub fn after(self, granule_id: GranuleId) -> Self {
-        GranulePages { after: Some(granule_id), ..self }
-    }
-
     /// The granules held at an instant.
     pub fn held(dataset: DatasetKey, at: Timestamp) -> Self {
         GranulePages::from_start(dataset, at, Kind::Held)
@@ -435,25 +430,6 @@ pub(in crate::registry) fn identify_selected(
     let all = sweep.identifiers().next().unwrap_or(Identifier::EMPTY);
     proof::check(instance, all, granules)?;
     Ok((sweep.latest(), selected))
-}
-
-/// The identifier of the granules that a subset names. `None` means that one of them was not held at
-/// the time of the instance.
-pub(super) fn identify_named(
-    read: &store::Snapshot,
-    dataset: DatasetKey,
-    subset: SubsetKey,
-    instance: &Instance,
-) -> Result<Option<Identifier>> {
-    let mut chain = Chain::start();
-    for named in read.named(dataset, subset, instance.timestamp) {
-        let (granule_id, held) = named?;
-        if held.is_none() {
-            return Ok(None);
-        }
-        chain.push(granule_id.as_str());
-    }
-    Ok(Some(chain.identifier()))
 }
 
 /// Computes the identifier of some ids, which are in canonical order, and their number.

@@ -12,6 +12,8 @@ use crate::model::{
 };
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey, paged};
+#[cfg(feature = "serve")]
+use crate::store::{LargeChange, Span};
 
 /// The number of instances in a page.
 const PAGE_ROWS: u32 = 1_024;
@@ -143,6 +145,45 @@ impl Snapshot {
         self.ask(|read| {
             let held = read.held_at(self.dataset_of(read, dataset)?.0, times)?;
             Ok(times.iter().map(|at| held.get(at).copied()).collect())
+        })
+    }
+
+    /// The first change of a dataset, then the later ones, in order of time, with those as one that are in the
+    /// same span: the shortest of which the history has at most some thousand, and at most a day in UTC.
+    /// Then the largest of the later ones, the largest first, at most `largest` of them. Costs two passes
+    /// over the history.
+    #[cfg(feature = "serve")]
+    pub(crate) fn outline(
+        &self,
+        dataset: &DatasetName,
+        largest: u32,
+    ) -> Result<(Vec<Span>, Vec<LargeChange>)> {
+        const HOUR: i64 = 3_600_000_000;
+        /// The lengths of spans that are shorter than a day, each of which divides it, in microseconds.
+        const SPANS: [i64; 5] = [1, 1_000, 1_000_000, 60_000_000, HOUR];
+        /// The greatest number of such spans in a history.
+        const MAX_SPANS: i64 = 4_096;
+        self.ask_of(dataset, |read, key| {
+            let last = latest_known(read, key, self.known)?;
+            let Some((first, last)) = read.first_instance(key)?.zip(last) else {
+                return Ok((Vec::new(), Vec::new()));
+            };
+            let last = last.timestamp;
+            let micros = last.as_micros() - first.timestamp.as_micros();
+            let fits = |width: &i64| micros / width < MAX_SPANS;
+            let width = SPANS.into_iter().find(fits).unwrap_or(24 * HOUR);
+            let mut spans = vec![Span {
+                first: first.timestamp,
+                last: first.timestamp,
+                least: first.granules,
+                most: first.granules,
+                held: first.granules,
+                added: first.ingested,
+                deleted: first.deleted,
+                changes: 1,
+            }];
+            spans.extend(read.spans(key, &first, last, width)?);
+            Ok((spans, read.largest_changes(key, first.timestamp, last, largest)?))
         })
     }
 

@@ -3,7 +3,6 @@
 use super::view::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
-use crate::registry::files::FilesRead;
 use crate::store::{self, DatasetKey, MirrorState, SourceKey};
 
 /// A primary that was read for a dataset, which mirrors it.
@@ -29,8 +28,6 @@ pub struct MirrorSource {
     pub is_default: bool,
     /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
-    /// What was read of its file records. `None` means nothing.
-    pub(crate) files: Option<FilesRead>,
 }
 
 /// The number of changes in a page, each with a note of at most 64 KiB.
@@ -44,7 +41,7 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<MirrorSource>> {
         self.ask(|read| {
-            let (key, record) = dataset_of(read, dataset)?;
+            let (key, present) = dataset_of(read, dataset)?;
             let stored = read.mirror_sources(key)?;
             let pulled = stored.iter().filter(|(_, stored)| stored.pulled.is_some());
             let default = pulled
@@ -53,7 +50,7 @@ impl Snapshot {
             let sources = stored.into_iter().map(|(source_key, stored)| {
                 Ok(MirrorSource {
                     is_default: default == Some(source_key),
-                    dataset: record.name.clone(),
+                    dataset: present.clone(),
                     last: read.last_change_read(key, source_key)?,
                     source: stored.source,
                     read: stored.read,
@@ -61,7 +58,6 @@ impl Snapshot {
                     etag: stored.etag,
                     pulled: stored.pulled,
                     failed: stored.failed,
-                    files: stored.files.and_then(|files| serde_json::from_str(&files).ok()),
                 })
             });
             sources.collect()

@@ -1,5 +1,5 @@
 //! What people name in short or with a mistake: a dataset by its DOI, an identifier by its first
-//! digits, and what comes close to a name or an identifier that is unknown.
+//! digits, and the identifiers that come close to one that is unknown.
 
 use super::select::{Selection, select_seen};
 use super::view::Snapshot;
@@ -9,12 +9,6 @@ use crate::registry::handle::Shown;
 
 /// How many names or identifiers an error lists.
 const MAX_LISTED: usize = 5;
-
-/// How many names of datasets are compared with one that is unknown.
-const MAX_COMPARED: usize = 10_000;
-
-/// How many names are read at once.
-const PAGE_ROWS: u32 = 1_000;
 
 impl Snapshot {
     /// The dataset with a DOI, which is compared without case. Costs a pass over the records.
@@ -67,42 +61,6 @@ impl Snapshot {
                 Err(Error::new(ErrorKind::Ambiguous, message))
             }
         }
-    }
-
-    /// The names of other datasets that are nearest to a name: those that differ from it in case only, or
-    /// else in few characters, at most `most`. At most 5 of them. Compares 10,000 names at most.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
-    pub fn similar_datasets(&self, name: &DatasetName, most: usize) -> Result<Vec<DatasetName>> {
-        let typed = name.as_str().to_ascii_lowercase();
-        let mut similar: Vec<(usize, DatasetName)> = Vec::new();
-        let (mut after, mut compared) = (String::new(), 0);
-        while compared < MAX_COMPARED {
-            let names = self.ask(|read| read.dataset_names_after(&after, PAGE_ROWS))?;
-            let Some(last) = names.last() else { break };
-            after.clone_from(last);
-            compared += names.len();
-            for other in names {
-                // The names differ in so many characters at least.
-                if other.len().abs_diff(typed.len()) > most {
-                    continue;
-                }
-                let distance = strsim::osa_distance(&typed, &other.to_ascii_lowercase());
-                if distance <= most
-                    && other != name.as_str()
-                    && let Ok(other) = other.parse()
-                    && self.shown.shows(&other)
-                {
-                    similar.push((distance, other));
-                }
-            }
-        }
-        similar.sort();
-        let nearest = similar.first().map_or(0, |(distance, _)| *distance);
-        let similar = similar.into_iter().filter(|(distance, _)| *distance == nearest);
-        Ok(similar.map(|(_, name)| name).take(MAX_LISTED).collect())
     }
 
     /// The identifiers that differ in one character from a string, which may be missing or too many;

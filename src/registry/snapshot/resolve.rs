@@ -2,14 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
-use super::granules::{identify_named, identify_selected};
-use super::select::select_at;
-use super::view::{Seen, Snapshot, dataset_of, latest_known};
-use crate::error::{ErrorKind, Result};
-use crate::model::{
-    Annotation, Criteria, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp,
-};
-use crate::store::{self, DatasetKey, SubsetKey};
+use super::view::{Snapshot, dataset_of};
+use crate::error::Result;
+use crate::model::{Annotation, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
+use crate::store::{self, DatasetKey};
 
 /// An interval in the history of a dataset in which an identifier was in force, as that of an
 /// instance or of a subset that was cited.
@@ -83,9 +79,8 @@ impl Snapshot {
     ///
     /// A day agrees with each identifier that was in force at any time of it: a citation in the
     /// morning was correct, whatever changed in the afternoon. A time also agrees if the identifier
-    /// was in force according to the registry at that time, whatever was recorded later. A subset
-    /// agrees with each time at which the same criteria select the same set; outside the interval
-    /// of its first citation, this check costs a pass over the dataset.
+    /// was in force according to the registry at that time, whatever was recorded later. Of a subset,
+    /// only the interval of its first citation is known ([`Resolution::is_unknown_then`]).
     ///
     /// # Errors
     ///
@@ -110,17 +105,14 @@ impl Snapshot {
                 };
                 resolution.add(Set::Instance(instance), agreement);
             }
-            for (key, subset) in read.subsets_with(identifier)? {
-                if dataset.as_ref().is_some_and(|(_, named)| named.name != subset.dataset) {
+            for (_, subset) in read.subsets_with(identifier)? {
+                if dataset.as_ref().is_some_and(|(_, present)| *present != subset.dataset) {
                     continue;
                 }
                 let Some(set) = seen.subset(read, subset)? else { continue };
                 let agreement = match at {
                     None => Some(Agreement::AsKnownNow),
-                    Some(at) => match agreement(read, set.instance(), at)? {
-                        Some(agreement) => Some(agreement),
-                        None => selects_it_during(read, key, &set, at, seen)?,
-                    },
+                    Some(at) => agreement(read, set.instance(), at)?,
                 };
                 resolution.add(set, agreement);
             }
@@ -165,11 +157,11 @@ impl Snapshot {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a subset was cited as of a time at which
     /// its dataset had no change.
-    pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<Set>> {
+    pub fn subsets_with(&self, identifier: Identifier, limit: usize) -> Result<Vec<Set>> {
         self.ask(|read| {
             let subsets = read.subsets_with(identifier)?.into_iter();
             let sets = subsets.map(|(_, subset)| self.seen().subset(read, subset));
-            sets.filter_map(Result::transpose).collect()
+            sets.filter_map(Result::transpose).take(limit).collect()
         })
     }
 }
@@ -187,6 +179,13 @@ pub(in crate::registry) fn instances(
 }
 
 impl Resolution {
+    /// Whether no row agrees with the requested time, but one is that of a subset: the same criteria
+    /// may have selected it at that time, too, since it is stored once, with the instance of its first
+    /// citation.
+    pub fn is_unknown_then(&self) -> bool {
+        self.agreement.is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
+    }
+
     fn add(&mut self, set: Set, agreement: Option<Agreement>) {
         self.agreeing += u64::from(agreement.is_some());
         self.agreement = self.agreement.max(agreement);
@@ -210,68 +209,4 @@ fn agreement(read: &store::Snapshot, instance: &Instance, at: Moment) -> Result<
     let known_until = next.map_or(until, |next| next.timestamp.max(next.recorded));
     let was_known = known_from <= at.last_instant() && at.first_instant() < known_until;
     Ok((was_known && known_from < known_until).then_some(Agreement::AsKnownThen))
-}
-
-/// Whether the criteria of a subset select its set at some time of a moment.
-fn selects_it_during(
-    read: &store::Snapshot,
-    key: SubsetKey,
-    set: &Set,
-    at: Moment,
-    seen: Seen<'_>,
-) -> Result<Option<Agreement>> {
-    let Set::Subset { subset, .. } = set else { return Ok(None) };
-    let (dataset, _) = dataset_of(read, &subset.dataset)?;
-    for (instance, agreement) in instances_during(read, dataset, at, seen)? {
-        let identifier = match &subset.criteria {
-            Criteria::Patterns(patterns) => {
-                Some(identify_selected(read, dataset, &instance, patterns)?.0)
-            }
-            Criteria::Named => identify_named(read, dataset, key, &instance)?,
-        };
-        if identifier == Some(subset.identifier) {
-            return Ok(Some(agreement));
-        }
-    }
-    Ok(None)
-}
-
-/// The instances that were in force at some time of a moment: as known now, then as known then.
-fn instances_during(
-    read: &store::Snapshot,
-    dataset: DatasetKey,
-    at: Moment,
-    seen: Seen<'_>,
-) -> Result<Vec<(Instance, Agreement)>> {
-    let Some(latest) = latest_known(read, dataset, seen.known)? else { return Ok(Vec::new()) };
-    let mut instances: Vec<(Instance, Agreement)> = match select_at(read, dataset, &latest, at) {
-        Ok(selected) => {
-            let first = selected.instance().clone();
-            [first]
-                .into_iter()
-                .chain(selected.others)
-                .map(|it| (it, Agreement::AsKnownNow))
-                .collect()
-        }
-        Err(error) if error.kind() == ErrorKind::BeforeHistory => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    let (first, last) = (at.first_instant(), at.last_instant());
-    let since = |instance: &Instance| instance.timestamp.max(instance.recorded);
-    let mut known = read.instances_known_between(dataset, first, last)?;
-    // Of several changes recorded at the same time, only the last was ever in force as known then.
-    known.dedup_by(|next, kept| {
-        let is_together = since(next) == since(kept);
-        if is_together {
-            std::mem::swap(next, kept);
-        }
-        is_together
-    });
-    known.extend(read.instance_known(dataset, first, first)?);
-    for instance in seen.instances(read, known)? {
-        if instances.iter().all(|(it, _)| it.timestamp != instance.timestamp) {
-            instances.push((instance, Agreement::AsKnownThen));
-        }
-    }
-    Ok(instances)
 }

@@ -73,7 +73,7 @@ pub(super) fn select_seen(
 ) -> Result<Selected> {
     let Seen { known, shown } = seen;
     let shown_key = |name: &DatasetName| match dataset_of(read, name)? {
-        (key, dataset) if shown.shows(&dataset.name) => Ok(key),
+        (key, present) if shown.shows(&present) => Ok(key),
         _ => Err(Error::dataset_unknown(name)),
     };
     match selection {
@@ -142,11 +142,11 @@ fn of_dataset(
     seen: Seen<'_>,
 ) -> Result<Option<Set>> {
     // The dataset may have another name now, which is the one that its subsets are read with.
-    let (key, record) = dataset_of(read, name)?;
+    let (key, present) = dataset_of(read, name)?;
     let instances = read.instances_of_with(key, identifier)?;
     match seen.instances(read, instances)?.pop() {
         Some(instance) => Ok(Some(Set::Instance(instance))),
-        None => subset_of(read, identifier, Some(&record.name), seen),
+        None => subset_of(read, identifier, Some(&present), seen),
     }
 }
 
@@ -169,7 +169,7 @@ fn subset_of(
 
 /// The instance in force at a moment, and the others that were in force during it. `latest` is the
 /// latest instance that is known.
-pub(super) fn select_at(
+fn select_at(
     read: &store::Snapshot,
     dataset: DatasetKey,
     latest: &Instance,

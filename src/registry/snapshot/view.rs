@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
-use crate::model::{Dataset, DatasetName, Instance, Set, Subset, Timestamp};
+use crate::model::{DatasetName, Instance, Set, Subset, Timestamp};
 use crate::registry::handle::Registry;
 use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
@@ -124,15 +124,15 @@ impl Snapshot {
         Seen { known: self.known, shown: &self.shown }
     }
 
-    /// The key and the record of a dataset, which must exist and be shown.
+    /// The key and the present name of a dataset, which must exist and be shown.
     pub(super) fn dataset_of(
         &self,
         read: &store::Snapshot,
         name: &DatasetName,
-    ) -> Result<(DatasetKey, Dataset)> {
-        let (key, dataset) = dataset_of(read, name)?;
-        match self.shown.shows(&dataset.name) {
-            true => Ok((key, dataset)),
+    ) -> Result<(DatasetKey, DatasetName)> {
+        let (key, present) = dataset_of(read, name)?;
+        match self.shown.shows(&present) {
+            true => Ok((key, present)),
             false => Err(Error::dataset_unknown(name)),
         }
     }
@@ -158,12 +158,13 @@ impl Snapshot {
     }
 }
 
-/// The key and the record of a dataset, which must exist.
+/// The key and the present name of a dataset, which must exist. Its record is not read: what is known of its
+/// granules does not depend on it.
 pub(in crate::registry) fn dataset_of(
     read: &store::Snapshot,
     name: &DatasetName,
-) -> Result<(DatasetKey, Dataset)> {
-    read.dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
+) -> Result<(DatasetKey, DatasetName)> {
+    read.key_and_name(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
 /// The latest known instance of a dataset. `None` means that no instance is known.

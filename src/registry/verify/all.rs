@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -157,7 +156,7 @@ impl Registry {
         let all = datasets.is_empty().then(|| Names::of(registry.clone())).into_iter().flatten();
         let datasets: Vec<Part> = datasets.iter().cloned().map(Part::Dataset).collect();
         let parts: Parts = Box::new(std::iter::once(Part::File).chain(datasets).map(Ok).chain(all));
-        let worker = Worker { registry, keys, is_split: AtomicBool::new(false) };
+        let worker = Worker { registry, keys };
         Ok(Verifications {
             jobs: InOrder::new(jobs, worker, parts, stop),
             verified: Verified { left_out, ..Verified::default() },
@@ -171,13 +170,7 @@ impl Registry {
     fn keys_of(&self, datasets: &[DatasetName]) -> Result<Vec<DatasetKey>> {
         let keys = || {
             let read = self.read()?;
-            let key = |name| {
-                // A record that cannot be read is a finding, not a reason to stop.
-                match read.dataset_key(name)? {
-                    Some(key) => Ok(key),
-                    None => Ok(dataset_of(&read, name)?.0),
-                }
-            };
+            let key = |name| Ok(dataset_of(&read, name)?.0);
             datasets.iter().map(key).collect::<Result<_>>()
         };
         keys().map_err(|error| self.named(error))
@@ -203,7 +196,7 @@ impl Registry {
         let mut findings = Findings::default();
         match found {
             Ok(found) => {
-                found.into_iter().for_each(|text| findings.add(Code::File, None, None, text));
+                found.into_iter().for_each(|text| findings.add(Code::File, None, None, || text));
             }
             Err(error) => findings.add_unreadable("the file cannot be checked", &error),
         }
@@ -217,8 +210,6 @@ struct Worker {
     registry: Registry,
     /// The datasets that were named.
     keys: Vec<DatasetKey>,
-    /// What one query about all machines cannot answer is asked of each dataset.
-    is_split: AtomicBool,
 }
 
 impl Task for Worker {
@@ -234,16 +225,10 @@ impl Task for Worker {
         };
         let verified = match &dataset {
             None => registry.verify_file(&self.keys),
-            Some(dataset) if self.is_split.load(Ordering::Relaxed) => {
-                let keys = || registry.keys_of(std::slice::from_ref(dataset));
-                let rows = || registry.verify_file(&keys()?);
-                registry.verify(dataset).and_then(|verified| Ok(verified.and(rows()?)))
-            }
             Some(dataset) => registry.verify(dataset),
         };
         match verified {
             Err(error) if error.kind() == ErrorKind::ConnectionLost => {
-                self.is_split.fetch_or(dataset.is_none(), Ordering::Relaxed);
                 let mut findings = Findings::default();
                 findings.add_unreachable(&error);
                 Ok(Verification::new(dataset, 0, findings, VerifyWork::default()))
@@ -322,9 +307,9 @@ fn not_of_a_dataset(findings: Findings) -> Verification {
 
 fn of_impossible_name(name: &str) -> Verification {
     let mut findings = Findings::default();
-    let text =
-        format!("a dataset has the name {}, which is not a valid dataset name", quoted(name));
-    findings.add(Code::File, None, None, text);
+    findings.add(Code::File, None, None, || {
+        format!("a dataset has the name {}, which is not a valid dataset name", quoted(name))
+    });
     not_of_a_dataset(findings)
 }
 
@@ -475,7 +460,7 @@ fn next<Job>(waiting: &Mutex<Receiver<(usize, Job)>>) -> Option<(usize, Job)> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use super::finding::{Code, Findings, readable};
 use crate::chain::{Reached, is_checkpoint};
-use crate::error::{Error, Result};
-use crate::model::{Checkpoint, GranuleId, Identifier, quoted};
+use crate::error::Result;
+use crate::model::{Checkpoint, GranuleId, quoted};
 use crate::store::{DatasetKey, Snapshot, paged};
 
 /// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
@@ -11,37 +11,16 @@ use crate::store::{DatasetKey, Snapshot, paged};
 /// It ends at the first difference, since every later chain value differs as well.
 pub(super) struct Checkpoints<'read> {
     stored: Box<dyn Iterator<Item = Result<Checkpoint>> + 'read>,
-    last: Option<Agreeing>,
-    state: State,
-}
-
-/// A checkpoint that agrees with the rows.
-struct Agreeing {
-    granule_id: GranuleId,
-    /// The number of granules up to it.
-    granules: u64,
-}
-
-enum State {
-    Agree,
-    Differ(Difference),
-    Unreadable(Error),
-}
-
-/// How a checkpoint differs.
-enum Difference {
-    /// None is stored after this granule.
-    Missing(String),
-    /// It is stored after an id that is not held, or that no checkpoint follows.
-    Surplus(GranuleId),
-    /// Its chain or its count is not that of the rows.
-    Value { stored: Checkpoint, chain: Identifier, granules: u64 },
+    agreement: Agreement,
 }
 
 /// Which checkpoints agree with the granule rows.
+#[derive(Default)]
 pub(super) struct Agreement {
-    last: Option<Agreeing>,
-    state: State,
+    /// The id that the last checkpoint that agrees follows.
+    last: Option<GranuleId>,
+    /// The finding, if a checkpoint differs.
+    pub findings: Findings,
 }
 
 impl<'read> Checkpoints<'read> {
@@ -52,7 +31,7 @@ impl<'read> Checkpoints<'read> {
             move |after, limit| read.checkpoints_after(dataset, after, limit),
             |last| last.granule_id.to_string(),
         );
-        Checkpoints { stored: Box::new(stored), last: None, state: State::Agree }
+        Checkpoints { stored: Box::new(stored), agreement: Agreement::default() }
     }
 
     /// Compares the next stored checkpoint with the one that the rows give: the granule that it
@@ -62,34 +41,33 @@ impl<'read> Checkpoints<'read> {
         let stored = match readable(self.stored.next().transpose())? {
             Ok(stored) => stored,
             Err(error) => {
-                self.state = State::Unreadable(error);
+                self.agreement.findings.add_unreadable("the checkpoints cannot be read", &error);
                 return Ok(());
             }
         };
-        let difference = match (stored, reached) {
-            (None, None) => return Ok(()),
-            (None, Some(reached)) => Difference::Missing(reached.granule_id),
-            (Some(stored), None) => Difference::Surplus(stored.granule_id),
-            (Some(stored), Some(Reached { granule_id, identifier: chain, held: granules })) => {
-                match stored.granule_id.as_str().cmp(granule_id.as_str()) {
-                    std::cmp::Ordering::Less => Difference::Surplus(stored.granule_id),
-                    std::cmp::Ordering::Greater => Difference::Missing(granule_id),
-                    std::cmp::Ordering::Equal if agrees(&stored, chain, granules) => {
-                        self.last = Some(Agreeing { granule_id: stored.granule_id, granules });
-                        return Ok(());
-                    }
-                    std::cmp::Ordering::Equal => Difference::Value { stored, chain, granules },
-                }
-            }
+        let Some(reached) = reached else {
+            stored.iter().for_each(|stored| self.agreement.refuse(stored));
+            return Ok(());
         };
-        self.state = State::Differ(difference);
+        match stored {
+            Some(stored) if stored.granule_id.as_str() < reached.granule_id.as_str() => {
+                self.agreement.refuse(&stored);
+            }
+            Some(stored) if stored.granule_id.as_str() == reached.granule_id => {
+                self.agreement.compare_values(stored, &reached);
+            }
+            _ => {
+                let text = "the checkpoint after this granule is missing";
+                self.agreement.differ(&reached.granule_id, text);
+            }
+        }
         Ok(())
     }
 
     /// Compares the checkpoints that were reached, in order.
     pub fn compare(&mut self, reached: Vec<Reached>) -> Result<()> {
         for reached in reached {
-            if matches!(self.state, State::Agree) {
+            if self.agreement.findings.is_empty() {
                 self.compare_next(Some(reached))?;
             }
         }
@@ -98,95 +76,55 @@ impl<'read> Checkpoints<'read> {
 
     /// Returns which checkpoints agree, after the last granule.
     pub fn finish(mut self) -> Result<Agreement> {
-        if matches!(self.state, State::Agree) {
+        if self.agreement.findings.is_empty() {
             self.compare_next(None)?;
         }
-        Ok(Agreement { last: self.last, state: self.state })
+        Ok(self.agreement)
     }
-}
-
-fn agrees(stored: &Checkpoint, chain: Identifier, granules: u64) -> bool {
-    stored.chain == chain && stored.granules.is_none_or(|counted| counted == granules)
 }
 
 impl Agreement {
     /// The id of the last checkpoint, if all of them agree. `None` also means that there are none.
     pub fn agrees_to(&self) -> Option<&GranuleId> {
-        let last = self.last.as_ref().filter(|_| matches!(self.state, State::Agree));
-        last.map(|last| &last.granule_id)
+        self.last.as_ref().filter(|_| self.findings.is_empty())
     }
 
-    /// The finding, if a checkpoint differs. `rows_agree` states that the rows give the identifier of
-    /// the latest instance; then the rows are correct, and the checkpoint is wrong. `None` means that
-    /// there is no instance.
-    pub fn findings(self, rows_agree: Option<bool>) -> Findings {
-        let mut findings = Findings::default();
-        let difference = match self.state {
-            State::Agree => return findings,
-            State::Unreadable(error) => {
-                findings.add_unreadable("the checkpoints cannot be read", &error);
-                return findings;
-            }
-            State::Differ(difference) => difference,
-        };
-        let Some(rows_agree) = rows_agree else {
-            let text = "there are checkpoints, but no history".to_owned();
-            findings.add(Code::Checkpoint, None, None, text);
-            return findings;
-        };
-        let (granule_id, text) = match difference {
-            Difference::Missing(granule_id) => {
-                (granule_id, "the checkpoint after this granule is missing".to_owned())
-            }
-            Difference::Surplus(granule_id) => {
-                let text = match is_checkpoint(granule_id.as_str()) {
-                    false => "no checkpoint belongs after this granule",
-                    true => "a checkpoint is stored after this granule, which is not held",
-                };
-                (granule_id.to_string(), text.to_owned())
-            }
-            Difference::Value { stored, chain, granules } => {
-                let text = if stored.chain == chain {
-                    let counted = stored.granules.unwrap_or(granules);
-                    format!(
-                        "the checkpoint after this granule counts {counted} granules, but its chain has {granules}"
-                    )
-                } else if rows_agree {
-                    let stored = stored.chain;
-                    format!(
-                        "the checkpoint after this granule is {stored}, but the granule rows give {chain}"
-                    )
-                } else {
-                    other_granules(self.last.as_ref(), stored.granules, granules)
-                };
-                (stored.granule_id.to_string(), text)
-            }
-        };
-        findings.add(Code::Checkpoint, None, Some(&granule_id), text);
-        findings
-    }
-}
-
-/// Describes the rows after the last checkpoint that agrees, up to the first one that does not.
-fn other_granules(last: Option<&Agreeing>, counted: Option<u64>, granules: u64) -> String {
-    let between = match last {
-        Some(last) => {
-            let last = quoted(last.granule_id.as_str());
-            format!("after {last}, up to and including this granule,")
+    /// Compares a stored checkpoint with the one that the rows give after the same granule.
+    fn compare_values(&mut self, stored: Checkpoint, reached: &Reached) {
+        let Reached { granule_id, identifier, held } = reached;
+        if stored.chain != *identifier {
+            let text = format!(
+                "the checkpoint after this granule is {}, but the granule rows give {identifier}",
+                stored.chain
+            );
+            self.differ(granule_id, &text);
+        } else if let Some(counted) = stored.granules.filter(|counted| counted != held) {
+            let text = format!(
+                "the checkpoint after this granule counts {counted} granules, but its chain has {held}"
+            );
+            self.differ(granule_id, &text);
+        } else {
+            self.last = Some(stored.granule_id);
         }
-        None => "up to and including this granule".to_owned(),
-    };
-    let before = last.map_or(0, |last| last.granules);
-    let rows = granules - before;
-    match counted.map(|counted| counted as i64 - before as i64) {
-        Some(counted) if counted == rows as i64 => format!(
-            "{between} the registry has other granules than the checkpoint was computed from, in the same number: {rows}"
-        ),
-        Some(counted) => format!(
-            "{between} the registry has {rows} granules where the checkpoint counts {counted}"
-        ),
-        None => format!(
-            "{between} the registry has other granules than the checkpoint was computed from"
-        ),
+    }
+
+    /// Refuses a stored checkpoint where the rows give none.
+    fn refuse(&mut self, stored: &Checkpoint) {
+        let granule_id = stored.granule_id.as_str();
+        let text = match is_checkpoint(granule_id) {
+            false => "no checkpoint belongs after this granule",
+            true => "a checkpoint is stored after this granule, which is not held",
+        };
+        self.differ(granule_id, text);
+    }
+
+    fn differ(&mut self, granule_id: &str, text: &str) {
+        self.findings.add(Code::Checkpoint, None, Some(granule_id), || match &self.last {
+            Some(last) => {
+                let last = quoted(last.as_str());
+                format!("{text}; the last checkpoint that agrees is after {last}")
+            }
+            None => format!("{text}; no checkpoint before it agrees"),
+        });
     }
 }

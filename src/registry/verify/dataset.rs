@@ -28,14 +28,7 @@ impl Registry {
     pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
         let verify = || {
             let read = self.read()?;
-            // A record that cannot be read is a finding.
-            let (key, name) = match read.dataset_key(dataset)? {
-                Some(key) => (key, dataset.clone()),
-                None => {
-                    let (key, record) = dataset_of(&read, dataset)?;
-                    (key, record.name)
-                }
-            };
+            let (key, name) = dataset_of(&read, dataset)?;
             let pass = Pass { registry: self, read: &read, dataset: &name, key };
             let verification = pass.verify()?;
             read.check_same_file()?;
@@ -67,8 +60,11 @@ impl Pass<'_> {
         if let Err(error) = readable(self.read.dataset(self.dataset))? {
             findings.add_unreadable("the metadata of the dataset cannot be read", &error);
         }
-        let history = match readable(Stated::after(self.read, self.key, None))? {
-            Ok(history) => history,
+        let history = match readable(Stated::all(self.read, self.key))? {
+            Ok((history, damaged)) => {
+                findings.append(damaged);
+                history
+            }
             Err(error) => {
                 findings.add_unreadable("the history cannot be read", &error);
                 return Ok(self.verification(0, findings, work));
@@ -100,9 +96,7 @@ impl Pass<'_> {
                 findings.append(history::compare(&history, &recomputed, agrees_to));
                 findings.append(history::check_recorded(&history));
                 findings.append(std::mem::take(&mut rows.findings));
-                let latest = history.last().zip(recomputed.identifiers.last());
-                let rows_agree = latest.map(|(stated, given)| stated.identifier == *given);
-                findings.append(swept.agreement.findings(rows_agree));
+                findings.append(swept.agreement.findings);
             }
             Err(error) => {
                 let what = match rows.last_id() {
@@ -219,14 +213,15 @@ pub(super) fn verify(read: &store::Snapshot, dataset: DatasetKey) -> Result<Find
         }
         let Some((_, path, state)) = &mut file else { continue };
         if state.take(number, &record.content) == Says::Otherwise && !may(&batches, number) {
-            let path = quoted(path);
-            let text = format!("the file record {number} of {path} contradicts an earlier one");
-            findings.add(Code::Files, None, Some(record.granule_id.as_str()), text);
+            findings.add(Code::Files, None, Some(record.granule_id.as_str()), || {
+                format!("the file record {number} of {} contradicts an earlier one", quoted(path))
+            });
         }
     }
     if count != last || sum != u128::from(last) * (u128::from(last) + 1) / 2 {
-        let text = format!("there are {count} file records, not those from 1 to {last}");
-        findings.add(Code::Files, None, None, text);
+        findings.add(Code::Files, None, None, || {
+            format!("there are {count} file records, not those from 1 to {last}")
+        });
     }
     Ok(findings)
 }

@@ -1,6 +1,5 @@
-//! The findings of `verify`, and how findings with the same cause are combined.
+//! The findings of `verify`, and how those of one kind are combined.
 
-use std::collections::HashMap;
 use std::ops::AddAssign;
 
 use serde::Serialize;
@@ -18,8 +17,9 @@ pub struct Verification {
     /// The number of identifiers that were recomputed: one for each instance, and one for each
     /// subset that was cited. 0 if the granule rows cannot be read.
     pub identifiers: u64,
-    /// The findings, those about instances first: at most [`Verification::MAX_MISMATCHES`], and
-    /// then one that counts the rest.
+    /// The findings. Of most kinds there is one, the first, whose text counts the others. Those of the
+    /// file, and those of what cannot be read or reached, follow one by one: at most
+    /// [`Verification::MAX_MISMATCHES`], and then one that counts the rest.
     pub mismatches: Vec<Finding>,
     /// Whether everything agrees.
     pub ok: bool,
@@ -34,17 +34,9 @@ impl Verification {
         self.mismatches.iter().any(|finding| finding.code == Code::Unreachable)
     }
 
-    /// The greatest number of findings that are listed, so that a file that is completely wrong
-    /// does not fill memory.
+    /// The greatest number of findings that are listed one by one, so that a file that is completely
+    /// wrong does not fill memory.
     pub const MAX_MISMATCHES: usize = 10_000;
-
-    /// This one, with the findings of another.
-    pub(super) fn and(mut self, other: Verification) -> Self {
-        self.ok &= other.ok;
-        self.mismatches.extend(other.mismatches);
-        self.work += other.work;
-        self
-    }
 
     pub(super) fn new(
         dataset: Option<DatasetName>,
@@ -129,113 +121,93 @@ pub enum Code {
     More,
 }
 
-/// The findings so far: at most [`Verification::MAX_MISMATCHES`], and the number of further ones.
-#[derive(Default)]
-pub(super) struct Findings {
-    list: Vec<Finding>,
-    more: u64,
-    /// The positions in the list of the findings of each cause.
-    causes: HashMap<(Code, String), Cause>,
+impl Code {
+    /// Whether each finding concerns something else, so that all are listed.
+    fn is_listed_each(self) -> bool {
+        matches!(self, Code::File | Code::Unreadable | Code::Unreachable)
+    }
 }
 
-struct Cause {
-    listed: usize,
-    last_listed: usize,
-    /// The number of findings that are not listed, and the last of them.
-    others: u64,
-    things: &'static str,
-    last: String,
+/// The findings so far: the first of each kind, and how many more there are of it; and those of the
+/// kinds that are listed one by one.
+#[derive(Default)]
+pub(super) struct Findings {
+    first: Vec<(Finding, u64)>,
+    each: Vec<Finding>,
+    /// The number of findings that would be listed one by one, but are too many.
+    more: u64,
 }
 
 impl Findings {
+    /// Adds a finding. The text is only made if it is listed.
     pub fn add(
         &mut self,
         code: Code,
         timestamp: Option<Timestamp>,
         granule: Option<&str>,
-        text: String,
+        text: impl FnOnce() -> String,
     ) {
-        self.push(Finding { code, timestamp, granule: granule.map(str::to_owned), text });
-    }
-
-    pub fn push(&mut self, finding: Finding) {
-        if self.list.len() < Verification::MAX_MISMATCHES {
-            self.list.push(finding);
+        let finding =
+            || Finding { code, timestamp, granule: granule.map(str::to_owned), text: text() };
+        if code.is_listed_each() {
+            self.list(finding());
+        } else if let Some((_, others)) = self.first_of(code) {
+            *others += 1;
         } else {
-            self.more += 1;
-        }
-    }
-
-    /// Adds a finding that may have the same cause as others. At most `limit` findings with one
-    /// cause are listed; the last of these counts the other `things` and names the last one.
-    pub fn add_of_cause(
-        &mut self,
-        cause: String,
-        limit: usize,
-        (things, name): (&'static str, &str),
-        finding: impl FnOnce() -> Finding,
-    ) {
-        let finding = finding();
-        let key = (finding.code, cause);
-        let is_full = self.causes.len() == Verification::MAX_MISMATCHES;
-        match self.causes.get_mut(&key) {
-            Some(known) if known.listed >= limit => {
-                known.others += 1;
-                name.clone_into(&mut known.last);
-            }
-            Some(known) => {
-                known.listed += 1;
-                known.last_listed = self.list.len();
-                self.push(finding);
-            }
-            // This bounds the memory if every row has a cause of its own.
-            None if is_full => self.push(finding),
-            None => {
-                let last_listed = self.list.len();
-                let last = String::new();
-                self.causes.insert(key, Cause { listed: 1, last_listed, others: 0, things, last });
-                self.push(finding);
-            }
+            self.first.push((finding(), 0));
         }
     }
 
     /// Adds the finding that something could not be verified.
     pub fn add_unreachable(&mut self, error: &Error) {
-        let text = error.reason();
-        self.add(Code::Unreachable, None, None, format!("not verified: {text}"));
+        self.add(Code::Unreachable, None, None, || format!("not verified: {}", error.reason()));
     }
 
     /// Adds the finding that something could not be read.
     pub fn add_unreadable(&mut self, what: &str, error: &Error) {
-        self.add(Code::Unreadable, None, None, format!("{what}: {}", error.reason()));
+        self.add(Code::Unreadable, None, None, || format!("{what}: {}", error.reason()));
     }
 
-    pub fn append(&mut self, mut other: Findings) {
-        other.settle_causes();
-        other.list.into_iter().for_each(|finding| self.push(finding));
+    /// Adds the findings of another pass, which come after these.
+    pub fn append(&mut self, other: Findings) {
+        for (finding, others) in other.first {
+            match self.first_of(finding.code) {
+                Some((_, known)) => *known += 1 + others,
+                None => self.first.push((finding, others)),
+            }
+        }
+        other.each.into_iter().for_each(|finding| self.list(finding));
         self.more += other.more;
     }
 
-    pub fn into_list(mut self) -> Vec<Finding> {
-        self.settle_causes();
-        if self.more > 0 {
-            let text = format!("and {} more", self.more);
-            self.list.push(Finding { code: Code::More, timestamp: None, granule: None, text });
-        }
-        self.list
+    pub fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.each.is_empty()
     }
 
-    /// Adds the number of further findings to the last listed finding of each cause.
-    fn settle_causes(&mut self) {
-        for cause in std::mem::take(&mut self.causes).into_values() {
-            match self.list.get_mut(cause.last_listed) {
-                Some(finding) if cause.others > 0 => {
-                    let Cause { others, things, last, .. } = cause;
-                    finding.text += &format!("; and {others} more {things}, the last is {last}");
-                }
-                Some(_) => {}
-                None => self.more += cause.others,
+    pub fn into_list(self) -> Vec<Finding> {
+        let counted = self.first.into_iter().map(|(mut finding, others)| {
+            if others > 0 {
+                finding.text += &format!("; and {others} more of this kind");
             }
+            finding
+        });
+        let mut list: Vec<Finding> = counted.chain(self.each).collect();
+        if self.more > 0 {
+            let text = format!("and {} more", self.more);
+            list.push(Finding { code: Code::More, timestamp: None, granule: None, text });
+        }
+        list
+    }
+
+    fn first_of(&mut self, code: Code) -> Option<&mut (Finding, u64)> {
+        self.first.iter_mut().find(|(finding, _)| finding.code == code)
+    }
+
+    fn list(&mut self, finding: Finding) {
+        if self.each.len() < Verification::MAX_MISMATCHES {
+            self.each.push(finding);
+        } else {
+            self.more += 1;
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Compares the instances of a history with the granule rows: their dates, counts and identifiers.
 
+use std::fmt;
 use std::ops::Range;
 
-use super::finding::{Code, Finding, Findings};
+use super::finding::{Code, Findings};
 use crate::chain::Timeline;
 use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
-use crate::store::{DatasetKey, Period, Snapshot};
+use crate::store::{DatasetKey, Period, Snapshot, StoredInstance};
 
 /// The stored values of an instance, without its note.
 pub(super) struct Stated {
@@ -26,6 +27,22 @@ impl Stated {
         let history = read.history(dataset, after, Timestamp::MAX);
         history.map(|instance| instance.map(Stated::from)).collect()
     }
+
+    /// All instances, in order of time, and a finding for each whose row differs from its checksum.
+    pub fn all(read: &Snapshot, dataset: DatasetKey) -> Result<(Vec<Stated>, Findings)> {
+        let mut findings = Findings::default();
+        let mut history = Vec::new();
+        for stored in read.stored_history(dataset) {
+            let StoredInstance { instance, is_sound } = stored?;
+            if !is_sound {
+                findings.add(Code::Unreadable, Some(instance.timestamp), None, || {
+                    "the row of the history differs from its checksum".to_owned()
+                });
+            }
+            history.push(Stated::from(instance));
+        }
+        Ok((history, findings))
+    }
 }
 
 /// How many granules an instance holds, and how many its change ingested and deleted.
@@ -36,23 +53,11 @@ pub(super) struct Counted {
     pub deleted: u64,
 }
 
-impl Counted {
-    /// How many more granules the rows give than the history states. A negative number means fewer.
-    fn minus(self, stated: Counted) -> Surplus {
-        let minus = |counted: u64, stated: u64| counted as i64 - stated as i64;
-        Surplus {
-            granules: minus(self.granules, stated.granules),
-            ingested: minus(self.ingested, stated.ingested),
-            deleted: minus(self.deleted, stated.deleted),
-        }
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counted { granules, ingested, deleted } = self;
+        write!(f, "{granules} granules, {ingested} ingested and {deleted} deleted")
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-struct Surplus {
-    granules: i64,
-    ingested: i64,
-    deleted: i64,
 }
 
 impl From<Instance> for Stated {
@@ -158,7 +163,9 @@ impl<'history> Rows<'history> {
             Err(_) => self.refuse_date(granule_id, "deleted", deleted),
         }
         if deleted <= period.ingested {
-            self.add(Code::Date, None, granule_id, "deleted before it was ingested".to_owned());
+            self.findings.add(Code::Date, None, Some(granule_id), || {
+                "deleted before it was ingested".to_owned()
+            });
         }
         start..ends.unwrap_or_else(|next| next).max(start)
     }
@@ -180,30 +187,28 @@ impl<'history> Rows<'history> {
         }
         if start > span.start {
             let at = self.history.get(span.start).map(|stated| stated.timestamp);
-            self.add(Code::Overlap, at, granule_id, "held twice at the same time".to_owned());
+            self.findings.add(Code::Overlap, at, Some(granule_id), || {
+                "held twice at the same time".to_owned()
+            });
         }
         start..span.end.max(start)
     }
 
     fn refuse_id(&mut self, bytes: &[u8]) {
         let granule_id = String::from_utf8_lossy(bytes);
-        self.add(Code::GranuleId, None, &granule_id, "this is not a valid granule id".to_owned());
+        self.findings.add(Code::GranuleId, None, Some(&granule_id), || {
+            "this is not a valid granule id".to_owned()
+        });
     }
 
     fn refuse_date(&mut self, granule_id: &str, what: &str, micros: i64) {
         let timestamp = Timestamp::from_micros(micros);
-        let written = timestamp
-            .map_or_else(|| format!("{micros} microseconds"), |timestamp| timestamp.to_string());
-        let text = format!("{what} {written}, when the dataset had no change");
-        self.add(Code::Date, timestamp, granule_id, text);
-    }
-
-    /// Adds a finding; rows with the same problem at the same time are one finding.
-    fn add(&mut self, code: Code, timestamp: Option<Timestamp>, granule_id: &str, text: String) {
-        let cause = format!("{text} {timestamp:?}");
-        let granule = Some(granule_id.to_owned());
-        self.findings.add_of_cause(cause, 1, ("granules", &quoted(granule_id).to_string()), || {
-            Finding { code, timestamp, granule, text }
+        self.findings.add(Code::Date, timestamp, Some(granule_id), || {
+            let written = timestamp.map_or_else(
+                || format!("{micros} microseconds"),
+                |timestamp| timestamp.to_string(),
+            );
+            format!("{what} {written}, when the dataset had no change")
         });
     }
 }
@@ -214,133 +219,57 @@ pub(super) struct Recomputed {
     pub counts: Vec<Counted>,
 }
 
-/// Compares the history with the granule rows. Consecutive instances with the same deviation are
-/// one finding. `agrees_to` is the last checkpoint if every checkpoint agrees with the rows.
+/// Compares the history with the granule rows. `agrees_to` is the last checkpoint if every checkpoint
+/// agrees with the rows.
 pub(super) fn compare(
     history: &[Stated],
     recomputed: &Recomputed,
     agrees_to: Option<&GranuleId>,
 ) -> Findings {
     let mut findings = Findings::default();
-    compare_identifiers(history, recomputed, agrees_to, &mut findings);
-    compare_counts(history, recomputed, &mut findings);
+    let identifiers = || history.iter().zip(&recomputed.identifiers);
+    // The checkpoints belong to the latest instance.
+    let agrees_to = agrees_to.filter(|_| {
+        identifiers().next_back().is_some_and(|(stated, given)| stated.identifier != *given)
+    });
+    for (stated, given) in identifiers().filter(|(stated, given)| stated.identifier != **given) {
+        findings.add(Code::Identifier, Some(stated.timestamp), None, || {
+            let text = format!(
+                "the identifier is {}, but the granule rows give {given}",
+                stated.identifier
+            );
+            match agrees_to {
+                Some(last) => format!(
+                    "{text}; up to {} the granule rows agree with every checkpoint",
+                    quoted(last.as_str())
+                ),
+                None => text,
+            }
+        });
+    }
+    for (stated, counted) in history.iter().zip(&recomputed.counts) {
+        if stated.counts != *counted {
+            findings.add(Code::Count, Some(stated.timestamp), None, || {
+                format!("the history counts {}, but the granule rows give {counted}", stated.counts)
+            });
+        }
+    }
     findings
-}
-
-fn compare_identifiers(
-    history: &[Stated],
-    recomputed: &Recomputed,
-    agrees_to: Option<&GranuleId>,
-    findings: &mut Findings,
-) {
-    let differs = |number: usize| {
-        (history[number].identifier != recomputed.identifiers[number]).then_some(())
-    };
-    for (run, ()) in runs(history.len(), differs) {
-        let first = &history[run.start];
-        let mut text = format!(
-            "the identifier is {}, but the granule rows give {}",
-            first.identifier, recomputed.identifiers[run.start]
-        );
-        if run.len() > 1 {
-            let last = history[run.end - 1].timestamp;
-            text += &format!(
-                "; {} consecutive instances disagree, the last is that of {last}",
-                run.len()
-            );
-        }
-        // The checkpoints belong to the latest instance.
-        if let Some(last) = agrees_to
-            && run.end == history.len()
-        {
-            let last = quoted(last.as_str());
-            text += &format!("; up to {last} the granule rows agree with every checkpoint");
-        }
-        findings.add(Code::Identifier, Some(first.timestamp), None, text);
-    }
-}
-
-/// One row too few or too many changes the number held in each instance of its holding period, and
-/// the numbers ingested and deleted at its two ends. All of these are one finding.
-fn compare_counts(history: &[Stated], recomputed: &Recomputed, findings: &mut Findings) {
-    let surplus = |number: usize| recomputed.counts[number].minus(history[number].counts);
-    let held = |number: usize| Some(surplus(number).granules).filter(|granules| *granules != 0);
-    for (run, granules) in runs(history.len(), held) {
-        let (stated, counted) = (&history[run.start], recomputed.counts[run.start]);
-        let mut text = format!(
-            "the history counts {} granules, but the granule rows give {}",
-            stated.counts.granules, counted.granules
-        );
-        if run.len() > 1 {
-            let last = history[run.end - 1].timestamp;
-            let (number, off) =
-                (granules.unsigned_abs(), if granules < 0 { "few" } else { "many" });
-            text += &format!(
-                "; so {} consecutive instances have {number} too {off}, the last is that of {last}",
-                run.len()
-            );
-        }
-        findings.add(Code::Count, Some(stated.timestamp), None, text);
-    }
-    let of_change = |number: usize| {
-        let before = number.checked_sub(1).map(surplus).unwrap_or_default();
-        let Surplus { granules, ingested, deleted } = surplus(number);
-        let more = granules - before.granules;
-        let follows_from_held = more != 0 && more == ingested - deleted;
-        let agrees = (ingested, deleted) == (0, 0);
-        (!agrees && !follows_from_held).then_some((ingested, deleted))
-    };
-    for (run, _) in runs(history.len(), of_change) {
-        let (stated, counted) = (&history[run.start], recomputed.counts[run.start]);
-        let mut text = format!(
-            "the history counts {} granules ingested and {} deleted, but the granule rows give {} and {}",
-            stated.counts.ingested, stated.counts.deleted, counted.ingested, counted.deleted
-        );
-        if run.len() > 1 {
-            let last = history[run.end - 1].timestamp;
-            text += &format!(
-                "; {} consecutive instances have the same deviation, the last is that of {last}",
-                run.len()
-            );
-        }
-        findings.add(Code::Count, Some(stated.timestamp), None, text);
-    }
 }
 
 /// Checks that no change of a whole history was recorded before it took effect.
 pub(super) fn check_recorded(history: &[Stated]) -> Findings {
     let mut findings = Findings::default();
-    let too_early = |number: usize| {
-        let stated = &history[number];
+    let mut before: Option<Timestamp> = None;
+    for stated in history {
         // If the clock was behind the last change, a change is stamped one microsecond after that.
-        let before = number.checked_sub(1).map(|before| history[before].timestamp);
         let was_stamped_next = before.and_then(Timestamp::next) == Some(stated.timestamp);
-        (stated.recorded < stated.timestamp && !was_stamped_next).then_some(())
-    };
-    for (run, ()) in runs(history.len(), too_early) {
-        let first = &history[run.start];
-        let mut text = format!("recorded {}, before it took effect", first.recorded);
-        if run.len() > 1 {
-            let last = history[run.end - 1].timestamp;
-            text += &format!(
-                "; so are {} consecutive instances, the last is that of {last}",
-                run.len()
-            );
+        if stated.recorded < stated.timestamp && !was_stamped_next {
+            findings.add(Code::Recorded, Some(stated.timestamp), None, || {
+                format!("recorded {}, before it took effect", stated.recorded)
+            });
         }
-        findings.add(Code::Recorded, Some(first.timestamp), None, text);
+        before = Some(stated.timestamp);
     }
     findings
-}
-
-/// The runs of consecutive numbers with the same key.
-fn runs<K: PartialEq>(length: usize, key: impl Fn(usize) -> Option<K>) -> Vec<(Range<usize>, K)> {
-    let mut runs: Vec<(Range<usize>, K)> = Vec::new();
-    for number in 0..length {
-        let Some(key) = key(number) else { continue };
-        match runs.last_mut() {
-            Some((run, known)) if run.end == number && *known == key => run.end += 1,
-            _ => runs.push((number..number + 1, key)),
-        }
-    }
-    runs
 }

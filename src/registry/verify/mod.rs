@@ -5,9 +5,8 @@
 //! [`Registry::verify_all`](super::Registry::verify_all) does both, on several threads. Nothing is repaired, and
 //! nothing that can still be read is left out because something else cannot.
 //!
-//! One cause gives one finding, or a few. Since a lost granule row changes every later identifier
-//! and every later checkpoint, a run of instances that disagree is one finding, and so is the first
-//! checkpoint that disagrees, after the last one that agrees.
+//! Since a lost granule row changes every later identifier and every later checkpoint, of each kind the
+//! first finding is listed, with the number of the others.
 
 mod all;
 mod checkpoints;

@@ -3,16 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::finding::{Code, Finding, Findings, readable};
+use super::finding::{Code, Findings, readable};
 use super::history::Stated;
 use crate::chain::{Chain, Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Criteria, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
+use crate::model::{Criteria, Identifier, Pattern, Subset, Timestamp, quoted};
 use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
-
-/// The number of subsets that are listed one by one if all have the same number of granules too
-/// many or too few.
-const MAX_LISTED: usize = 3;
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
 /// rows, and those that name their granules, which are looked up.
@@ -24,6 +20,7 @@ pub(super) struct Subsets {
 }
 
 /// The values that the granule rows give for a subset.
+#[derive(Clone, Copy)]
 struct Recomputed {
     identifier: Identifier,
     granules: u64,
@@ -134,7 +131,8 @@ impl Subsets {
         for subset in self.by_pattern.iter().chain(self.named.iter().map(|(_, subset)| subset)) {
             let known = history.binary_search_by_key(&subset.timestamp, |stated| stated.timestamp);
             if known.is_err() {
-                add(&mut findings, "no instance".to_owned(), subset, |name| {
+                findings.add(Code::Subset, Some(subset.timestamp), None, || {
+                    let name = name(subset);
                     format!("{name} belongs to an instance that the history does not have")
                 });
             }
@@ -231,7 +229,9 @@ fn identify_named(
             continue;
         }
         if held.is_none() {
-            refuse_not_held(&named, at, findings);
+            findings.add(Code::Subset, Some(at), Some(named.as_str()), || {
+                format!("a subset names this granule, which was not held at {at}")
+            });
         }
         chain.push(named.as_str());
         granules += 1;
@@ -240,54 +240,17 @@ fn identify_named(
     Ok(Recomputed { identifier: chain.identifier(), granules })
 }
 
-/// Reports a granule that was not held. If many subsets name it, that is one finding.
-fn refuse_not_held(granule_id: &GranuleId, at: Timestamp, findings: &mut Findings) {
-    let text = format!("a subset names this granule, which was not held at {at}");
-    let of_instance = format!("one of the instance of {at}");
-    findings.add_of_cause(granule_id.to_string(), 1, ("subsets", &of_instance), || Finding {
-        code: Code::Subset,
-        timestamp: Some(at),
-        granule: Some(granule_id.to_string()),
-        text,
-    });
-}
-
 fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
-    let has_identifier = recomputed.identifier == subset.identifier;
-    let has_granules = recomputed.granules == subset.granules;
-    let (identifier, granules) = (recomputed.identifier, recomputed.granules);
-    let off = granules as i64 - subset.granules as i64;
-    let cause = format!("{has_identifier} {off}");
-    match (has_identifier, has_granules) {
-        (true, true) => {}
-        (false, true) => add(findings, cause, subset, |name| {
-            format!("{name} has another identifier according to the granule rows, {identifier}")
-        }),
-        (true, false) => add(findings, cause, subset, |name| {
+    let Recomputed { identifier, granules } = *recomputed;
+    if (identifier, granules) != (subset.identifier, subset.granules) {
+        findings.add(Code::Subset, Some(subset.timestamp), None, || {
             format!(
-                "{name} counts {} granules, but the granule rows give {granules}",
+                "{} counts {} granules, but the granule rows give {granules} and the identifier {identifier}",
+                name(subset),
                 subset.granules
             )
-        }),
-        (false, false) => add(findings, cause, subset, |name| {
-            format!(
-                "{name} counts {} granules, but the granule rows give {granules} and the identifier {identifier}",
-                subset.granules
-            )
-        }),
+        });
     }
-}
-
-/// Adds a finding; subsets with the same deviation are listed as a few findings, since one lost
-/// granule row can be in many subsets.
-fn add(findings: &mut Findings, cause: String, subset: &Subset, text: impl FnOnce(&str) -> String) {
-    let name = name(subset);
-    findings.add_of_cause(cause, MAX_LISTED, ("subsets", &name), || Finding {
-        code: Code::Subset,
-        timestamp: Some(subset.timestamp),
-        granule: None,
-        text: text(&name),
-    });
 }
 
 fn name(subset: &Subset) -> String {
@@ -317,20 +280,10 @@ struct Patterns {
 }
 
 struct Entry {
+    /// The characters before the first that is not literal.
     prefix: String,
-    suffix: String,
-    between: Between,
+    pattern: Pattern,
     users: Vec<usize>,
-}
-
-/// The middle of a pattern, between its literal prefix and its literal suffix.
-enum Between {
-    Nothing,
-    /// Stars, with these strings between them. Searching for the strings one after the other took a
-    /// tenth of the time of matching the pattern.
-    Stars(Vec<String>),
-    /// Something else: the whole pattern is tried.
-    Other(Pattern),
 }
 
 impl Patterns {
@@ -340,8 +293,12 @@ impl Patterns {
         for (pattern, user) in patterns {
             users.entry(pattern).or_default().push(user);
         }
-        let mut entries: Vec<Entry> =
-            users.into_iter().map(|(pattern, users)| Entry::of(pattern, users)).collect();
+        let entry = |(pattern, users): (&Pattern, Vec<usize>)| {
+            let literal = pattern.as_str().split(['*', '?', '[']).next();
+            let prefix = literal.unwrap_or_default().to_owned();
+            Entry { prefix, pattern: pattern.clone(), users }
+        };
+        let mut entries: Vec<Entry> = users.into_iter().map(entry).collect();
         entries.sort_by(|a, b| a.prefix.cmp(&b.prefix));
         Patterns { entries, next: 0, active: Vec::new(), tried: 0 }
     }
@@ -354,7 +311,7 @@ impl Patterns {
         for &index in &self.active {
             let entry = &self.entries[index];
             self.tried += 1;
-            if entry.matches(granule_id) {
+            if entry.pattern.matches(granule_id) {
                 users.extend_from_slice(&entry.users);
             }
         }
@@ -375,44 +332,6 @@ impl Patterns {
                 self.active.push(self.next);
             }
             self.next += 1;
-        }
-    }
-}
-
-impl Entry {
-    fn of(pattern: &Pattern, users: Vec<usize>) -> Self {
-        let text = pattern.as_str();
-        let prefix = &text[..text.find(['*', '?', '[']).unwrap_or(text.len())];
-        let rest = &text[prefix.len()..];
-        // If there are sets, the last one ends at a bracket; otherwise brackets are literal.
-        let ends: &[char] = if rest.contains('[') { &['*', '?', ']'] } else { &['*', '?'] };
-        let suffix = &rest[rest.rfind(ends).map_or(rest.len(), |last| last + 1)..];
-        let between = match &rest[..rest.len() - suffix.len()] {
-            "" => Between::Nothing,
-            stars if !stars.contains(['?', '[']) => {
-                let strings = stars.split('*').filter(|string| !string.is_empty());
-                Between::Stars(strings.map(str::to_owned).collect())
-            }
-            _ => Between::Other(pattern.clone()),
-        };
-        Entry { prefix: prefix.to_owned(), suffix: suffix.to_owned(), between, users }
-    }
-
-    /// Whether the pattern matches an id that has its prefix.
-    fn matches(&self, granule_id: &str) -> bool {
-        let rest = &granule_id[self.prefix.len()..];
-        let Some(mut rest) = rest.strip_suffix(self.suffix.as_str()) else { return false };
-        match &self.between {
-            Between::Nothing => rest.is_empty(),
-            // The first occurrence of each string leaves the most room for the others.
-            Between::Stars(strings) => strings.iter().all(|string| match rest.find(string) {
-                Some(at) => {
-                    rest = &rest[at + string.len()..];
-                    true
-                }
-                None => false,
-            }),
-            Between::Other(pattern) => pattern.matches(granule_id),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Notes about instances that exist, which leave the history as it is: those that are written here, and
 //! those that another registry wrote.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::results::check_entered_note;
@@ -32,9 +34,8 @@ impl NewAnnotation {
     /// 4,096 characters.
     pub fn new(note: impl Into<String>) -> Result<Self> {
         let note = note.into();
-        if note.trim().is_empty() || note.contains('\0') {
-            let what = if note.contains('\0') { "has a NUL character" } else { "is empty" };
-            return Err(Error::new(ErrorKind::Input, format!("the note {what}")));
+        if note.trim().is_empty() {
+            return Err(Error::new(ErrorKind::Input, "the note is empty"));
         }
         check_entered_note(Some(&note))?;
         Ok(NewAnnotation { note, questionable: false, dry_run: false })
@@ -168,13 +169,15 @@ pub(super) enum Kept {
 }
 
 impl LoggedAnnotation {
-    /// Keeps the annotation, unless it is kept already or there is no room for it.
+    /// Keeps the annotation, unless it is kept already or there is no room for it. `annotated` is the
+    /// instance of the annotation before: its notes are read once, however many annotations it has.
     pub(super) fn keep(
         &self,
         transaction: &Transaction,
         key: DatasetKey,
         dataset: &DatasetName,
         now: Timestamp,
+        annotated: &mut Option<Instance>,
     ) -> Result<Kept> {
         let LoggedAnnotation { timestamp, annotation, location } = self;
         let Annotation { recorded, .. } = annotation;
@@ -183,12 +186,15 @@ impl LoggedAnnotation {
             let message = format!("an annotation was recorded at {recorded}: now it is {now}");
             return refused(ErrorKind::Future, message);
         }
-        let in_force = transaction.instance_at(key, *timestamp)?;
-        let Some(instance) = in_force.filter(|instance| instance.timestamp == *timestamp) else {
+        if annotated.as_ref().is_none_or(|before| before.timestamp != *timestamp) {
+            let in_force = transaction.instance_at(key, *timestamp)?;
+            *annotated = in_force.filter(|instance| instance.timestamp == *timestamp);
+        }
+        let Some(instance) = annotated else {
             let message = format!("{dataset} has no change at {timestamp} that could be annotated");
             return refused(ErrorKind::NotAsExpected, message);
         };
-        let known = instance.annotations;
+        let known = &mut instance.annotations;
         let is_same =
             |it: &Annotation| Annotation { recorded_by: None, ..it.clone() } == *annotation;
         if known.iter().any(is_same) {
@@ -200,6 +206,7 @@ impl LoggedAnnotation {
         }
         let number = known.len() as u64 + 1;
         let annotation = annotation.clone();
+        known.push(annotation.clone());
         let stored = StoredAnnotation { timestamp: *timestamp, number, annotation };
         transaction.insert_annotations(key, &[stored])?;
         Ok(Kept::New)
@@ -208,33 +215,71 @@ impl LoggedAnnotation {
 
 /// Any number of annotations, which are kept in a temporary file.
 #[derive(Debug, Default)]
-pub(crate) struct LoggedAnnotations(Spool);
+pub(crate) struct LoggedAnnotations {
+    spool: Spool,
+    /// The bytes of those of each instance.
+    bytes: BTreeMap<Timestamp, usize>,
+    /// How many were left out since an instance may not have more.
+    pub left_out: u64,
+}
 
 /// An annotation, as it is kept, with the name and the line of the file.
 type Spooled = (Timestamp, Annotation, String, u64);
 
 impl LoggedAnnotations {
-    /// Adds an annotation.
+    /// Adds an annotation. One that would exceed what is kept of an instance in any case is counted.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, annotation: LoggedAnnotation) -> Result<()> {
         let LoggedAnnotation { timestamp, annotation, location } = annotation;
+        let bytes = self.bytes.entry(timestamp).or_default();
+        let with_this_one = *bytes + Annotation::bytes_of([&annotation]);
+        if with_this_one > Annotation::MAX_BYTES {
+            self.left_out += 1;
+            return Ok(());
+        }
+        *bytes = with_this_one;
         let (source, line) = match location {
             SourceLocation::Line { source, line } => (source.to_string(), line),
             SourceLocation::Argument { number } => (String::new(), number),
         };
         let kept: Spooled = (timestamp, annotation, source, line);
-        self.0.add_value(&kept)
+        self.spool.add_value(&kept)
     }
 
     /// The annotations, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Result<LoggedAnnotation>> + '_ {
-        self.0.values().map(|kept: Result<Spooled>| {
+        self.spool.values().map(|kept: Result<Spooled>| {
             let (timestamp, annotation, source, line) = kept?;
             let location = SourceLocation::Line { source: source.into(), line };
             Ok(LoggedAnnotation { timestamp, annotation, location })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each of them was evaluated while the writer's lock was held.
+    #[test]
+    fn annotations_past_what_an_instance_may_have_are_counted_and_not_kept() {
+        let mut annotations = LoggedAnnotations::default();
+        let most = Annotation::MAX_BYTES as u64 / 65;
+        for number in 0..3 * most {
+            let annotation = Annotation {
+                note: "n".to_owned(),
+                questionable: false,
+                recorded: Timestamp::EPOCH,
+                recorded_by: None,
+            };
+            let location = SourceLocation::Argument { number };
+            annotations
+                .add(LoggedAnnotation { timestamp: Timestamp::EPOCH, annotation, location })
+                .unwrap();
+        }
+        assert_eq!((annotations.iter().count() as u64, annotations.left_out), (most, 2 * most));
     }
 }

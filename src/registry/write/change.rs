@@ -108,11 +108,11 @@ impl Registry {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             check(&target)?;
             let key = target.dataset;
-            let (mut applied, end) =
+            let (applied, end) =
                 target.apply(&change.staging, Conduct::Change, Some(&change.files))?.ended(options);
             if let (Some(remembered), End::Commit) = (remembered, end) {
                 let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
-                applied.files += remembered.save(transaction, key, stamp, latest)?;
+                remembered.save(transaction, key, stamp, latest)?;
             }
             Ok((applied, end))
         })
@@ -159,9 +159,6 @@ pub struct Applied {
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
     pub came_back: Option<CameBack>,
-    /// Of a sync without a change: why it could not be recorded that the listing was confirmed. `None`
-    /// means that it was, or that it was not to be.
-    pub not_confirmed: Option<String>,
     /// The work that it took.
     pub effort: Effort,
 }
@@ -207,7 +204,6 @@ impl Target<'_> {
             skipped: added.skipped,
             files,
             came_back: None,
-            not_confirmed: None,
             effort: added.effort,
         })
     }
@@ -217,7 +213,7 @@ impl Target<'_> {
 mod tests {
     use super::*;
     use crate::model::{Identifier, LogChange};
-    use crate::registry::LogChanges;
+    use crate::registry::{LogChanges, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
         let mut changes = LogChanges::default();
@@ -256,7 +252,6 @@ mod tests {
                 refusal: None,
                 forget_from: None,
                 changes: Some(&changes),
-                files: None,
             };
             registry.change_and_remember(
                 &dataset,
@@ -269,7 +264,7 @@ mod tests {
         // Longer than a row may be: the change used to be committed without what it was made of.
         let error = pull(&[None, Some("n".repeat(2 << 20))]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
-        assert_eq!(registry.snapshot().unwrap().count_datasets().unwrap(), 0);
+        assert_eq!(registry.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
         // Batches of changes follow each other without a gap.
         let notes: Vec<Option<String>> =
             (0..2_500).map(|n| (n % 100 == 0).then(|| "n".repeat(60_000))).collect();

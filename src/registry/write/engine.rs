@@ -92,6 +92,8 @@ struct Entry<'a> {
     /// Whether the dataset holds the granule of the first event or one after it. `None` until this
     /// is known.
     holds_from_first: Option<bool>,
+    /// Whether checks have found something in files of the dataset. `None` until a granule is deleted.
+    has_findings: Option<bool>,
     /// The pass from the point at which the chain is resumed. `None` until an event changes
     /// something.
     pass: Option<Pass<'a>>,
@@ -124,6 +126,7 @@ impl<'a> Entry<'a> {
             tallies: vec![Tally::default(); target.times.len()],
             added: Added::default(),
             holds_from_first: None,
+            has_findings: None,
             pass: None,
             refused: None,
         }
@@ -153,11 +156,30 @@ impl<'a> Entry<'a> {
         }
         // A granule that is deleted and ingested again has one open period at a time.
         transaction.end_periods(dataset, &rows.ends)?;
+        self.forget_findings(&rows.ends)?;
         transaction.insert_periods(dataset, &rows.new)?;
         match self.pass.as_mut().filter(|pass| pass.appends()) {
             Some(pass) => rows.new.iter().try_for_each(|period| pass.append(period)),
             None => Ok(()),
         }
+    }
+
+    /// Removes what checks have found in the files of granules that are deleted.
+    fn forget_findings(&mut self, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
+        let Target { transaction, dataset, .. } = *self.target;
+        if ends.is_empty() {
+            return Ok(());
+        }
+        let has_findings = match self.has_findings {
+            Some(known) => known,
+            None => transaction.has_fixity_findings(dataset)?,
+        };
+        self.has_findings = Some(has_findings);
+        if !has_findings {
+            return Ok(());
+        }
+        let ids: Vec<&str> = ends.iter().map(|(granule_id, _)| granule_id.as_str()).collect();
+        transaction.delete_fixity_findings_of(dataset, &ids)
     }
 
     /// Whether no stored period can matter to events: the dataset has no history, or all of them are

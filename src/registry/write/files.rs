@@ -1,4 +1,4 @@
-//! Records what is known of files: what is listed here, and what was read of the log of another registry.
+//! Records what is known of files.
 
 use super::record::refuse_withdrawn;
 use super::results::{check_accepted, check_entered_note};
@@ -8,10 +8,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Checksum, DatasetName, FileContent, FileRecord, GranuleId, SourceLocation, Timestamp, quoted,
 };
-use crate::registry::files::{
-    FileCounts, FileListing, FileState, LoggedRecord, LoggedRecords, RecordMerge, Says, Taken,
-    known_files, logged_records,
-};
+use crate::registry::files::{FileCounts, FileListing, FileState, Says, known_files};
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, RecordBatch, StoredFileRecord, ToChange, Transaction};
 
@@ -119,6 +116,9 @@ struct Recording<'a> {
     counts: FileCounts,
     skipped: u64,
     contradictions: Contradictions,
+    /// The granules of which nothing was known, or something else of a file: what checks have found there does
+    /// not hold any more.
+    outdated: Vec<GranuleId>,
     /// The number of the first new record, and of the next one.
     first: u64,
     next: u64,
@@ -143,6 +143,7 @@ impl<'a> Recording<'a> {
             counts: FileCounts::default(),
             skipped: 0,
             contradictions: Contradictions::default(),
+            outdated: Vec::new(),
             first: 0,
             next: 0,
         }
@@ -235,9 +236,19 @@ impl<'a> Recording<'a> {
             });
             let state = place.ok().and_then(|place| known.get(place));
             let state = state.map_or_else(FileState::default, |file| file.state.clone());
+            if known.binary_search_by(|file| file.granule_id.cmp(&first.granule_id)).is_err() {
+                self.outdated.push(first.granule_id.clone());
+            }
             self.enter_file(records, state, &mut new)?;
         }
-        self.transaction.insert_file_records(self.dataset, &new)
+        self.transaction.insert_file_records(self.dataset, &new)?;
+        let mut outdated = std::mem::take(&mut self.outdated);
+        outdated.dedup();
+        if outdated.is_empty() || !self.transaction.has_fixity_findings(self.dataset)? {
+            return Ok(());
+        }
+        let outdated: Vec<&str> = outdated.iter().map(GranuleId::as_str).collect();
+        self.transaction.delete_fixity_findings_of(self.dataset, &outdated)
     }
 
     /// Takes the records of one file. What contradicts what is known comes first: the others then add to
@@ -270,7 +281,9 @@ impl<'a> Recording<'a> {
                     continue;
                 }
             }
-            state.take(self.next, &record.content);
+            if state.take(self.next, &record.content) == Says::Otherwise {
+                self.outdated.push(record.granule_id.clone());
+            }
             new.push(StoredFileRecord { number: self.next, record: record.clone() });
             self.next += 1;
         }
@@ -348,227 +361,4 @@ fn differing(content: &FileContent, state: &FileState) -> (String, String) {
     let bytes =
         |size: Option<u64>| size.map_or("an unknown size".to_owned(), |it| format!("{it} bytes"));
     (bytes(content.size()), bytes(state.size()))
-}
-
-/// How many records are stored at once, and the bytes of their notes.
-const PAGE_RECORDS: usize = 16_384;
-
-/// Stores the file records of a log that is imported.
-///
-/// Where the dataset has the first of them, and no others, it gets the rest as they are, with their
-/// numbers, times and notes: so records that a registry has lost come back from its published log.
-/// Otherwise it takes those that say more than what is known, as a mirror does.
-///
-/// # Errors
-///
-/// [`ErrorKind::ContentContradicts`](crate::ErrorKind::ContentContradicts).
-pub(super) fn import(target: &Target<'_>, log: &LoggedRecords) -> Result<FileCounts> {
-    let Target { transaction, dataset, options, stamp, .. } = *target;
-    if log.count() == 0 {
-        return Ok(FileCounts::default());
-    }
-    let stored = transaction.last_file_record(dataset)?;
-    if log.after > 0 && log.after != stored {
-        let message = "file records were entered meanwhile";
-        return Err(Error::new(ErrorKind::Busy, message));
-    }
-    let mut known = logged_records(transaction, dataset, log.after)?;
-    let mut read = log.iter();
-    let is_continued = loop {
-        match (known.next().transpose()?, read.next().transpose()?) {
-            (None, _) => break true,
-            (Some(known), Some(read)) if known == read => {}
-            (Some(_), None) => {
-                return Ok(FileCounts { equal: log.count(), ..FileCounts::default() });
-            }
-            (Some(_), Some(_)) => break false,
-        }
-    };
-    if !is_continued {
-        let accept = options.accept_content;
-        let merge = RecordMerge::of(transaction, dataset, log, std::iter::empty(), accept)?;
-        refuse(&merge)?;
-        return take(transaction, dataset, &merge, options.note.as_deref(), stamp);
-    }
-    let mut counts = FileCounts { equal: stored - log.after, ..FileCounts::default() };
-    let mut batches = Batches::begin(transaction, dataset)?;
-    let mut page = Vec::new();
-    for record in log.iter() {
-        let record = record?;
-        if record.number <= stored {
-            continue;
-        }
-        page.push(record);
-        if page.len() == PAGE_RECORDS {
-            append(&mut batches, std::mem::take(&mut page), &mut counts)?;
-        }
-    }
-    append(&mut batches, page, &mut counts)?;
-    batches.finish()?;
-    Ok(counts)
-}
-
-/// Stores records as they are.
-fn append(
-    batches: &mut Batches<'_>,
-    page: Vec<LoggedRecord>,
-    counts: &mut FileCounts,
-) -> Result<()> {
-    batches.flush()?;
-    let mut ids: Vec<&str> = page.iter().map(|it| it.record.granule_id.as_str()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let Batches { transaction, dataset, .. } = *batches;
-    let mut known = known_files(transaction.file_records_among(dataset, &ids)?);
-    // Files of which nothing is known yet are found by the order of those that are.
-    let mut new: std::collections::BTreeMap<(String, String), FileState> = known
-        .drain(..)
-        .map(|file| ((file.granule_id.to_string(), file.path), file.state))
-        .collect();
-    for record in page {
-        let file = (record.record.granule_id.to_string(), record.record.path().to_owned());
-        let says = new.entry(file).or_default().take(record.number, &record.record.content);
-        match says {
-            Says::Otherwise => counts.replaced += 1,
-            Says::More | Says::Equal => counts.added += 1,
-        }
-        let LoggedRecord { recorded, note, .. } = &record;
-        let as_recorded = (*recorded, None, note.clone());
-        batches.add(&record, as_recorded, says == Says::Otherwise)?;
-    }
-    Ok(())
-}
-
-/// Stores what was decided to be taken, with the notes of the primary; what is accepted although it
-/// contradicts, with this note.
-pub(super) fn take(
-    transaction: &Transaction,
-    dataset: DatasetKey,
-    merge: &RecordMerge,
-    note: Option<&str>,
-    stamp: &Stamp,
-) -> Result<FileCounts> {
-    let counts = merge.counts;
-    if !counts.has_any() {
-        return Ok(counts);
-    }
-    let mut batches = Batches::begin(transaction, dataset)?;
-    let latest = batches.last.as_ref().map(|last| last.recorded);
-    let earliest = latest.unwrap_or(Timestamp::MIN);
-    let (recorded, recorded_by) = stamp.record(transaction, latest, earliest)?;
-    for entry in merge.taken() {
-        let (why, record) = entry?;
-        let note = match why {
-            Taken::Accepted => note.map(str::to_owned),
-            Taken::Added | Taken::Replacing => record.note.clone(),
-        };
-        let entered = (recorded, recorded_by.clone(), note);
-        batches.add(&record, entered, why != Taken::Added)?;
-    }
-    batches.finish()?;
-    Ok(counts)
-}
-
-/// When records were entered, by whom, and the note.
-type Entered = (Timestamp, Option<String>, Option<String>);
-
-/// Records that are stored in batches: one for each run of records that were entered together.
-struct Batches<'a> {
-    transaction: &'a Transaction,
-    dataset: DatasetKey,
-    last: Option<RecordBatch>,
-    next: u64,
-    page: Vec<StoredFileRecord>,
-    open: Option<(Entered, bool)>,
-}
-
-impl<'a> Batches<'a> {
-    /// Continues after the last batch.
-    fn begin(transaction: &'a Transaction, dataset: DatasetKey) -> Result<Self> {
-        let last = transaction.last_record_batch(dataset, Timestamp::MAX)?;
-        let next = last.as_ref().map_or(0, |last| last.last_number) + 1;
-        Ok(Batches { transaction, dataset, last, next, page: Vec::new(), open: None })
-    }
-
-    fn add(&mut self, record: &LoggedRecord, entered: Entered, replaces: bool) -> Result<()> {
-        match &mut self.open {
-            Some((known, may)) if *known == entered => *may |= replaces,
-            _ => {
-                self.close()?;
-                self.open = Some((entered, replaces));
-            }
-        }
-        self.page.push(StoredFileRecord { number: self.next, record: record.record.clone() });
-        self.next += 1;
-        match self.page.len() < PAGE_RECORDS {
-            true => Ok(()),
-            false => self.flush(),
-        }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        let mut page = std::mem::take(&mut self.page);
-        // Rows are stored faster in the order of their keys.
-        page.sort_by(|a, b| {
-            (&a.record.granule_id, a.number).cmp(&(&b.record.granule_id, b.number))
-        });
-        self.transaction.insert_file_records(self.dataset, &page)
-    }
-
-    fn close(&mut self) -> Result<()> {
-        let Some(((recorded, recorded_by, note), replaces)) = self.open.take() else {
-            return Ok(());
-        };
-        let batch = RecordBatch {
-            batch: self.last.as_ref().map_or(0, |last| last.batch) + 1,
-            last_number: self.next - 1,
-            recorded,
-            recorded_by,
-            note,
-            replaces,
-        };
-        self.transaction.insert_record_batch(self.dataset, &batch)?;
-        self.last = Some(batch);
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.flush()?;
-        self.close()
-    }
-}
-
-/// Refuses records that contradict what is known.
-fn refuse(merge: &RecordMerge) -> Result<()> {
-    if !merge.has_contradictions() {
-        return Ok(());
-    }
-    let (mut named, mut first): (Vec<String>, Option<LoggedRecord>) = (Vec::new(), None);
-    let mut files = 0_u64;
-    let mut last: Option<LoggedRecord> = None;
-    for record in merge.contradicting() {
-        let record = record?;
-        let is_same = |it: &LoggedRecord| {
-            (&it.record.granule_id, it.record.path())
-                == (&record.record.granule_id, record.record.path())
-        };
-        if !last.as_ref().is_some_and(is_same) {
-            files += 1;
-            if named.len() < MAX_NAMED {
-                named.push(quoted(record.record.path()).to_string());
-            }
-        }
-        first.get_or_insert_with(|| record.clone());
-        last = Some(record);
-    }
-    let Some(first) = first else { return Ok(()) };
-    let more = match files - named.len() as u64 {
-        0 => String::new(),
-        more => format!("; and {more} more"),
-    };
-    let message = format!(
-        "the log says of {files} files otherwise than what is recorded of them: {}{more}",
-        named.join(", ")
-    );
-    Err(Error::new(ErrorKind::ContentContradicts, message).of(first.record.granule_id))
 }

@@ -16,7 +16,7 @@ use crate::model::{
     DatasetName, Day, Event, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
     Withdrawal,
 };
-use crate::registry::files::{FileCounts, FileListing, LoggedRecord, LoggedRecords};
+use crate::registry::files::{FileCounts, FileListing};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
@@ -60,8 +60,6 @@ pub struct Import {
     pub not_after: Option<Timestamp>,
     /// What is known of the files of the granules.
     pub files: FileListing,
-    /// Whether the file records of a log are left out.
-    pub without_files: bool,
     /// When and why the dataset of a log was withdrawn, for the caller: the one that is imported into is
     /// not. `None` means that it was not, or that there is no log.
     pub withdrawn: Option<Withdrawal>,
@@ -72,8 +70,6 @@ pub struct Import {
     results: Results,
     subsets: CitedSubsets,
     annotations: LoggedAnnotations,
-    /// The file records of the log that is imported.
-    log: LoggedRecords,
 }
 
 /// The result of an import.
@@ -187,26 +183,7 @@ impl Import {
         self.annotations.add(annotation)
     }
 
-    /// Keeps the next file record of the log that is imported.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub(crate) fn keep_file_record(&mut self, record: &LoggedRecord) -> Result<()> {
-        match self.without_files {
-            true => Ok(()),
-            false => self.log.add(record),
-        }
-    }
-
-    /// Keeps these file records of the log that is imported in place of those so far.
-    #[cfg(feature = "http")]
-    pub(crate) fn keep_file_records(&mut self, records: LoggedRecords) {
-        self.log = records;
-    }
-
     /// Keeps these subsets and annotations in place of those so far.
-    #[cfg(feature = "http")]
     pub(crate) fn keep_beside(&mut self, subsets: CitedSubsets, annotations: LoggedAnnotations) {
         (self.subsets, self.annotations) = (subsets, annotations);
     }
@@ -314,15 +291,15 @@ impl Import {
         let held = if self.is_daily { Held::Once } else { Held::AreListed };
         let recorded = added.instances.last().or(target.latest.as_ref());
         let recorded = recorded.map(|instance| instance.recorded);
-        let mut files = files::record(&target, &self.files, held, recorded)?;
-        files += files::import(&target, &self.log)?;
+        let files = files::record(&target, &self.files, held, recorded)?;
         let mut subsets = 0;
         for subset in self.subsets.iter() {
             subsets += u64::from(subset?.keep(transaction, key, &target.name)?);
         }
-        let (mut annotations, mut annotations_left_out) = (0, 0);
+        let (mut annotations, mut annotations_left_out) = (0, self.annotations.left_out);
+        let mut annotated = None;
         for annotation in self.annotations.iter() {
-            match annotation?.keep(transaction, key, &target.name, now)? {
+            match annotation?.keep(transaction, key, &target.name, now, &mut annotated)? {
                 Kept::New => annotations += 1,
                 Kept::Before => {}
                 Kept::LeftOut => annotations_left_out += 1,

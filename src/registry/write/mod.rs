@@ -6,7 +6,6 @@
 mod annotate;
 mod change;
 mod check;
-mod check_findings;
 mod cite;
 mod engine;
 mod files;
@@ -21,13 +20,11 @@ mod stamp;
 mod target;
 
 pub(crate) use annotate::LoggedAnnotation;
-#[cfg(feature = "http")]
 pub(crate) use annotate::LoggedAnnotations;
 pub use annotate::{Annotated, NewAnnotation};
 pub use change::{Applied, CameBack, Change};
-pub use check::{CheckMode, FileCheck, GranulesToCheck, NewCheck};
+pub use check::{FileCheck, NewCheck};
 pub(crate) use cite::CitedSubset;
-#[cfg(feature = "http")]
 pub(crate) use cite::CitedSubsets;
 pub use cite::Members;
 pub use engine::{MAX_EXAMPLES, Skipped};
@@ -35,7 +32,7 @@ pub use files::FileOptions;
 pub use import::{Import, Imported};
 pub use payment::Lease;
 pub use record::{DatasetEdit, Edit, SharedDoi};
-pub(crate) use remember::{Remembered, RememberedFiles};
+pub(crate) use remember::Remembered;
 pub use replace::EarlierSet;
 pub use resume::Effort;
 pub use stamp::Stamp;

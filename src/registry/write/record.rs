@@ -10,7 +10,6 @@ use crate::model::{
     Temporal, Timestamp, WebAddress, Withdrawal, Year, quoted,
 };
 use crate::registry::handle::{End, Registry};
-use crate::registry::snapshot::dataset_of;
 use crate::store::{DatasetKey, ToChange, Transaction};
 
 /// An edit of one field of a record.
@@ -251,7 +250,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
-            let (key, before) = dataset_of(transaction, name)?;
+            let (key, before) = record_of(transaction, name)?;
             let mut dataset = before.clone();
             edit.clone().apply_to(&mut dataset);
             let limits_before = transaction.limits(key)?;
@@ -285,7 +284,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
-            let (key, before) = dataset_of(transaction, name)?;
+            let (key, before) = record_of(transaction, name)?;
             match transaction.dataset_to_change(new)? {
                 Some(other) if other.key != key => refuse_name_in_use(&other, new)?,
                 // The dataset was found by a former name, which becomes its name again.
@@ -316,7 +315,7 @@ impl Registry {
     ) -> Result<Withdrawal> {
         check_entered_note(Some(note))?;
         self.write(|transaction| {
-            let (key, dataset) = dataset_of(transaction, name)?;
+            let (key, dataset) = record_of(transaction, name)?;
             refuse_withdrawn(transaction.withdrawal(key)?, &dataset.name)?;
             keep_existing(transaction, key, &dataset, stamp)?;
             let (timestamp, _) = stamp.record(transaction, None, Timestamp::MIN)?;
@@ -334,7 +333,7 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<Dataset> {
         self.write(|transaction| {
-            let (key, dataset) = dataset_of(transaction, name)?;
+            let (key, dataset) = record_of(transaction, name)?;
             if transaction.withdrawal(key)?.is_none() {
                 return Ok((dataset, End::RollBack));
             }
@@ -410,6 +409,11 @@ fn refuse_shared_doi(
             Err(Error::new(ErrorKind::DoiTaken, message))
         }
     }
+}
+
+/// The key and the record of a dataset, which must exist.
+fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<(DatasetKey, Dataset)> {
+    transaction.dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
 /// Stores the present record as the first version, if an older version of this program added the

@@ -1,11 +1,8 @@
 //! Remembering what was read of a primary, and forgetting it.
 
-use super::files;
-use super::results::{check_accepted, check_entered_note};
 use super::stamp::Stamp;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, SourceOptions, Timestamp};
-use crate::registry::files::{FileCounts, FilesRead, LoggedRecords, RecordMerge};
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
 use crate::registry::snapshot::dataset_of;
@@ -29,90 +26,6 @@ pub(crate) struct Remembered<'a> {
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
     pub changes: Option<&'a LogChanges>,
-    /// What was read of its file records. `None` keeps what is remembered of them.
-    pub files: Option<RememberedFiles<'a>>,
-}
-
-/// What was read of the file records of a primary.
-#[derive(Debug, Clone)]
-pub(crate) enum RememberedFiles<'a> {
-    /// Nothing that was not known.
-    Unchanged(FilesRead),
-    /// Something that is not remembered: the entity tag is that of a head whose records are not known.
-    Disagreed(FilesRead),
-    /// Records that were imported before.
-    #[cfg(feature = "http")]
-    Copied(FilesRead),
-    /// Records that are compared with those here.
-    Read {
-        log: &'a LoggedRecords,
-        /// What was known before.
-        known: Option<&'a FilesRead>,
-        /// Where they end.
-        read: FilesRead,
-        /// How they compared when they were read, with what is taken now.
-        merge: Option<&'a RecordMerge>,
-        /// Whether what they say more is stored; with a note, what contradicts, too.
-        take: Option<Option<&'a str>>,
-    },
-}
-
-impl RememberedFiles<'_> {
-    /// Stores the records that are taken. Returns what is to be stored with the source.
-    fn take(
-        &self,
-        transaction: &Transaction,
-        dataset: DatasetKey,
-        stamp: &Stamp,
-    ) -> Result<(FilesRead, FileCounts)> {
-        let (log, known, read, compared, take) = match self {
-            #[cfg(feature = "http")]
-            RememberedFiles::Copied(read) => {
-                let none = RecordMerge::default();
-                let own = transaction.last_file_record(dataset)?;
-                let mut read = FilesRead { own, taken: true, agreed: true, ..read.clone() };
-                read.keep(&none)?;
-                return Ok((read, FileCounts::default()));
-            }
-            RememberedFiles::Unchanged(known) => {
-                let agreed = !known.has_contradictions();
-                return Ok((FilesRead { agreed, ..known.clone() }, FileCounts::default()));
-            }
-            RememberedFiles::Disagreed(known) => {
-                return Ok((FilesRead { agreed: false, ..known.clone() }, FileCounts::default()));
-            }
-            RememberedFiles::Read { log, known, read, merge, take } => {
-                (log, known, read, *merge, take)
-            }
-        };
-        let accept = matches!(take, Some(Some(_)));
-        let note = take.flatten();
-        check_entered_note(note)?;
-        check_accepted(accept, note)?;
-        let again;
-        let merge = match compared {
-            Some(merge) if merge.is_current(transaction, dataset)? => merge,
-            _ => {
-                let kept = known.iter().flat_map(|known| known.contradicting());
-                again = RecordMerge::of(transaction, dataset, log, kept, accept)?;
-                &again
-            }
-        };
-        if merge.needs_whole {
-            let message = "file records were entered meanwhile";
-            return Err(Error::new(ErrorKind::Busy, message));
-        }
-        let mut read = read.clone();
-        read.keep(merge)?;
-        read.agreed = !merge.has_contradictions();
-        read.taken = take.is_some();
-        let counts = match take {
-            Some(note) => files::take(transaction, dataset, merge, *note, stamp)?,
-            None => FileCounts::default(),
-        };
-        read.own = transaction.last_file_record(dataset)?;
-        Ok((read, counts))
-    }
 }
 
 /// The bytes of notes, and the number of changes, that are stored at once.
@@ -128,11 +41,8 @@ impl Remembered<'_> {
         dataset: DatasetKey,
         stamp: &Stamp,
         latest: Option<Timestamp>,
-    ) -> Result<FileCounts> {
+    ) -> Result<()> {
         let (read, _) = stamp.record(transaction, latest, Timestamp::MIN)?;
-        let files = self.files.as_ref().map(|files| files.take(transaction, dataset, stamp));
-        let (files, counts) = files.transpose()?.unzip();
-        let files = files.map(|files| serde_json::to_string(&files));
         let Remembered { forget_from, changes, .. } = *self;
         let stored = StoredSource {
             source: self.source.to_owned(),
@@ -143,7 +53,6 @@ impl Remembered<'_> {
                 .pulled_with
                 .map(|options| LastPull { recorded: read, options: options.clone() }),
             failed: self.refusal.map(|refusal| FailedAttempt::new(read, refusal)),
-            files: files.transpose().map_err(Error::damaged)?,
         };
         let source = transaction.save_mirror_source(dataset, &stored)?;
         if let Some(from) = forget_from {
@@ -173,7 +82,7 @@ impl Remembered<'_> {
         if !batch.is_empty() {
             transaction.insert_changes_read(dataset, source, &batch)?;
         }
-        Ok(counts.unwrap_or_default())
+        Ok(())
     }
 }
 
@@ -188,11 +97,11 @@ impl Registry {
         dataset: &DatasetName,
         remembered: &Remembered<'_>,
         stamp: &Stamp,
-    ) -> Result<FileCounts> {
+    ) -> Result<()> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
             let Some((key, _)) = transaction.dataset(dataset)? else {
-                return Ok((FileCounts::default(), End::RollBack));
+                return Ok(((), End::RollBack));
             };
             Ok((remembered.save(transaction, key, stamp, None)?, End::Commit))
         })

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::change::{Applied, CameBack};
-use super::engine::Skipped;
-use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,9 +10,8 @@ use crate::model::{
     Confirmation, DatasetName, EventKind, GranuleId, Identifier, Instance, Limits, Moment,
     Timestamp,
 };
-use crate::registry::files::FileCounts;
 use crate::registry::handle::{End, Registry};
-use crate::registry::listing::{Identified, Listing};
+use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
 use crate::registry::staging::Staging;
@@ -35,8 +32,7 @@ impl Registry {
     /// Costs one pass over the listing and the dataset in parallel, and the cost of
     /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
     /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
-    /// which is not an error; that it was the listing is recorded as a [`Confirmation`], unless
-    /// that is impossible ([`Applied::not_confirmed`]).
+    /// which is not an error; that it was the listing is recorded as a [`Confirmation`].
     ///
     /// # Errors
     ///
@@ -55,10 +51,7 @@ impl Registry {
         options: &ChangeOptions,
         stamp: &Stamp,
     ) -> Result<Applied> {
-        // What did not change is known even if the confirmation cannot be stored.
-        let mut unchanged = None;
-        let synced = self.write(|transaction| {
-            unchanged = None;
+        self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             target.refuse_backfill()?;
             if let Some(refusal) = target.refusal.as_ref().filter(|_| stamp.at != target.last()) {
@@ -86,52 +79,11 @@ impl Registry {
             if applied.instance.is_some() || options.dry_run {
                 return Ok(applied.ended(options));
             }
-            // Records of files are not a confirmation: they are stored, or the sync fails.
-            unchanged = Some(applied.clone()).filter(|applied| !applied.files.has_any());
             let (recorded, recorded_by) = stamp.record(transaction, latest, Timestamp::MIN)?;
             let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
             transaction.save_confirmation(key, &confirmation)?;
             Ok((applied, End::Commit))
-        });
-        match (synced, unchanged) {
-            (Err(error), Some(applied)) => {
-                Ok(Applied { not_confirmed: Some(error.with_causes()), ..applied })
-            }
-            (synced, _) => synced,
-        }
-    }
-
-    /// What [`Registry::sync`] returns where nothing changes, without writing: for a registry that cannot
-    /// be written. `None` means that something would change. Costs a pass over the listing.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
-    pub fn sync_without_change(
-        &self,
-        dataset: &DatasetName,
-        listing: &Listing,
-    ) -> Result<Option<Applied>> {
-        let in_force = self.snapshot()?.dataset(dataset)?.latest;
-        let Identified { identifier, repeated, .. } = listing.identify()?;
-        let is_same = in_force.as_ref().is_some_and(|latest| latest.identifier == identifier);
-        if !is_same || listing.files.count() > 0 {
-            return Ok(None);
-        }
-        Ok(Some(Applied {
-            instance: None,
-            last: in_force.as_ref().map(|latest| latest.timestamp),
-            in_force,
-            first_ingested: Vec::new(),
-            first_deleted: Vec::new(),
-            skipped: Skipped { repeated, ..Skipped::default() },
-            created_dataset: false,
-            clock_behind_micros: None,
-            files: FileCounts::default(),
-            came_back: None,
-            not_confirmed: None,
-            effort: Effort::default(),
-        }))
+        })
     }
 
     /// Makes a dataset hold an earlier set again, in one new change, so the history contains both.

@@ -68,6 +68,9 @@ const MAX_ENTERED_CHARACTERS: usize = 4_096;
 /// Refuses a note that is entered here and is longer than a page of text: everybody who reads the
 /// history reads it.
 pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
+    if note.is_some_and(|note| note.contains('\0')) {
+        return Err(Error::new(ErrorKind::Input, "the note has a NUL character"));
+    }
     let characters = note.map_or(0, |note| note.chars().count());
     match characters > MAX_ENTERED_CHARACTERS {
         true => Err(Error::too_long("the note", "characters", characters, MAX_ENTERED_CHARACTERS)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Timestamp;
+use crate::model::{Timestamp, quoted};
 use crate::store;
 
 /// When a change takes effect, the present time, and who records the change.
@@ -61,13 +61,23 @@ impl Stamp {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead);
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the name of who records it has a control character, such as
+    /// NUL, at which SQLite ends a string.
     pub(super) fn record(
         &self,
         read: &store::Snapshot,
         latest: Option<Timestamp>,
         earliest: Timestamp,
     ) -> Result<(Timestamp, Option<String>)> {
+        if let Some(name) = self.recorded_by.as_ref().filter(|name| name.contains(char::is_control))
+        {
+            let message = format!(
+                "the name of who records a change has a control character: {}",
+                quoted(name)
+            );
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
         let now = self.read_clock();
         let is_ahead_of =
             |recorded: Timestamp| now.as_micros() - recorded.as_micros() > MAX_AHEAD_MICROS;
@@ -114,6 +124,20 @@ impl Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_a_control_character_is_refused_by_every_change() {
+        let registry = crate::Registry::in_memory().unwrap();
+        let mut change = crate::Change::new();
+        change.ingest("A".parse::<crate::GranuleId>().unwrap()).unwrap();
+        change.options.create_dataset = true;
+        let dataset = "D".parse().unwrap();
+        for name in ["a\0b", "a\nb", "\u{9b}"] {
+            let stamp = Stamp { recorded_by: Some(name.to_owned()), ..Stamp::at(at(0), at(1)) };
+            let refused = registry.change(&dataset, &change, &stamp).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Usage, "{name:?}");
+        }
+    }
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_micros(second * 1_000_000).unwrap()

@@ -34,7 +34,7 @@ pub async fn check(
         let page = CheckPage::default();
         return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
-    answer(&state, &asked, format, text).await
+    answer(&state, format, text).await
 }
 
 /// The check of a longer text, from the form or as plain text.
@@ -58,12 +58,11 @@ pub async fn check_text(
     } else {
         Some(String::from_utf8_lossy(&body).into_owned())
     };
-    answer(&state, &asked, format, text.unwrap_or_default()).await
+    answer(&state, format, text.unwrap_or_default()).await
 }
 
 async fn answer(
     state: &Arc<State>,
-    asked: &Asked,
     format: Format,
     text: String,
 ) -> Result<Response<Body>, Problem> {
@@ -94,7 +93,7 @@ async fn answer(
     let now = state.now();
     let (quoted, checked) = state
         .source
-        .compare(asked.client(), move |reading| {
+        .compare(move |reading| {
             let (mut quoted, mut room): (Vec<Quoted>, _) = (Vec::new(), PAGE_BYTES);
             let mut checker = Checker::new(&reading.registry, now)?;
             for (citation, pasted) in (1..).zip(&pasted) {

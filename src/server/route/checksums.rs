@@ -1,36 +1,43 @@
 //! `/DI:…/checksums`: the checksums of the files of a set, as `sha256sum --check` reads them.
 
-use std::io::{BufWriter, Seek, Write};
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG};
 use axum::http::{HeaderValue, Response};
 
+use super::granules::stored;
 use super::set::{elsewhere, identifier_in};
-use crate::disk::scratch;
-use crate::error::Result;
+use crate::error::Error;
 use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
-use crate::model::{Algorithm, DatasetName, Identifier};
+use crate::model::{Algorithm, DatasetName, Set};
 use crate::pages::Site;
-use crate::registry::Selection;
-use crate::server::conditions::Conditions;
+use crate::registry::{Registry, Selection};
+use crate::server::coding::Coding;
+use crate::server::listed::{Found, Key, Unwritten, Wait, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{Keep, value};
-use crate::server::source::Reading;
+use crate::server::response::{Keep, tagged, value};
 use crate::server::state::State;
 
 /// How many granules and files were left out, since they have no checksum of the algorithm.
 const LEFT_OUT: &str = "accession-left-out";
 
-/// A list that was written.
-struct Written {
-    file: std::fs::File,
-    bytes: u64,
-    left_out: u64,
-    tag: String,
+/// The version of the format of a list, for its tag.
+const LIST_VERSION: u32 = 1;
+
+/// The bytes that are written at once.
+const WRITTEN_BYTES: usize = 64 * 1_024;
+
+/// A list that is asked for.
+struct Wanted {
+    registry: Registry,
+    set: Set,
+    /// The last record of files on which it depends.
+    last_record: u64,
+    /// The algorithm. `None` means the usual one, which follows from the granules and the records.
+    algorithm: Option<Algorithm>,
 }
 
 /// Lists the checksums of one algorithm.
@@ -46,61 +53,69 @@ pub async fn checksums(
     let format = asked.format(&[Format::Lines])?;
     let algorithm: Option<Algorithm> = asked.parsed("algorithm")?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
-    let conditions = asked.conditions();
-    let work = move |reading: &Reading| {
-        write(reading, identifier, algorithm.as_ref(), dataset.clone(), &conditions)
+    let read = state.source.compare(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
+        let set = listed_set(&snapshot, &selection, algorithm.as_ref())?;
+        let last_record = snapshot.files(&set)?.last_record();
+        let registry = reading.unlimited.clone();
+        Ok(Wanted { registry, set, last_record, algorithm: algorithm.clone() })
+    });
+    let wanted = read.await?;
+    let name = wanted.name();
+    if asked.conditions().names(&value(&format!("\"{name}\""))) {
+        return Ok(tagged(format, &name, Body::empty(), Keep::WhileCurrent));
+    }
+    let key = Key { name: name.clone(), coding: Coding::Identity };
+    let write = move |writer: &mut Writer| wanted.write(writer);
+    let Found::Complete(list) = state.lists.get(key, Wait::Complete, write).await? else {
+        let detail = "This list does not fit into what the server keeps on disk now.";
+        return Err(Problem::too_costly(detail));
     };
-    let written = state.source.compare(asked.client(), work).await?;
-    let Written { file, bytes, left_out, tag } = written;
-    let mut response = Response::new(state.flight.file(asked.client(), Arc::new(file), 0..bytes));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, value(&format.content_type()));
-    headers.insert(CACHE_CONTROL, Keep::WhileCurrent.header());
-    headers.insert(ETAG, value(&tag));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
+    let left_out = list.left_out;
+    let mut response = stored(format, &name, Coding::Identity, list, Keep::WhileCurrent);
     if left_out > 0 {
-        headers.insert(LEFT_OUT, HeaderValue::from(left_out));
+        response.headers_mut().insert(LEFT_OUT, HeaderValue::from(left_out));
     }
     Ok(response)
 }
 
-/// Writes the list to a temporary file, unless the client has it: the tag of the response says so.
-fn write(
-    reading: &Reading,
-    identifier: Identifier,
-    algorithm: Option<&Algorithm>,
-    dataset: Option<DatasetName>,
-    conditions: &Conditions,
-) -> Result<Written> {
-    let snapshot = reading.registry.snapshot()?;
-    let selection = Selection::Identifier { identifier, dataset };
-    let set = listed_set(&snapshot, &selection, algorithm)?;
-    let files = snapshot.files(&set)?;
-    let last = files.last_record();
-    // Which algorithm is the usual one follows from the granules and the records.
-    let asked = algorithm.map_or("usual", Algorithm::as_str);
-    let tag = format!("\"{identifier}-{last}-{asked}-{}\"", set.dataset());
-    if conditions.names(&value(&tag)) {
-        return Ok(Written { file: scratch::file()?, bytes: 0, left_out: 0, tag });
+impl Wanted {
+    /// All that decides the list.
+    fn name(&self) -> String {
+        let Wanted { set, last_record, .. } = self;
+        let algorithm = self.algorithm.as_ref().map_or("usual", Algorithm::as_str);
+        let (identifier, dataset) = (set.identifier(), set.dataset());
+        format!("{identifier}-checksums.{LIST_VERSION}-{last_record}-{algorithm}-{dataset}")
     }
-    let found = algorithm_of(&snapshot, &set, algorithm)?;
-    let algorithm = found.ok_or_else(|| no_checksums(&set, None))?;
-    drop(snapshot);
-    let unwritten = |source| scratch::unusable("write", source);
-    let mut out = BufWriter::new(scratch::file()?);
-    let mut listed = 0_u64;
-    let lacking = each_checksum(files, &algorithm, |_, file, checksum| {
-        listed += 1;
-        if listed.is_multiple_of(4_096) {
-            reading.check_time()?;
+
+    fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
+        let snapshot = self.registry.snapshot()?;
+        let files = snapshot.files(&self.set)?;
+        if files.last_record() != self.last_record {
+            // What was recorded meanwhile belongs to a list of another name.
+            return Err(Unwritten::List(Problem::busy()));
         }
-        ListStyle::Checksums.write_line(&mut out, checksum, &file.path).map_err(unwritten)
-    })?;
-    if lacking.listed == 0 {
-        return Err(no_checksums(&set, Some(&algorithm)));
+        let found = algorithm_of(&snapshot, &self.set, self.algorithm.as_ref())?;
+        let algorithm = found.ok_or_else(|| no_checksums(&self.set, None))?;
+        drop(snapshot);
+        let (mut out, mut failed) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), None);
+        let lacking = each_checksum(files, &algorithm, |_, file, checksum| {
+            let written = ListStyle::Checksums.write_line(&mut out, checksum, &file.path);
+            written.map_err(|error| {
+                failed = Some(error);
+                Error::interrupted()
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let lacking = lacking?;
+        if lacking.listed == 0 {
+            return Err(no_checksums(&self.set, Some(&algorithm)).into());
+        }
+        out.flush()?;
+        out.get_mut().left_out = lacking.granules + lacking.files;
+        Ok(())
     }
-    out.flush().map_err(unwritten)?;
-    let mut file = out.into_inner().map_err(|error| unwritten(error.into_error()))?;
-    let bytes = file.stream_position().map_err(unwritten)?;
-    Ok(Written { file, bytes, left_out: lacking.granules + lacking.files, tag })
 }

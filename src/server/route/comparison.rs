@@ -59,9 +59,7 @@ pub async fn comparison(
     let is_whole = after.is_none();
     let Compared { left, right, counts, groups, differences, has_more } = state
         .source
-        .compare(asked.client(), move |reading| {
-            compare(reading, &left, &right, after.as_ref(), listed)
-        })
+        .compare(move |reading| compare(reading, &left, &right, after.as_ref(), listed))
         .await?;
     if format == Format::Html {
         let path = format!("/compare/{}", escaped(&sides));

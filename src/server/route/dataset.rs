@@ -10,15 +10,14 @@ use serde::Serialize;
 
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_present, respond};
 use crate::citation::Citation;
-use crate::error::{ErrorKind, Result};
-use crate::model::{DatasetName, Doi, Instance, Set};
+use crate::error::Result;
+use crate::model::{Doi, Instance, Set};
 use crate::pages::{DatasetPage, Describes, Feed, InstancePage, Link, Series, Site};
 use crate::registry::Selection;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::response::{ATOM, redirect, unlisted, with_links};
+use crate::server::response::{self, ATOM, redirect, unlisted};
 use crate::server::state::State;
-use crate::server::{memento, response};
 
 /// Shows a dataset.
 pub async fn dataset(
@@ -30,16 +29,13 @@ pub async fn dataset(
         let path = format!("/datasets/{name}@{}", moment(&at)?);
         return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)));
     }
-    if let Some(datetime) = asked.header(response::ACCEPT_DATETIME) {
-        return lead_to_memento(&state, &asked, &name, datetime).await;
-    }
     let format = asked.format(&formats(&[]))?;
     let (shared, now) = (Arc::clone(&state), state.now());
     let read = read_present(&state, &asked, &name, move |reading, snapshot, name| {
         // Only the page for people has the plot.
         let series = match format {
-            Format::Html => shared.series(reading, snapshot, name)?,
-            _ => Arc::new(Series::new()),
+            Format::Html => Series::read(snapshot, name)?,
+            _ => Series::default(),
         };
         let fixity = |set: &Set| match format {
             Format::Html => shared.fixity(reading, snapshot, set),
@@ -63,16 +59,14 @@ pub async fn dataset(
         describes: Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier)),
         citation: page.citation.as_ref(),
     };
-    let mut response = respond(
+    respond(
         &state.site,
         &about,
-        memento::links(&state.site, &name),
+        Vec::new(),
         format,
         |links| page.html(&state.site, links),
         || response::json(&page.listed),
-    )?;
-    memento::vary(&mut response);
-    Ok(response)
+    )
 }
 
 /// The latest changes of a dataset as a feed.
@@ -89,44 +83,6 @@ pub async fn feed(
         }
         Err(moved) => moved,
     })
-}
-
-/// Leads to what was held at the time that `Accept-Datetime` names.
-async fn lead_to_memento(
-    state: &Arc<State>,
-    asked: &Asked,
-    name: &DatasetName,
-    datetime: &str,
-) -> Result<Response<Body>, Problem> {
-    let at = memento::asked_for(datetime)?;
-    let wanted = name.clone();
-    let read = state.source.read(asked.client(), move |reading| {
-        let snapshot = reading.registry.snapshot()?;
-        let selection = Selection::Dataset { name: wanted.clone(), at: Some(at) };
-        let first = snapshot.first_instance(&wanted)?;
-        // Of a time before the first memento, the first one is the closest (RFC 7089 §4.5.3).
-        let selected = match snapshot.select(&selection) {
-            Ok(set) => Some(set.instance().clone()),
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => first.clone(),
-            Err(error) => return Err(error),
-        };
-        let first = first.map(|first| first.timestamp);
-        let last = snapshot.dataset(&wanted)?.latest.map(|last| last.timestamp);
-        Ok((selected, first.zip(last)))
-    });
-    let mut own_links = memento::links(&state.site, name);
-    let (selected, ends) =
-        read.await.map_err(|problem| Problem { links: own_links.clone(), ..problem })?;
-    if let Some((first, last)) = ends {
-        own_links.extend(memento::ends(&state.site, name, first, last));
-    }
-    match selected {
-        Some(instance) => Ok(with_links(memento::lead(&state.site, &instance), own_links)),
-        None => {
-            let problem = Problem::unknown("no-history", format!("{name} has no history yet."));
-            Err(Problem { links: own_links, ..problem })
-        }
-    }
 }
 
 /// An instance, with the others of the same day: `lookup` of the command line.
@@ -174,26 +130,24 @@ pub async fn instance(
     };
     let instance = page.cited.set.instance();
     let canonical = Site::instance(&name, instance.timestamp);
-    let mut others = memento::links(&state.site, &name);
-    others.extend(memento::neighbours(&state.site, &page.cited));
-    if format!("/datasets/{name}@{at}") != canonical {
-        others.extend(state.site.canonical(&canonical).map(|it| Link::new("canonical", it)));
-    }
+    let own_canonical = match format!("/datasets/{name}@{at}") == canonical {
+        true => None,
+        false => state.site.canonical(&canonical).map(|it| Link::new("canonical", it)),
+    };
     let about = About {
         record: &page.listed.dataset,
         path: &canonical,
         describes: Describes::Set(instance.identifier),
         citation: Some(&page.citation),
     };
-    let mut response = respond(
+    let response = respond(
         &state.site,
         &about,
-        others,
+        own_canonical.into_iter().collect(),
         format,
         |links| page.html(&state.site, links),
         || response::json(&Found { instance, others: &page.cited.others }),
     )?;
-    memento::mark(&mut response, instance);
     Ok(unlisted(response))
 }
 
@@ -216,9 +170,7 @@ pub async fn doi(
     let wanted = doi.clone();
     let names = state
         .source
-        .read(asked.client(), move |reading| {
-            reading.registry.snapshot()?.datasets_with_doi(&wanted)
-        })
+        .read(move |reading| reading.registry.snapshot()?.datasets_with_doi(&wanted))
         .await?;
     let Some(name) = names.first() else {
         let detail = format!("No dataset here has the DOI {doi}.");

@@ -1,4 +1,4 @@
-//! `/DI:…/granules`: the ids of a set; `/DI:…/urls`: the addresses of its granules; `/DI:…/blocks`: the set cut into blocks, for mirrors that diverged.
+//! `/DI:…/granules`: the ids of a set; `/DI:…/urls`: the addresses of its granules.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,21 +15,19 @@ use serde_json::json;
 
 use super::set::{elsewhere, identifier_in};
 use crate::error::{Error, Result};
-use crate::mirror::blocks::Blocks;
-use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set};
+use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern};
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
-use crate::server::client::Client;
 use crate::server::coding::Coding;
+use crate::server::deadline::{Deadline, Waiting};
 use crate::server::listed::{Found, Key, List, Unwritten, Wait, Writer};
-use crate::server::permits::{Deadline, Waiting};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{
     Keep, REPR_DIGEST, json, repr_digest, tagged, unkept, whole, with_links,
 };
 use crate::server::sending::{Content, Form, next_part};
-use crate::server::source::{Cost, Reading};
+use crate::server::source::Cost;
 use crate::server::state::State;
 
 /// The number of granules that are read at once: a page of the registry.
@@ -77,7 +75,7 @@ pub async fn urls(
     }
     let format = asked.format(&OFFERED)?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
-    let read = state.source.read(asked.client(), move |reading| {
+    let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
         let set = snapshot.select(&selection)?.set;
@@ -103,7 +101,7 @@ async fn part(
     // A page is read at once, so that its end is known; a longer part of a list is streamed.
     match limit {
         Some(limit) if limit <= PAGE_ROWS as u64 => {
-            let read = state.source.work(asked.client(), wanted.cost(), move |reading| {
+            let read = state.source.work(wanted.cost(), move |reading| {
                 read_page(open(&reading.registry, identifier, &wanted)?, &wanted, limit)
             });
             let (content, last) = read.await?;
@@ -111,8 +109,9 @@ async fn part(
             let next = last.map(|last| asked.next_page(&state.site, last.as_str(), limit, format));
             Ok(with_links(response, next.map(|next| Link::new("next", next))))
         }
+        _ if asked.is_http_10() => Err(cut_unnoticed()),
         _ => {
-            let list = Unsent::open(state, asked.client(), wanted, identifier).await?;
+            let list = Unsent::open(state, wanted, identifier).await?;
             Ok(tagged(format, &tag, list.stream().await?, keep))
         }
     }
@@ -126,7 +125,7 @@ async fn whole_list(
     identifier: Identifier,
     format: Format,
 ) -> Result<Response<Body>, Problem> {
-    let read = state.source.read(asked.client(), move |reading| {
+    let read = state.source.read(move |reading| {
         // It must be shown, whether or not its list is there.
         let snapshot = reading.registry.snapshot()?;
         snapshot.select(&Selection::Identifier { identifier, dataset: None })?;
@@ -134,50 +133,53 @@ async fn whole_list(
     });
     let registry = read.await?;
     let coding = asked.coding();
-    let key = |coding| Key { identifier, format: format.name(), coding };
-    let tag =
-        |coding: Coding| format!("{identifier}-{}.{LIST_VERSION}{}", format.name(), coding.tag());
-    // HTTP/1.0 has no chunks, so that a list that breaks off there would look complete.
+    let name = format!("{identifier}-{}.{LIST_VERSION}", format.name());
+    let key = |coding| Key { name: name.clone(), coding };
+    let tag = |coding: Coding| format!("{name}{}", coding.tag());
+    // It is not streamed over HTTP/1.0.
     let wait = if asked.is_http_10() { Wait::Complete } else { Wait::Short };
     let write = move |writer: &mut Writer| write_list(&registry, identifier, format, writer);
-    let (client, lists) = (asked.client(), &state.lists);
-    let plain = match lists.get(client, key(Coding::Identity), wait, write).await? {
+    let lists = &state.lists;
+    let plain = match lists.get(key(Coding::Identity), wait, write).await? {
         Found::Complete(list) => list,
-        Found::Unkept if wait == Wait::Complete => {
-            let detail = "This list is too long for HTTP/1.0: use HTTP/1.1.";
-            return Err(Problem::conflict("list-too-long", detail));
-        }
+        Found::Unkept if wait == Wait::Complete => return Err(cut_unnoticed()),
         begun => {
-            let list = Unsent::open(state, client, Wanted::all(format), identifier).await?;
+            let list = Unsent::open(state, Wanted::all(format), identifier).await?;
             let body = while_sent(list.stream().await?, begun);
             return Ok(tagged(format, &tag(Coding::Identity), body, Keep::Forever));
         }
     };
     if coding == Coding::Identity {
-        return Ok(stored(format, &tag(coding), coding, plain));
+        return Ok(stored(format, &tag(coding), coding, plain, Keep::Forever));
     }
     let is_short = plain.content.len() <= lists.waited_bytes;
     let wait = if is_short { Wait::Complete } else { Wait::Not };
     let reader = plain.reader();
     let encode =
         move |writer: &mut Writer| coding.encode(reader, writer).map(drop).map_err(Into::into);
-    match lists.get(client, key(coding), wait, encode).await? {
+    match lists.get(key(coding), wait, encode).await? {
         Found::Complete(list) if list.content.len() < plain.content.len() => {
-            Ok(stored(format, &tag(coding), coding, list))
+            Ok(stored(format, &tag(coding), coding, list, Keep::Forever))
         }
         Found::Begun(filling) => {
             let sent = 0..plain.content.len();
-            let body = state.flight.stored(client, &plain.content, sent);
+            let body = state.flight.stored(&plain.content, sent);
             let body = while_sent(body, Found::Begun(filling));
             Ok(tagged(format, &tag(Coding::Identity), body, Keep::Forever))
         }
-        _ => Ok(stored(format, &tag(Coding::Identity), Coding::Identity, plain)),
+        _ => Ok(stored(format, &tag(Coding::Identity), Coding::Identity, plain, Keep::Forever)),
     }
 }
 
+/// Why a list is not streamed over HTTP/1.0: it has no chunks, so that one that breaks off looks complete.
+fn cut_unnoticed() -> Problem {
+    let detail = "This list is too long for HTTP/1.0: use HTTP/1.1, or a limit of at most 4096.";
+    Problem::conflict("list-too-long", detail)
+}
+
 /// A list in a file as a response.
-fn stored(format: Format, tag: &str, coding: Coding, list: List) -> Response<Body> {
-    let mut response = tagged(format, tag, Body::empty(), Keep::Forever);
+pub fn stored(format: Format, tag: &str, coding: Coding, list: List, keep: Keep) -> Response<Body> {
+    let mut response = tagged(format, tag, Body::empty(), keep);
     let headers = response.headers_mut();
     headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(REPR_DIGEST, repr_digest(&list.digest));
@@ -270,12 +272,12 @@ impl Wanted {
         Ok(Wanted { format, patterns: patterns(asked)?, urls, after, limit })
     }
 
-    /// The tag of the list, which depends on the identifier and on what was asked for alone.
+    /// The tag of the list, which depends on the identifier, on what was asked for, and on how it is written.
     fn tag(&self, identifier: Identifier, asked: &Asked) -> String {
         use sha2::{Digest, Sha256};
         let urls = self.urls.as_ref().map_or("", GranuleUrl::as_str);
         let of = Sha256::digest(format!("{} {urls}", asked.query()));
-        format!("{identifier}-{}-{}", self.format.name(), hex::encode(&of[..8]))
+        format!("{identifier}-{}.{LIST_VERSION}-{}", self.format.name(), hex::encode(&of[..8]))
     }
 
     /// A pattern that matches nothing sends nothing: then no client is waited for.
@@ -347,7 +349,6 @@ fn read_page(
 /// A list that is sent from the registry: a page is read when the client has taken the one before.
 struct Unsent {
     state: Arc<State>,
-    client: Option<Client>,
     deadline: Arc<Deadline>,
     waiting: Waiting,
     unread: Unread,
@@ -366,7 +367,6 @@ struct Unread {
 impl Unsent {
     async fn open(
         state: &Arc<State>,
-        client: Option<Client>,
         wanted: Wanted,
         identifier: Identifier,
     ) -> Result<Self, Problem> {
@@ -374,24 +374,24 @@ impl Unsent {
         let waiting = deadline.waiting();
         let (of, wanted) = (Arc::clone(&deadline), Arc::new(wanted));
         let shared = Arc::clone(&wanted);
-        let opened = state.source.read(client, move |reading| {
+        let opened = state.source.read(move |reading| {
             let registry = reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of));
             open(&registry, identifier, &shared)
         });
         let time = state.source.time(wanted.cost());
         let left = wanted.limit.unwrap_or(u64::MAX);
         let unread = Unread { pages: opened.await?, wanted, left, time };
-        Ok(Unsent { state: Arc::clone(state), client, deadline, waiting, unread })
+        Ok(Unsent { state: Arc::clone(state), deadline, waiting, unread })
     }
 
     /// The list as a body. One that cannot be read to its end, or does not prove, breaks off, so that
     /// nobody takes it for a whole one. The first ids that match patterns are searched for before the
     /// response begins, so that too long a search is refused.
     async fn stream(self) -> Result<Body, Problem> {
-        let Unsent { state, client, deadline, waiting, unread } = self;
+        let Unsent { state, deadline, waiting, unread } = self;
         let (mut first, mut unread) = (Bytes::new(), Some(unread));
         if let Some(searched) = unread.take_if(|unread| !unread.wanted.patterns.is_empty()) {
-            (first, unread) = next_page(&state, client, &deadline, searched).await?;
+            (first, unread) = next_page(&state, &deadline, searched).await?;
         }
         let begun = (first, unread, deadline, waiting);
         Ok(Body::from_stream(try_unfold(
@@ -403,7 +403,7 @@ impl Unsent {
                         let Some(rest) = unread.take() else {
                             return Ok::<_, std::io::Error>(None);
                         };
-                        let page = next_page(&state, client, &deadline, rest).await;
+                        let page = next_page(&state, &deadline, rest).await;
                         (ready, unread) = page.map_err(|problem| {
                             tracing::warn!(
                                 kind = problem.kind,
@@ -423,23 +423,22 @@ impl Unsent {
 /// Reads what is sent next, and what is left of the list then.
 async fn next_page(
     state: &State,
-    client: Option<Client>,
     deadline: &Arc<Deadline>,
     unread: Unread,
 ) -> Result<(Bytes, Option<Unread>), Problem> {
     let cost = unread.wanted.cost();
     // A search waits for its turn for long, and must not hold room meanwhile.
     let room = match cost {
-        Cost::Page => Some(state.flight.room(client, MAX_PAGE_BYTES).await?),
+        Cost::Page => Some(state.flight.room(MAX_PAGE_BYTES).await?),
         Cost::Comparison => None,
     };
     deadline.restart(state.source.time(Cost::Page));
     let of = Arc::clone(deadline);
-    let read = state.source.run(client, cost, deadline, move || unread.read(&of));
+    let read = state.source.run(cost, deadline, move || unread.read(&of));
     let (content, unread) = read.await??;
     let room = match room {
         Some(room) => room,
-        None => state.flight.room_now(client, content.len())?,
+        None => state.flight.room_now(content.len())?,
     };
     Ok((room.fill(content), unread))
 }
@@ -475,47 +474,4 @@ fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {
         page.extend_from_slice(granule_id.as_bytes());
         page.push(b'\n');
     }
-}
-
-/// Lists the blocks of a set. Every id is hashed, so it counts as a comparison.
-pub async fn blocks(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
-    let identifier = identifier_in(&asked.segment(0)?)?;
-    let path = Site::blocks(identifier);
-    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
-        return Ok(elsewhere);
-    }
-    let format = asked.format(&[Format::JsonLines])?;
-    let content = state
-        .source
-        .compare(asked.client(), move |reading| {
-            let selection = Selection::Identifier { identifier, dataset: None };
-            let set = reading.registry.snapshot()?.select(&selection)?.set;
-            list(reading, &set)
-        })
-        .await?;
-    Ok(whole(format, content, Keep::Forever))
-}
-
-fn list(reading: &Reading, set: &Set) -> Result<String> {
-    let mut content = String::new();
-    let mut blocks = Blocks::default();
-    let unwritable = |error: serde_json::Error| Error::damaged(error.to_string());
-    // Each page is read in a transaction of its own. The set is proved before anything is sent.
-    let granules_of_set = reading.registry.snapshot()?.granules(set)?;
-    for page in granules_of_set.into_id_pages() {
-        let page = page?;
-        reading.check_time()?;
-        for text in page.iter() {
-            if let Some(block) = blocks.add(text) {
-                content.push_str(&block.to_line().map_err(unwritable)?);
-            }
-        }
-    }
-    if let Some(block) = blocks.end() {
-        content.push_str(&block.to_line().map_err(unwritable)?);
-    }
-    Ok(content)
 }

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
-use serde_json::{Map, Value, json};
 
-use crate::citation::{Citation, CitationFormat};
+use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
-use crate::pages::{Describes, Link, Site, links, within_header};
+use crate::pages::{Describes, Link, Site, links};
 use crate::registry::Snapshot;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
@@ -25,9 +24,7 @@ pub const LAST_IDS: usize = 2;
 pub fn formats(others: &[Format]) -> Vec<Format> {
     let mut formats = vec![Format::Html, Format::Json];
     formats.extend(others);
-    // The classic BibTeX entry, the text of the tuple and CITATION.cff are offered by name only.
     formats.extend(citations());
-    formats.extend([Format::SchemaOrg, Format::Linkset]);
     formats
 }
 
@@ -58,15 +55,9 @@ pub fn respond(
     let About { record, path, describes, citation } = *about;
     let mut own_links = links(site, record, path, describes);
     own_links.extend(others);
-    let own_links = within_header(own_links);
     let content = match format {
         Format::Html => html(&own_links),
-        Format::Linkset => linkset(site, about),
-        Format::Citation(_) | Format::SchemaOrg => {
-            let named = match format {
-                Format::Citation(named) => named,
-                _ => CitationFormat::JsonLd,
-            };
+        Format::Citation(named) => {
             let nothing = || format!("{} has no history yet, and so nothing to cite.", record.name);
             let citation = citation.ok_or_else(|| Problem::unknown("no-history", nothing()))?;
             citation.write_resolved(named)
@@ -74,36 +65,6 @@ pub fn respond(
         _ => json(),
     };
     Ok(with_links(whole(format, content, Keep::WhileCurrent), own_links))
-}
-
-/// All links of a page as a linkset (RFC 9264), with those of the list that it links to.
-fn linkset(site: &Site, about: &About<'_>) -> String {
-    let About { record, path, describes, .. } = *about;
-    let anchor = site.address_or_href(path);
-    let mut context = Map::new();
-    context.insert("anchor".to_owned(), anchor.clone().into());
-    let all = links(site, record, path, describes);
-    for link in all.iter().filter(|link| link.rel != "linkset") {
-        let targets = context.entry(link.rel).or_insert_with(|| json!([]));
-        if let Some(targets) = targets.as_array_mut() {
-            targets.push(target(link));
-        }
-    }
-    let mut contexts = vec![Value::Object(context)];
-    // What is linked to leads back to the page.
-    for link in all.iter().filter(|link| matches!(link.rel, "item" | "describedby")) {
-        let back = if link.rel == "item" { "collection" } else { "describes" };
-        let back_link = json!([{ "href": anchor, "type": "text/html" }]);
-        contexts.push(json!({ "anchor": link.href, back: back_link }));
-    }
-    json!({ "linkset": contexts }).to_string()
-}
-
-fn target(link: &Link) -> Value {
-    match link.media_type {
-        Some(media_type) => json!({ "href": link.href, "type": media_type }),
-        None => json!({ "href": link.href }),
-    }
 }
 
 /// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
@@ -115,7 +76,7 @@ pub async fn read_present<T: Send + 'static>(
     work: impl Fn(&Reading, &Snapshot, &DatasetName) -> Result<T> + Send + 'static,
 ) -> Result<Result<T, Response<Body>>, Problem> {
     let wanted = name.clone();
-    let read = state.source.read(asked.client(), move |reading| {
+    let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let present = match snapshot.present_name(&wanted) {
             Err(error) if error.kind() == ErrorKind::DatasetUnknown => {

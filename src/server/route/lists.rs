@@ -14,9 +14,8 @@ use crate::error::{ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix, Timestamp,
 };
-use crate::pages::{Feed, FindPage, HistoryPage, IndexPage, IndexRow, Site, Sort, Spark};
+use crate::pages::{Feed, FindPage, HistoryPage, IndexPage, IndexRow, Site, Spark};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
-use crate::server::memento;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};
 use crate::server::response::{self, ATOM, Keep, instance_bytes, list, read_page, redirect, whole};
@@ -29,8 +28,8 @@ const PAGE_ROWS: u32 = 50;
 /// How many datasets a page for programs has, and may have.
 const LIST_ROWS: (u32, u32) = (200, 1_000);
 
-/// The greatest number of datasets that are sorted for a page.
-const SORTED_ROWS: u32 = 1_000;
+/// The greatest number of datasets that are counted for a page, or are in the feed.
+const COUNTED_ROWS: u32 = 1_000;
 
 /// How many records a search reads at once.
 const SEARCHED_ROWS: u32 = 1_000;
@@ -57,8 +56,6 @@ const PERIOD_COLUMNS: [&str; 6] =
 /// What is listed.
 struct Wanted {
     query: String,
-    /// The order, on a page for people. `None` means by name.
-    sort: Option<Sort>,
     after: Option<DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
@@ -77,12 +74,7 @@ pub async fn index(
         Some("listed") => true,
         Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.")),
     };
-    let sort: Option<Sort> = asked.parsed("sort")?;
     let wanted = Wanted {
-        sort: match format {
-            Format::Html if query.is_empty() => Some(sort.unwrap_or_default()),
-            _ => None,
-        },
         query: query.clone(),
         after: asked.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
@@ -90,14 +82,14 @@ pub async fn index(
         now: state.now(),
     };
     let (limit, now, is_first) = (wanted.limit, wanted.now, wanted.after.is_none());
-    let read = state.source.read(asked.client(), move |reading| {
+    let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         if is_first && let Some(path) = named(&snapshot, &wanted.query)? {
             return Ok(Err(path));
         }
         read_list(reading, &snapshot, &wanted, format).map(Ok)
     });
-    let List { rows, has_more, sort, totals } = match read.await? {
+    let List { rows, has_more, totals } = match read.await? {
         Ok(list) => list,
         Err(path) => return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path))),
     };
@@ -106,7 +98,7 @@ pub async fn index(
         |next: &DatasetName| asked.next_page(&state.site, next.as_str(), limit.into(), format);
     let link = next.as_ref().map(link);
     if format == Format::Html {
-        let page = IndexPage { rows, next, query, sort, shows_withdrawn, is_first, totals, now };
+        let page = IndexPage { rows, next, query, shows_withdrawn, is_first, totals, now };
         return Ok(response::page(format, page.html(&state.site), link.as_deref()));
     }
     let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
@@ -167,14 +159,11 @@ fn identifier_in(query: &str) -> Option<Identifier> {
 }
 
 /// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
-pub async fn feed(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn feed(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
     let shared = Arc::clone(&state);
-    let read = state.source.read(asked.client(), move |reading| {
+    let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let page = snapshot.reachable_datasets(None, Withdrawn::LeftOut, SORTED_ROWS)?;
+        let page = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
         Feed::of_all(&snapshot, &shared.site, page.datasets)
     });
     Ok(response::whole_of_type(ATOM, read.await?.atom(&state.site), Keep::WhileCurrent))
@@ -189,8 +178,6 @@ pub async fn datasets(Extracted(state): Extracted<Arc<State>>) -> Response<Body>
 struct List {
     rows: Vec<IndexRow>,
     has_more: bool,
-    /// The order. `None` means by name, and that there is no other.
-    sort: Option<Sort>,
     /// How many datasets there are, and how many granules they hold. `None` means that they are too many.
     totals: Option<(u64, u64)>,
 }
@@ -201,41 +188,19 @@ fn read_list(
     wanted: &Wanted,
     format: Format,
 ) -> Result<List> {
-    let Wanted { query, sort, after, withdrawn, limit, now } = wanted;
-    let (mut sort, mut totals, mut sorted) = (*sort, None, None);
-    if let Some(order) = sort {
-        let mut page = snapshot.reachable_datasets(None, *withdrawn, SORTED_ROWS)?;
-        match page.next {
-            Some(_) => sort = None,
-            None => {
-                let held = page.datasets.iter().filter_map(|listed| listed.latest.as_ref());
-                let held: u64 = held.map(|latest| latest.granules).sum();
-                totals = Some((page.datasets.len() as u64, held));
-                order.sort(&mut page.datasets);
-                sorted = Some(page.datasets);
-            }
-        }
-    }
-    let searched = (!query.is_empty()).then(|| Searched::new(query));
-    let (datasets, has_more) = match sorted {
-        Some(mut datasets) => {
-            let is_after = |after: &DatasetName| {
-                let at = datasets.iter().position(|listed| listed.dataset.name == *after);
-                at.map_or(0, |at| at + 1)
-            };
-            datasets.drain(..after.as_ref().map_or(0, is_after));
-            let has_more = datasets.len() > *limit as usize;
-            datasets.truncate(*limit as usize);
-            (datasets, has_more)
-        }
-        None => read_page(*limit, listed_bytes, |last, count| {
-            let after = last.map(|last| &last.dataset.name).or(after.as_ref());
-            match &searched {
-                None => Ok(snapshot.reachable_datasets(after, *withdrawn, count)?.datasets),
-                Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
-            }
-        })?,
+    let Wanted { query, after, withdrawn, limit, now } = wanted;
+    let totals = match (format, query.is_empty()) {
+        (Format::Html, true) => totals(snapshot, *withdrawn)?,
+        _ => None,
     };
+    let searched = (!query.is_empty()).then(|| Searched::new(query));
+    let (datasets, has_more) = read_page(*limit, listed_bytes, |last, count| {
+        let after = last.map(|last| &last.dataset.name).or(after.as_ref());
+        match &searched {
+            None => Ok(snapshot.datasets(after, *withdrawn, count)?.datasets),
+            Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
+        }
+    })?;
     let mut rows = Vec::with_capacity(datasets.len());
     for listed in datasets {
         reading.check_time()?;
@@ -247,7 +212,18 @@ fn read_list(
         };
         rows.push(IndexRow { listed, spark });
     }
-    Ok(List { rows, has_more, sort, totals })
+    Ok(List { rows, has_more, totals })
+}
+
+/// How many datasets there are, and how many granules they hold, if they are not too many to be counted.
+fn totals(snapshot: &Snapshot, withdrawn: Withdrawn) -> Result<Option<(u64, u64)>> {
+    let page = snapshot.datasets(None, withdrawn, COUNTED_ROWS)?;
+    if page.next.is_some() {
+        return Ok(None);
+    }
+    let held = page.datasets.iter().filter_map(|listed| listed.latest.as_ref());
+    let held: u64 = held.map(|latest| latest.granules).sum();
+    Ok(Some((page.datasets.len() as u64, held)))
 }
 
 /// The datasets after a name that a search finds, at most `limit` of them.
@@ -264,7 +240,7 @@ fn search(
         reading.check_time()?;
         let (records, next) = snapshot.records(after.as_ref(), withdrawn, SEARCHED_ROWS)?;
         for record in records.iter().filter(|record| searched.is_in(record)) {
-            found.push(snapshot.reachable_dataset(&record.name)?);
+            found.push(snapshot.dataset(&record.name)?);
             if found.len() == limit as usize {
                 return Ok(found);
             }
@@ -304,16 +280,13 @@ impl Searched {
     }
 }
 
-const HISTORY_FORMATS: [Format; 5] =
-    [Format::Html, Format::Json, Format::JsonLines, Format::Csv, Format::TimeMap];
-
 /// Lists the changes of a dataset.
 pub async fn history(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let format = asked.format(&HISTORY_FORMATS)?;
+    let format = asked.format(&OFFERED)?;
     let limit = asked.rows(format, (50, 200), (1_000, 10_000))?;
     let before: Option<Timestamp> = asked.parsed("after")?;
     let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
@@ -335,10 +308,6 @@ pub async fn history(
         let is_first = before.is_none();
         let page = HistoryPage { listed, changes, instances, next: last, is_first };
         return Ok(response::page(format, page.html(&state.site), next.as_deref()));
-    }
-    if format == Format::TimeMap {
-        let map = memento::map(&state.site, &name, &instances, next.as_deref());
-        return Ok(response::page(format, map, next.as_deref()));
     }
     Ok(list(
         format,
@@ -392,7 +361,7 @@ pub async fn find(
     let is_beginning = matches!(sought, Sought::Beginning(_));
     let limit = asked.rows(format, (SHOWN_PERIODS, SHOWN_PERIODS), (1_000, 10_000))?;
     let after = asked.found_position(is_beginning)?;
-    let read = state.source.read(asked.client(), move |reading| {
+    let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();
         read_page(limit, bytes, |last, count| {

@@ -1,5 +1,4 @@
-//! `/datasets/NAME/head.json`, `…/log/…`, `…/files/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what
-//! mirrors read.
+//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -30,8 +29,8 @@ pub async fn head(
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
     let looked = state.now();
-    publish(&state, &asked, &name).await?;
-    let opened = open(&state, &asked, name, "head.json".to_owned()).await?;
+    publish(&state, &name).await?;
+    let opened = open(&state, name, "head.json".to_owned()).await?;
     let mut response = send("application/json", opened, Keep::WhileCurrent);
     response.headers_mut().insert(LAST_MODIFIED, value(&looked.to_http_date()));
     Ok(response)
@@ -43,7 +42,7 @@ pub async fn subsets(
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let opened = open(&state, &asked, name, "subsets.jsonl".to_owned()).await?;
+    let opened = open(&state, name, "subsets.jsonl".to_owned()).await?;
     Ok(send("application/jsonl", opened, Keep::WhileCurrent))
 }
 
@@ -53,23 +52,23 @@ pub async fn annotations(
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let opened = open(&state, &asked, name, "annotations.jsonl".to_owned()).await?;
+    let opened = open(&state, name, "annotations.jsonl".to_owned()).await?;
     Ok(send("application/jsonl", opened, Keep::WhileCurrent))
 }
 
-/// A segment of the log of changes or of file records, or its compressed form.
+/// A segment of the log, or its compressed form.
 pub async fn segment(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let (log, segment) = (asked.segment(2)?, asked.segment(3)?);
+    let segment = asked.segment(3)?;
     let plain = segment.strip_suffix(".gz").unwrap_or(&segment);
     let number = plain.strip_suffix(".jsonl").unwrap_or_default();
     if number.len() < 6 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Problem::not_found());
     }
-    let opened = open(&state, &asked, name, format!("{log}/{segment}")).await?;
+    let opened = open(&state, name, format!("log/{segment}")).await?;
     // The last segment grows.
     let (content_type, keep) = match segment.ends_with(".gz") {
         true => ("application/gzip", Keep::Forever),
@@ -79,14 +78,9 @@ pub async fn segment(
 }
 
 /// Opens a file of a dataset that is public.
-async fn open(
-    state: &Arc<State>,
-    asked: &Asked,
-    name: DatasetName,
-    file: String,
-) -> Result<Opened, Problem> {
+async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Opened, Problem> {
     let shared = Arc::clone(state);
-    let opened = state.source.read(asked.client(), move |reading: &Reading| {
+    let opened = state.source.read(move |reading: &Reading| {
         reading.registry.snapshot()?.present_name(&name)?;
         Ok(shared.cache.open(&name, &file, || reading.check_time()))
     });
@@ -107,9 +101,9 @@ fn send(content_type: &str, opened: Opened, keep: Keep) -> Response<Body> {
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.
-async fn publish(state: &Arc<State>, asked: &Asked, name: &DatasetName) -> Result<(), Problem> {
+async fn publish(state: &Arc<State>, name: &DatasetName) -> Result<(), Problem> {
     let (shared, wanted) = (Arc::clone(state), name.clone());
-    let found = state.source.read(asked.client(), move |reading| {
+    let found = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let version = Version::of(&snapshot, &wanted, reading.generation)?;
         let is_current = shared.cache.is_current(&version);

@@ -11,9 +11,7 @@ use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respon
 use crate::citation::Citation;
 use crate::error::Result;
 use crate::model::{Identifier, Instance, Moment, Pattern, Set, Timestamp};
-use crate::pages::{
-    Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links, within_header,
-};
+use crate::pages::{Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links};
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
@@ -22,6 +20,9 @@ use crate::server::response::{
 };
 use crate::server::source::Reading;
 use crate::server::state::State;
+
+/// How many of the subsets that were cited with an identifier its page shows.
+const SHOWN_SUBSETS: usize = 50;
 
 /// How many intervals the page shows.
 const SHOWN_INTERVALS: u32 = 20;
@@ -82,7 +83,7 @@ pub async fn set(
         Format::Html if asked.parameter("select").is_some_and(|text| !text.is_empty()) => {
             part(&state, &asked, identifier).await
         }
-        format => page(&state, &asked, identifier, format).await,
+        format => page(&state, identifier, format).await,
     }
 }
 
@@ -94,11 +95,11 @@ async fn part(
 ) -> Result<Response<Body>, Problem> {
     let pattern: Option<Pattern> = asked.parsed("select")?;
     let pattern = pattern.ok_or_else(Problem::not_found)?;
-    let read = state.source.compare(asked.client(), move |reading| {
+    let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let set = snapshot.select(&Selection::Identifier { identifier: whole, dataset: None })?.set;
         let part = snapshot.part(&set, &pattern, FIRST_IDS)?;
-        if !snapshot.subsets_with(part.identifier)?.is_empty() {
+        if !snapshot.subsets_with(part.identifier, 1)?.is_empty() {
             return Ok(Err(part.identifier));
         }
         let instance = set.instance();
@@ -131,7 +132,7 @@ async fn intervals(
     let is_first = after.is_none();
     let ((intervals, has_more), subsets, record) = state
         .source
-        .read(asked.client(), move |reading| {
+        .read(move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
             let (intervals, has_more) = read_page(limit, instance_bytes, |last, count| {
@@ -140,7 +141,7 @@ async fn intervals(
             })?;
             let subsets = match has_more {
                 true => Vec::new(),
-                false => snapshot.subsets_with(identifier)?,
+                false => snapshot.subsets_with(identifier, limit as usize - intervals.len())?,
             };
             if intervals.is_empty() && subsets.is_empty() && is_first {
                 let unknown = crate::Error::identifier_unknown(identifier, None);
@@ -169,7 +170,7 @@ async fn intervals(
     });
     let own_links = record.map_or_else(Vec::new, |record| {
         let (path, of) = (Site::set(identifier), Describes::Set(identifier));
-        within_header(links(&state.site, &record.dataset, &path, of))
+        links(&state.site, &record.dataset, &path, of)
     });
     Ok(with_links(response, own_links))
 }
@@ -177,14 +178,13 @@ async fn intervals(
 /// The page, and the formats of its citation.
 async fn page(
     state: &Arc<State>,
-    asked: &Asked,
     identifier: Identifier,
     format: Format,
 ) -> Result<Response<Body>, Problem> {
     let (now, shared) = (state.now(), Arc::clone(state));
     let page = state
         .source
-        .read(asked.client(), move |reading| {
+        .read(move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
             let has_more_places = intervals.len() > SHOWN_INTERVALS as usize;
@@ -212,7 +212,7 @@ async fn page(
                 withdrawn: listed.withdrawn,
                 places: places.collect::<Result<_>>()?,
                 has_more_places,
-                subsets: snapshot.subsets_with(identifier)?,
+                subsets: snapshot.subsets_with(identifier, SHOWN_SUBSETS)?,
                 first,
                 last,
                 since,

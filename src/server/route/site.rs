@@ -10,13 +10,12 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{Entry, FILES, Fixity, SITEMAP_ADDRESSES};
-use crate::registry::{Listed, Snapshot, Withdrawn};
+use crate::pages::{Entry, FILES, SITEMAP_ADDRESSES};
+use crate::registry::{Listed, Withdrawn};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::response::{Keep, whole, whole_of_type};
-use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// Whether the registry can be read. It waits for nobody.
@@ -35,14 +34,14 @@ pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Response<Body> 
     let reported = match state.health.now() {
         Err(_) => None,
         Ok(()) => {
-            let read = state.source.read(None, |reading| {
+            let read = state.source.read(|reading| {
                 let snapshot = reading.registry.snapshot()?;
-                let page = snapshot.reachable_datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?;
+                let page = snapshot.datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?;
                 let checked = snapshot.checked_datasets()?;
                 let report = |listed: Listed| {
                     let name = &listed.dataset.name;
                     let open = match checked.binary_search(name) {
-                        Ok(_) => Some(snapshot.first_open_findings(name, Fixity::MOST_OPEN)?.len()),
+                        Ok(_) => Some(snapshot.count_open_findings(name)?),
                         Err(_) => None,
                     };
                     Ok((listed, open))
@@ -87,64 +86,22 @@ pub async fn robots(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
     whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
 }
 
-/// The pages of the datasets or, if there are too many, the sitemaps that list them.
-pub async fn sitemap(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
-    let read = state.source.read(asked.client(), |reading| {
-        let snapshot = reading.registry.snapshot()?;
-        let first = |sitemap: u64| snapshot.names_from(sitemap * SITEMAP_ADDRESSES, 1);
-        let mut sitemaps = 1;
-        while first(sitemaps)?.is_some() {
-            reading.check_time()?;
-            sitemaps += 1;
-        }
-        let found = match sitemaps {
-            1 => entries(reading, &snapshot, 0)?.unwrap_or_default(),
-            _ => Vec::new(),
-        };
-        Ok((sitemaps, found))
-    });
-    let xml = match read.await? {
-        (1, entries) => pages::sitemap(&state.site, &entries),
-        (sitemaps, _) => pages::sitemap_index(&state.site, sitemaps),
-    };
-    Ok(whole_of_type("application/xml", xml, Keep::WhileCurrent))
-}
-
-/// One of several sitemaps, counted from 1.
-pub async fn numbered_sitemap(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
-    let file = asked.segment(1)?;
-    let number = file.strip_suffix(".xml").and_then(|number| number.parse::<u64>().ok());
-    let first = number.and_then(|number| number.checked_sub(1)?.checked_mul(SITEMAP_ADDRESSES));
-    let first = first.ok_or_else(Problem::not_found)?;
-    let read = state.source.read(asked.client(), move |reading| {
-        entries(reading, &reading.registry.snapshot()?, first)
-    });
-    let entries = read.await?.ok_or_else(Problem::not_found)?;
-    Ok(whole_of_type("application/xml", pages::sitemap(&state.site, &entries), Keep::WhileCurrent))
-}
-
-/// What a sitemap lists from a dataset on, counted from 0. `None` means that there are not so many.
-fn entries(reading: &Reading, snapshot: &Snapshot, first: u64) -> Result<Option<Vec<Entry>>> {
+/// The pages of the datasets.
+pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
     const AT_ONCE: u32 = 1_000;
-    let Some(names) = snapshot.names_from(first, SITEMAP_ADDRESSES as u32)? else {
-        return Ok(None);
-    };
-    let Some(name) = names.first() else { return Ok(Some(Vec::new())) };
-    let mut entries = pages::entries(snapshot, &[snapshot.reachable_dataset(name)?])?;
-    while let Some((last, _)) = entries.last().filter(|_| entries.len() < names.len()) {
-        reading.check_time()?;
-        let page = snapshot.reachable_datasets(Some(last), Withdrawn::LeftOut, AT_ONCE)?;
-        if page.datasets.is_empty() {
-            break;
+    let read = state.source.read(|reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let (mut found, mut after): (Vec<Entry>, _) = (Vec::new(), None);
+        loop {
+            reading.check_time()?;
+            let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, AT_ONCE)?;
+            found.extend(pages::entries(&snapshot, &page.datasets)?);
+            after = page.next;
+            if after.is_none() || found.len() >= SITEMAP_ADDRESSES {
+                return Ok(found);
+            }
         }
-        entries.extend(pages::entries(snapshot, &page.datasets)?);
-    }
-    entries.truncate(names.len());
-    Ok(Some(entries))
+    });
+    let xml = pages::sitemap(&state.site, &read.await?);
+    Ok(whole_of_type("application/xml", xml, Keep::WhileCurrent))
 }

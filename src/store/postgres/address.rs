@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -237,17 +238,12 @@ fn password_of(
 ) -> Option<String> {
     let home = || variable("HOME").map(|home| PathBuf::from(home).join(".pgpass"));
     let file = passfile.map(Path::to_owned).or_else(home)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        if std::fs::metadata(&file).ok()?.mode() & 0o077 != 0 {
-            return None;
-        }
+    if std::fs::metadata(&file).ok()?.mode() & 0o077 != 0 {
+        return None;
     }
     let text = std::fs::read_to_string(file).ok()?;
     let host = config.get_hosts().first().map_or("localhost".to_owned(), |host| match host {
         Host::Tcp(name) => name.clone(),
-        #[cfg(unix)]
         Host::Unix(_) => "localhost".to_owned(),
     });
     let port = config.get_ports().first().copied().unwrap_or(DEFAULT_PORT).to_string();
@@ -284,7 +280,6 @@ fn without_password(config: &Config) -> String {
     let hosts = config.get_hosts().iter().enumerate().map(|(index, host)| {
         let host = match host {
             Host::Tcp(name) => name.clone(),
-            #[cfg(unix)]
             Host::Unix(directory) => directory.to_string_lossy().replace('/', "%2F"),
         };
         let ports = match config.get_ports() {
@@ -388,7 +383,6 @@ mod tests {
         assert_eq!(address.config.get_ssl_mode(), SslMode::Disable);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_password_file_is_read_unless_others_may_read_it() {
         use std::os::unix::fs::PermissionsExt;

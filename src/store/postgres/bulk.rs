@@ -10,7 +10,7 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::page::{Packing, Page};
 use crate::store::rows::DatasetKey;
-use crate::store::statement::{Insert, Scope, Sql, Value, damaged};
+use crate::store::statement::{Insert, Sql, Value, damaged};
 
 /// From how many rows on COPY, which takes three round trips, costs less than INSERT.
 const COPIED_ROWS: usize = 1_000;
@@ -33,7 +33,6 @@ impl ServerSession {
     /// third longer.
     pub(super) fn read_page(
         &self,
-        dataset: DatasetKey,
         sql: &Sql,
         values: &[Value<'_>],
         packing: Packing,
@@ -50,7 +49,7 @@ impl ServerSession {
                 format!("SELECT {IDS}, {INSTANTS}, {PRODUCERS} FROM ({page}) AS page")
             }
         };
-        match self.query_opt(Scope::Dataset(dataset), &sql, values)? {
+        match self.query_opt(&sql, values)? {
             Some(row) => unpacked(&row, packing),
             None => Ok(Page::default()),
         }

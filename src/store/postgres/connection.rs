@@ -3,8 +3,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use futures_util::future::{try_join, try_join_all};
@@ -14,9 +12,8 @@ use tokio_postgres::{Client, Row, SimpleQueryMessage};
 
 use super::address::Address;
 use super::driver::{Answer, Driver};
-use super::machines::Waiting;
 use crate::store::statement::{Columns, Value};
-use crate::store::{Error, ErrorKind, Result, Watch};
+use crate::store::{Error, Result, Watch};
 
 /// The number of statements that wait to be sent with the next one, at most.
 const MAX_DEFERRED: usize = 16;
@@ -35,8 +32,6 @@ pub(super) struct Connection {
     watch: RefCell<Option<Watch>>,
     /// Whether a statement failed, after which the server refuses all others of the transaction.
     has_failed: Cell<bool>,
-    /// A machine of a cluster that has not answered a query, which nobody waits for any more.
-    abandoned: RefCell<Option<Waiting>>,
 }
 
 /// A statement that is still to be sent.
@@ -57,7 +52,6 @@ impl Connection {
             deferred: RefCell::default(),
             watch: RefCell::new(None),
             has_failed: Cell::new(false),
-            abandoned: RefCell::new(None),
         })
     }
 
@@ -69,17 +63,6 @@ impl Connection {
     /// Whether a statement of the present transaction failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed.get()
-    }
-
-    /// Whether a query was not answered, and nobody waits for it any more.
-    pub fn is_abandoned(&self) -> bool {
-        self.abandoned.borrow().is_some()
-    }
-
-    /// The machine that has not answered a query, which nobody waits for any more. `None` means that
-    /// everything was answered.
-    pub fn take_abandoned(&self) -> Option<Waiting> {
-        self.abandoned.take()
     }
 
     /// Sets what decides whether to stop; it is called before each statement.
@@ -107,19 +90,6 @@ impl Connection {
         self.run(sql)
     }
 
-    /// Runs [`Connection::roll_back`], but does not wait longer than this for its answer. Returns
-    /// whether there was one.
-    pub fn roll_back_within(&self, time: Duration, sql: &str) -> Result<bool> {
-        self.deferred.borrow_mut().clear();
-        let until = Instant::now() + time;
-        let watch: Watch = Arc::new(move || Instant::now() >= until);
-        let answered = self
-            .driver
-            .borrow_mut()
-            .wait(Some(&watch), async |client| client.batch_execute(sql).await);
-        answered.map_or(Ok(false), |answer| Ok(answer.map(|()| true)?))
-    }
-
     /// Begins a transaction with some statements, each of them a message of its own, in one round
     /// trip. Returns the last row that they return, as text.
     pub fn begin(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
@@ -145,34 +115,6 @@ impl Connection {
     pub fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
         self.check_watch()?;
         self.send(async |client| client.query_typed(sql, &borrowed(values)).await)
-    }
-
-    /// The rows of a query that waits for a machine of a cluster. It is not waited for any longer than
-    /// the watch allows; the connection can then be used for nothing else.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Interrupted`], and those of the query.
-    pub fn query_machine(
-        &self,
-        waiting: Waiting,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> Result<Vec<Row>> {
-        self.check_watch()?;
-        let watch = self.watch.borrow().clone();
-        let answered = self
-            .driver
-            .borrow_mut()
-            .wait(watch.as_ref(), async |client| client.query_typed(sql, &borrowed(values)).await);
-        let answered = answered.ok_or_else(Error::interrupted).and_then(|answer| Ok(answer?));
-        if let Err(error) = &answered {
-            self.has_failed.set(true);
-            if error.kind() == ErrorKind::Interrupted {
-                *self.abandoned.borrow_mut() = Some(waiting);
-            }
-        }
-        answered
     }
 
     /// The rows of two queries, in one round trip. The second one sees what the first one changed.

@@ -1,4 +1,4 @@
-//! New registries on a server, and copies that are not finished.
+//! New registries on a server: each is filled in the transaction that creates it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -15,10 +15,10 @@ use crate::store::{Access, Error, ErrorKind, Result};
 /// Registries on servers, by their addresses.
 pub(in crate::store) struct Server;
 
-/// A new registry, or a copy, that is complete when it is put in place.
+/// A new registry, which others see when it is put in place. Until then, whatever ends the connection
+/// removes it.
 struct NewDatabase {
     store: Arc<Store>,
-    is_copy: bool,
 }
 
 impl Kind for Server {
@@ -33,15 +33,10 @@ impl Kind for Server {
     fn create(
         &self,
         name: &Path,
-        copy_of: Option<&Path>,
         busy_wait: Duration,
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
-        let store = match copy_of {
-            None => Store::create(name, busy_wait)?,
-            Some(source) => Store::create_copy(name, &source.to_string_lossy(), busy_wait)?,
-        };
-        let store = Arc::new(store);
-        Ok((store.clone(), Box::new(NewDatabase { store, is_copy: copy_of.is_some() })))
+        let store = Arc::new(Store::create(name, busy_wait)?);
+        Ok((store.clone(), Box::new(NewDatabase { store })))
     }
 
     fn check_is_file(&self, what: &'static str) -> Result<()> {
@@ -63,7 +58,7 @@ impl NewStorage for NewDatabase {
     }
 
     fn put_in_place(self: Box<Self>, _: Option<Arc<dyn Storage>>) -> Result<()> {
-        if self.is_copy { self.store.finish_copy() } else { self.store.put_in_place() }
+        self.store.put_in_place()
     }
 }
 
@@ -106,54 +101,8 @@ impl Store {
             synchronous_commit,
             path,
             stage: Stage::New,
-            machines: OnceLock::new(),
+            is_distributed: OnceLock::new(),
         })
-    }
-
-    /// Creates a registry that is marked as an unfinished copy of another, or opens the one that an
-    /// earlier attempt has left. It is visible at once, and refused by everybody else until
-    /// [`Store::finish_copy`].
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::RegistryExists`]: there is a registry that is not an unfinished copy of that one.
-    pub fn create_copy(name: &Path, source: &str, busy_wait: Duration) -> Result<Self> {
-        const MARK: &str = "
-            UPDATE accession.registry
-            SET copied_from = $1";
-        match Store::create(name, busy_wait) {
-            Ok(store) => {
-                let connection = store.pool.take().ok_or_else(Error::busy)?;
-                connection.execute(MARK, &[source.into()])?;
-                store.pool.put_back(connection);
-                store.put_in_place()?;
-            }
-            Err(error) if error.kind() == ErrorKind::RegistryExists => {}
-            Err(error) => return Err(error),
-        }
-        let (store, copied_from) = Store::open_unfinished(name, Access::Write, busy_wait)?;
-        match copied_from {
-            Some(found) if found == source => Ok(store),
-            Some(found) => Err(Error::unfinished_copy(&found)),
-            None => Err(Error::exists()),
-        }
-    }
-
-    /// Removes the mark of an unfinished copy.
-    ///
-    /// # Errors
-    ///
-    /// Those of the connection.
-    pub fn finish_copy(&self) -> Result<()> {
-        const FINISH: &str = "
-            UPDATE accession.registry
-            SET copied_from = NULL";
-        let connection = self.connection()?;
-        connection.begin(&transaction::writing(self.busy_wait, &self.synchronous_commit, []))?;
-        connection.defer(FINISH, &[])?;
-        connection.run("COMMIT")?;
-        self.pool.put_back(connection);
-        Ok(())
     }
 
     /// Commits a new registry.

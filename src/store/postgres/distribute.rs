@@ -1,8 +1,6 @@
-//! The tables on the machines of a Citus cluster: spreads them, and finds where they are.
+//! Spreads the tables over the machines of a Citus cluster.
 
 use super::connection::{Connection, value};
-use super::machines::Machine;
-use super::schema;
 use crate::store::statement::Value;
 use crate::store::{Error, ErrorKind, Result};
 
@@ -36,18 +34,7 @@ pub(super) fn is_distributed(connection: &Connection) -> Result<bool> {
     Ok(has_citus(connection)? && is_true(connection, IS_DISTRIBUTED)?)
 }
 
-/// The machine that has a dataset of a distributed registry.
-pub(super) fn machine_of(connection: &Connection, dataset_id: i64) -> Result<Machine> {
-    const PLACE: &str = "
-        SELECT nodename || ':' || nodeport
-        FROM pg_dist_shard_placement
-        WHERE shardid = get_shard_id_for_distribution_column('accession.writer', $1)";
-    let row = connection.query_opt(PLACE, &[dataset_id.into()])?;
-    row.map_or(Ok(Machine::Any), |row| value(&row, 0).map(Machine::At))
-}
-
-/// Distributes every table that is not, and creates every trigger that is missing: `distribute` used
-/// to remove them. Returns how many tables were distributed.
+/// Distributes every table that is not. Returns how many tables were distributed.
 pub(super) fn complete(connection: &Connection) -> Result<u64> {
     // The lock of a dataset comes first: the others are placed beside it.
     const LOCAL: &str = "
@@ -58,16 +45,8 @@ pub(super) fn complete(connection: &Connection) -> Result<u64> {
               SELECT FROM pg_dist_partition
               WHERE logicalrelid = pg_class.oid AND (partmethod = 'h' OR repmodel = 't'))
         ORDER BY coalesce(array_position($1, relname::text), 100), relname <> 'writer', relname";
-    const TRIGGERS: &str = "
-        SELECT format('%s ON accession.%s', tgname, relname)
-        FROM pg_trigger
-        JOIN pg_class ON pg_class.oid = tgrelid
-        WHERE relnamespace = 'accession'::regnamespace AND NOT tgisinternal";
-    let strings = |sql, parameters: &[_]| -> Result<Vec<String>> {
-        let rows = connection.query(sql, parameters)?;
-        rows.iter().map(|row| value(row, 0)).collect()
-    };
-    let tables = strings(LOCAL, &[Value::Texts(&REFERENCE_TABLES)])?;
+    let rows = connection.query(LOCAL, &[Value::Texts(&REFERENCE_TABLES)])?;
+    let tables = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<String>>>()?;
     for table in &tables {
         let beside = if table == "writer" { "" } else { ", colocate_with => 'accession.writer'" };
         connection.run(&match REFERENCE_TABLES.contains(&table.as_str()) {
@@ -76,12 +55,6 @@ pub(super) fn complete(connection: &Connection) -> Result<u64> {
                 "SELECT create_distributed_table('accession.{table}', 'dataset_id'{beside})"
             ),
         })?;
-    }
-    let triggers = strings(TRIGGERS, &[])?;
-    for (trigger, statement) in schema::triggers() {
-        if !triggers.contains(&trigger) {
-            connection.run(&statement)?;
-        }
     }
     Ok(tables.len() as u64)
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use tokio_postgres::error::{DbError, SqlState};
 
-use crate::model::quoted;
 use crate::store::{Error, ErrorKind};
 
 impl From<tokio_postgres::Error> for Error {
@@ -61,12 +60,6 @@ impl Error {
         Error::stored(ErrorKind::OutcomeUnknown, message)
     }
 
-    /// The registry is an unfinished copy of the one with this path or address.
-    pub(super) fn unfinished_copy(source_name: &str) -> Self {
-        let message = format!("the registry is an unfinished copy of {}", quoted(source_name));
-        Error::stored(ErrorKind::UnfinishedCopy, message)
-    }
-
     /// A value that the server cannot store.
     pub(super) fn unstorable(what: impl fmt::Display) -> Self {
         Error::stored(ErrorKind::Unstorable, format!("the server cannot store {what}"))
@@ -103,6 +96,8 @@ fn of_server(reported: &DbError) -> Error {
         }
         SqlState::DISK_FULL => Error::full(),
         SqlState::INVALID_SCHEMA_NAME | SqlState::UNDEFINED_TABLE => Error::missing(),
+        // A registry of a testing version lacks what this one reads first.
+        SqlState::UNDEFINED_COLUMN => Error::other_schema(message),
         SqlState::UNTRANSLATABLE_CHARACTER | SqlState::CHARACTER_NOT_IN_REPERTOIRE => {
             Error::unstorable("the character NUL")
         }

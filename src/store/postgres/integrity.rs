@@ -4,7 +4,7 @@ use super::connection::value;
 use super::session::ServerSession;
 use crate::store::Result;
 use crate::store::rows::DatasetKey;
-use crate::store::statement::{Scope, Value};
+use crate::store::statement::Value;
 
 /// A query about the rows of a table: how many there are, and the first of them.
 struct Check {
@@ -18,17 +18,12 @@ struct Check {
 
 /// The tables with checksums, how the first row that differs is named, and the columns that a checksum is
 /// made of, as the migrations write them.
-const QUOTED: [(&str, &str, &str); 11] = [
+const QUOTED: [(&str, &str, &str); 10] = [
     ("dataset_name", "min(name)", "name dataset_id::text renamed::text"),
     (
         "record_version",
         "min('version ' || version || ' of dataset ' || dataset_id)",
         "dataset_id::text version::text recorded::text recorded_by action record",
-    ),
-    (
-        "instance",
-        "min('timestamp ' || timestamp || ' of dataset ' || dataset_id)",
-        "dataset_id::text timestamp::text recorded::text recorded_by note",
     ),
     (
         "saved_selection",
@@ -39,7 +34,7 @@ const QUOTED: [(&str, &str, &str); 11] = [
         "mirror_source",
         "min(source)",
         "dataset_id::text id::text source read::text identical::text etag pulled::text options \
-         failed::text failure files",
+         failed::text failure",
     ),
     (
         "annotation",
@@ -59,18 +54,15 @@ const QUOTED: [(&str, &str, &str); 11] = [
          replaces::text",
     ),
     (
-        "fixity_run",
-        "min('run ' || run || ' of dataset ' || dataset_id)",
-        "dataset_id::text run::text timestamp::text encode(identifier,'hex') is_subset::text \
-         cycle::text mode root algorithms last_record::text from_id to_id lease_to_id \
-         lease_ends::text started::text ended::text recorded_by files::text bytes::text \
-         findings::text forgotten::text",
+        "fixity_root",
+        "min(root || ' of dataset ' || dataset_id)",
+        "dataset_id::text root cursor cycle_started::text full_since::text locked_by \
+         locked_until::text files::text bytes::text",
     ),
     (
         "fixity_finding",
-        "min('run ' || run || ' of dataset ' || dataset_id)",
-        "dataset_id::text run::text number::text granule_id path status expected found \
-         checked::text closed::text closed_by",
+        "min('path ' || path || ' of dataset ' || dataset_id)",
+        "dataset_id::text root granule_id path status expected found first_seen::text",
     ),
     (
         "log_change",
@@ -108,11 +100,11 @@ const BELONGING: [(&str, &str, &str); 14] = [
     ("confirmation", "dataset", "dataset.id = dataset_id"),
     ("record_batch", "dataset", "dataset.id = dataset_id"),
     ("file_record", "dataset", "dataset.id = dataset_id"),
-    ("fixity_run", "dataset", "dataset.id = dataset_id"),
+    ("fixity_root", "dataset", "dataset.id = dataset_id"),
     (
         "fixity_finding",
-        "fixity_run",
-        "fixity_run.dataset_id = fixity_finding.dataset_id AND fixity_run.run = fixity_finding.run",
+        "fixity_root",
+        "fixity_root.dataset_id = fixity_finding.dataset_id AND fixity_root.root = fixity_finding.root",
     ),
     (
         "log_change",
@@ -212,17 +204,16 @@ impl ServerSession {
         // About the whole registry, it asks every machine.
         let of_all = format!("SELECT count(*), {first} FROM accession.{table} WHERE {condition}");
         let of_one = dataset.map(|column| format!("{of_all} AND {column} = $1"));
-        let queries: Vec<(Scope, &str, Vec<Value<'_>>)> = match (datasets, &of_one) {
-            ([], _) => vec![(Scope::AllDatasets, of_all.as_str(), Vec::new())],
-            (datasets, Some(sql)) => datasets
-                .iter()
-                .map(|&key| (Scope::Dataset(key), sql.as_str(), vec![key.into()]))
-                .collect(),
+        let queries: Vec<(&str, Vec<Value<'_>>)> = match (datasets, &of_one) {
+            ([], _) => vec![(of_all.as_str(), Vec::new())],
+            (datasets, Some(sql)) => {
+                datasets.iter().map(|&key| (sql.as_str(), vec![key.into()])).collect()
+            }
             (_, None) => Vec::new(),
         };
         let mut found = (0, None);
-        for (scope, sql, values) in queries {
-            match self.query_opt(scope, sql, &values) {
+        for (sql, values) in queries {
+            match self.query_opt(sql, &values) {
                 Ok(None) => {}
                 Ok(Some(row)) => {
                     found.0 += value::<i64>(&row, 0)?;
@@ -243,7 +234,7 @@ impl ServerSession {
         let sql = format!(
             "SELECT min(worker) FROM accession.payment_worker WHERE checksum IS DISTINCT FROM md5({sum})"
         );
-        let row = self.query_opt(Scope::Registry, &sql, &[])?;
+        let row = self.query_opt(&sql, &[])?;
         let worker: Option<i32> = row.map_or(Ok(None), |row| value(&row, 0))?;
         Ok(worker.map(|it| format!("the row of payment worker {it} differs from its checksum")))
     }

@@ -3,8 +3,7 @@
 //! An address is read in `address`; `driver` connects to it. A `connection` sends statements
 //! with their values. `transaction` has what every transaction begins with, and asks what became of a
 //! change when the connection was lost. `schema` creates and migrates the tables, `create` makes new
-//! registries and copies, `distribute` spreads them over several machines, and `machines` limits how many
-//! statements wait for each. An open registry is in `session`; `bulk` has the statements about many
+//! registries and copies, and `distribute` spreads them over several machines. An open registry is in `session`; `bulk` has the statements about many
 //! rows, and `integrity` the checks.
 //!
 //! # Locking
@@ -34,8 +33,8 @@
 //!
 //! PostgreSQL 13 or newer, with a database in UTF8 and any collation. Nothing of a session is relied
 //! on beyond a transaction, so a pooler may give each transaction another one. The row of
-//! `registry` states the schema; a newer one is refused, an older one is migrated by the first
-//! writer. The character NUL, which PostgreSQL does not store, is refused.
+//! `registry` states the schema; an older one is migrated by the first writer, and any other one is
+//! refused. The character NUL, which PostgreSQL does not store, is refused.
 //!
 //! # Distribution
 //!
@@ -49,7 +48,6 @@ mod distribute;
 mod driver;
 mod error;
 mod integrity;
-mod machines;
 mod schema;
 mod session;
 mod transaction;

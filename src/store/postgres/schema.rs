@@ -1,21 +1,14 @@
 //! The schema: the migrations that create it, and which of them a registry has.
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::connection::{Connection, value};
-use crate::store::statement::Value;
 use crate::store::{Error, ErrorKind, Result};
 
-/// The SQL that brings a registry from schema `n` to `n + 1`, by `n`. A released one is never
-/// edited.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../../../migrations/postgres/V1__registry.sql"),
-    include_str!("../../../migrations/postgres/V2__mirror_memory.sql"),
-    include_str!("../../../migrations/postgres/V3__mirror_checksums.sql"),
-    include_str!("../../../migrations/postgres/V4__annotations.sql"),
-    include_str!("../../../migrations/postgres/V5__fixity.sql"),
-    include_str!("../../../migrations/postgres/V6__fixity_checks.sql"),
-];
+/// The SQL that brings a registry from schema `n` to `n + 1`, by `n`.
+///
+/// Until the first release, the only one is edited in place; from then on, a released one is never edited.
+const MIGRATIONS: &[&str] = &[include_str!("../../../migrations/postgres/V1__registry.sql")];
 
 /// The schema of this version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
@@ -25,44 +18,40 @@ pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 pub(super) struct Stated {
     /// Distinguishes it from another registry at the same address.
     pub registry_id: String,
-    /// Its schema.
+    /// The version of its schema.
     pub version: u32,
-    /// The registry that it is an unfinished copy of. `None` means that it is complete.
-    pub copied_from: Option<String>,
+    /// What distinguishes its schema from others that state the same version.
+    schema_check: String,
 }
 
 impl Stated {
-    /// Reads the columns `registry_id`, `version` and `copied_from`, in text.
+    /// Reads the columns `registry_id`, `version` and `schema_check`, in text.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::NotARegistry`]: the table is empty.
     pub fn of(row: &[Option<String>]) -> Result<Self> {
-        let [Some(registry_id), Some(version), copied_from, ..] = row else {
+        let [Some(registry_id), Some(version), Some(schema_check), ..] = row else {
             let what = "the table accession.registry is empty".to_owned();
             return Err(Error::not_a_registry(what));
         };
         let version = version
             .parse()
             .map_err(|_| Error::not_a_registry(format!("its schema is {version:?}")))?;
-        Ok(Stated { registry_id: registry_id.clone(), version, copied_from: copied_from.clone() })
+        Ok(Stated { registry_id: registry_id.clone(), version, schema_check: schema_check.clone() })
     }
 
     /// Refuses a registry that this version cannot use.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Newer`]; [`ErrorKind::Older`].
-    pub fn check_version(&self) -> Result<()> {
+    /// [`ErrorKind::OtherSchema`].
+    pub fn check_schema(&self) -> Result<()> {
+        static CHECK: LazyLock<String> = LazyLock::new(|| schema_check().to_string());
         match self.version {
-            found if found > VERSION => Err(Error::newer(found, VERSION)),
-            VERSION => Ok(()),
-            found => {
-                let message = format!(
-                    "the registry has schema {found}, and this version reads schema {VERSION} of a server"
-                );
-                Err(Error::stored(ErrorKind::Older, message))
-            }
+            VERSION if self.schema_check == *CHECK => Ok(()),
+            VERSION => Err(Error::other_schema("its tables were created by another version")),
+            found => Err(Error::other_version(found, VERSION)),
         }
     }
 }
@@ -82,8 +71,8 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
             current_setting('server_version_num')::integer";
     const CREATE: &str = "CREATE SCHEMA accession";
     const STATE: &str = "
-        INSERT INTO accession.registry (registry_id, version)
-        VALUES (gen_random_uuid(), $1)";
+        INSERT INTO accession.registry (registry_id, version, schema_check)
+        VALUES (gen_random_uuid(), $1, $2)";
     const WRITER: &str = "
         INSERT INTO accession.writer (dataset_id)
         VALUES (0)";
@@ -105,7 +94,7 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
     for migration in MIGRATIONS {
         connection.run_each(&statements(migration)).map_err(taken)?;
     }
-    connection.execute(STATE, &[VERSION.into()])?;
+    connection.execute(STATE, &[VERSION.into(), schema_check().into()])?;
     connection.execute(WRITER, &[])?;
     Ok(())
 }
@@ -121,22 +110,7 @@ fn check_server(encoding: &str, server: i32) -> Result<()> {
     Err(Error::not_a_registry(what))
 }
 
-/// The triggers of the schema: the name of each with that of its table, and the last statement that
-/// creates it (V6 replaces tables).
-pub(super) fn triggers() -> BTreeMap<String, String> {
-    let statements = MIGRATIONS.iter().flat_map(|migration| statements(migration));
-    let named = statements.filter_map(|statement| {
-        let (_, rest) = statement.split_once("CREATE TRIGGER ")?;
-        let (name, rest) = rest.split_once(' ')?;
-        let (_, rest) = rest.split_once(" ON ")?;
-        let table = rest.split_whitespace().next()?;
-        Some((format!("{name} ON {table}"), statement.clone()))
-    });
-    named.collect()
-}
-
-/// Runs the migrations that have not been applied: all of them, or none; and grants the privileges on
-/// what they add.
+/// Runs the migrations that have not been applied: all of them, or none.
 ///
 /// The version is read under a lock on its row, so if two processes migrate one registry, the
 /// second has nothing to do.
@@ -147,88 +121,25 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
         FOR UPDATE";
     const SET: &str = "
         UPDATE accession.registry
-        SET version = $1";
+        SET version = $1, schema_check = $2";
     let row = connection.query_opt(VERSION_LOCKED, &[])?.ok_or_else(Error::missing)?;
     let found: i32 = value(&row, 0)?;
     if found as u32 >= VERSION {
         return Ok(());
     }
-    let before = tables(connection)?;
     for migration in MIGRATIONS.get(found as usize..).unwrap_or_default() {
         connection.run_each(&statements(migration))?;
     }
-    grant(connection, &before)?;
-    connection.execute(SET, &[VERSION.into()])
+    connection.execute(SET, &[VERSION.into(), schema_check().into()])
 }
 
-/// The tables and views of the schema, each by its number, which another of the same name does not have.
-fn tables(connection: &Connection) -> Result<Vec<String>> {
-    const TABLES: &str = "
-        SELECT oid::text
-        FROM pg_class
-        WHERE relnamespace = 'accession'::regnamespace AND relkind IN ('r', 'v')";
-    connection.query(TABLES, &[])?.iter().map(|row| value(row, 0)).collect()
-}
-
-/// Grants the privileges on what a migration has added: on a table to everybody who may read or fill
-/// `granule`, the same, and to everybody who may lock a dataset, what changes the added tables; on a
-/// column to everybody who may change another column of its table. A table that was there `before`, for
-/// which somebody has granted anything, is otherwise left as it is; one that was added has what the
-/// default privileges of the database grant, too.
-///
-/// # Errors
-///
-/// Those of the statements.
-fn grant(connection: &Connection, before: &[String]) -> Result<()> {
-    // What writes a table beside INSERT, of those that were added after the first migration.
-    const GRANTS: &str = "
-        WITH change (relname, privilege) AS (
-            VALUES ('mirror_source', 'UPDATE (read, identical, etag, pulled, options, failed, failure, files)'),
-                ('mirror_source', 'DELETE'), ('log_change', 'DELETE'),
-                ('confirmation', 'UPDATE (recorded, recorded_by, granules)'),
-                ('fixity_run',
-                 'UPDATE (to_id, lease_to_id, lease_ends, ended, files, bytes, findings, forgotten)'),
-                ('fixity_finding', 'UPDATE (closed, closed_by)')),
-        more (relname, beside, privilege) AS (
-            VALUES ('dataset', 'archive',
-                    'UPDATE (granule_url, keywords, free_access, temporal, max_delete, max_add)'),
-                ('dataset_name', 'renamed', 'UPDATE (dataset_id)'),
-                ('mirror_source', 'etag', 'UPDATE (pulled, options, failed, failure, files), DELETE')),
-        added AS (
-            SELECT relname
-            FROM pg_class
-            WHERE relnamespace = 'accession'::regnamespace AND relkind IN ('r', 'v')
-              AND (relacl IS NULL OR oid::text <> ALL ($1))),
-        held AS (
-            SELECT relname, granted.*
-            FROM pg_class, aclexplode(relacl) AS granted
-            WHERE oid IN ('accession.granule'::regclass, 'accession.writer'::regclass)
-            UNION
-            SELECT relname, granted.*
-            FROM pg_class, pg_attribute, aclexplode(attacl) AS granted
-            WHERE oid = attrelid AND oid = 'accession.writer'::regclass),
-        needed AS (
-            SELECT added.relname, privilege_type AS privilege, grantee
-            FROM added, held
-            WHERE held.relname = 'granule' AND privilege_type IN ('SELECT', 'INSERT')
-            UNION
-            SELECT added.relname, change.privilege, grantee
-            FROM added JOIN change ON change.relname = added.relname, held
-            WHERE held.relname = 'writer' AND privilege_type = 'UPDATE'
-            UNION
-            SELECT relname, more.privilege, grantee
-            FROM more
-            JOIN pg_attribute ON attrelid = ('accession.' || relname)::regclass AND attname = beside,
-                aclexplode(attacl)
-            WHERE privilege_type = 'UPDATE')
-        SELECT format('GRANT %s ON accession.%I TO %s', privilege, relname,
-            CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)
-        FROM needed
-        ORDER BY 1";
-    let before: Vec<&str> = before.iter().map(String::as_str).collect();
-    let rows = connection.query(GRANTS, &[Value::Texts(&before)])?;
-    let grants = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<String>>>()?;
-    if grants.is_empty() { Ok(()) } else { connection.run_each(&grants).map(drop) }
+/// The CRC-32 of the statements of all migrations, which distinguishes schemas that state one version.
+fn schema_check() -> i64 {
+    let mut check = crc32fast::Hasher::new();
+    for statement in MIGRATIONS.iter().flat_map(|migration| statements(migration)) {
+        check.update(statement.as_bytes());
+    }
+    check.finalize().into()
 }
 
 /// The statements of a migration. Citus sends the text of a message on to other machines, so each

@@ -11,7 +11,6 @@ use tokio_postgres::Row;
 use super::address::Address;
 use super::connection::{Connection, value};
 use super::distribute;
-use super::machines::{Machine, Machines, PATIENCE};
 use super::schema::{self, Stated};
 use super::transaction::{self, Change, Outcome, outcome};
 use crate::model::{GranuleId, Timestamp};
@@ -24,8 +23,7 @@ use crate::store::{Access, Error, ErrorKind, NewFile, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
 const STATE: &str = "
-    SELECT registry_id, version, copied_from, current_setting('synchronous_commit'),
-        to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL
+    SELECT registry_id, version, schema_check, current_setting('synchronous_commit')
     FROM accession.registry";
 
 /// Locks a dataset, and keeps the token of the change.
@@ -46,8 +44,8 @@ pub(crate) struct Store {
     /// The address without its password.
     pub(super) path: PathBuf,
     pub(super) stage: Stage,
-    /// The machines that the registry is distributed over. Empty until a machine is asked.
-    pub(super) machines: OnceLock<Option<Arc<Machines>>>,
+    /// Whether the registry is distributed over several machines. Empty until it is asked.
+    pub(super) is_distributed: OnceLock<bool>,
 }
 
 /// Whether the registry is visible to others.
@@ -63,8 +61,6 @@ pub(super) enum Stage {
 pub(super) struct ServerSession {
     lease: Lease,
     writing: Option<Writing>,
-    /// Whether the database has Citus. A transaction that writes does not need to know.
-    has_citus: bool,
 }
 
 /// What a transaction that writes must know to ask whether it was committed.
@@ -89,31 +85,12 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`],
-    /// [`ErrorKind::Newer`], [`ErrorKind::Older`], [`ErrorKind::UnfinishedCopy`].
+    /// [`ErrorKind::OtherSchema`].
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let (store, copied_from) = Store::open_unfinished(name, access, busy_wait)?;
-        match copied_from {
-            Some(source) => Err(Error::unfinished_copy(&source)),
-            None => Ok(store),
-        }
-    }
-
-    /// Opens the registry at an address, which may be an unfinished copy of the registry that is
-    /// returned, too.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::open`] but the last.
-    pub fn open_unfinished(
-        name: &Path,
-        access: Access,
-        busy_wait: Duration,
-    ) -> Result<(Self, Option<String>)> {
         let address = Address::parse(name)?;
         let connection = Connection::open(&address)?;
         let (stated, synchronous_commit) = state(&connection)?;
-        let age = stated.check_version().err().map(|error| error.kind());
-        if (age, access) == (Some(ErrorKind::Older), Access::Write) {
+        if access == Access::Write && stated.version < schema::VERSION {
             connection.begin(&transaction::writing(
                 busy_wait,
                 &synchronous_commit,
@@ -125,15 +102,22 @@ impl Store {
             }
             connection.run("COMMIT")?;
         } else {
-            stated.check_version()?;
+            stated.check_schema()?;
         }
         let path = PathBuf::from(address.to_string());
         let stage = Stage::Visible(stated.registry_id);
         let pool = Pool::of(connection);
-        let machines = OnceLock::new();
-        let store =
-            Store { pool, address, access, busy_wait, synchronous_commit, path, stage, machines };
-        Ok((store, stated.copied_from))
+        let is_distributed = OnceLock::new();
+        Ok(Store {
+            pool,
+            address,
+            access,
+            busy_wait,
+            synchronous_commit,
+            path,
+            stage,
+            is_distributed,
+        })
     }
 
     /// Takes a connection and begins a transaction on it. An idle connection may have been lost
@@ -162,13 +146,17 @@ impl Store {
         leased(Connection::open(&self.address)?)
     }
 
-    /// The machines of the cluster that the registry is distributed over. `None` means that it is not.
-    fn machines(&self, connection: &Connection) -> Result<Option<&Arc<Machines>>> {
-        if self.machines.get().is_none() {
-            let is_distributed = distribute::is_distributed(connection)?;
-            self.machines.get_or_init(|| is_distributed.then(Arc::default));
+    /// Whether the registry is distributed over several machines, asked on a connection on which no
+    /// transaction has begun. The settings of one keep functions and operators in other schemas out of the
+    /// question.
+    fn is_distributed(&self, connection: &Connection) -> Result<bool> {
+        if let Some(known) = self.is_distributed.get() {
+            return Ok(*known);
         }
-        Ok(self.machines.get().and_then(Option::as_ref))
+        connection.begin(&transaction::reading([]))?;
+        let is_distributed = distribute::is_distributed(connection)?;
+        connection.roll_back("ROLLBACK")?;
+        Ok(*self.is_distributed.get_or_init(|| is_distributed))
     }
 
     pub(super) fn connection(&self) -> Result<Connection> {
@@ -221,9 +209,6 @@ impl ServerSession {
     /// begins another: what is undamaged can still be read.
     pub(super) fn reading(&self) -> Result<&Connection> {
         let connection = self.connection();
-        if connection.is_abandoned() {
-            return Err(Error::interrupted());
-        }
         if connection.has_failed() && self.writing.is_none() && self.lease.store.stage != Stage::New
         {
             connection.roll_back("ROLLBACK")?;
@@ -232,47 +217,14 @@ impl ServerSession {
         Ok(connection)
     }
 
-    /// The rows of a query. On a cluster, one about a dataset waits for the machine that has it, and
-    /// one about all datasets for all machines.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::ConnectionLost`]: the machine has not answered others for some time.
-    pub(super) fn query(&self, scope: Scope, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
-        let connection = self.reading()?;
-        let machines = match scope {
-            Scope::Registry | Scope::Locked(_) => None,
-            Scope::Dataset(_) | Scope::AllDatasets => self.machines(connection)?,
-        };
-        let Some(machines) = machines else { return connection.query(sql, values) };
-        let machine = match scope {
-            Scope::Dataset(DatasetKey(id)) => {
-                machines.of_dataset(id, || distribute::machine_of(connection, id))?
-            }
-            _ => Machine::Any,
-        };
-        let rows = connection.query_machine(machines.wait_for(&machine)?, sql, values);
-        if rows.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionLost) {
-            machines.forget_places();
-        }
-        rows
+    /// The rows of a query.
+    pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
+        self.reading()?.query(sql, values)
     }
 
     /// The only row of a query. `None` means that there is none.
-    pub(super) fn query_opt(
-        &self,
-        scope: Scope,
-        sql: &str,
-        values: &[Value<'_>],
-    ) -> Result<Option<Row>> {
-        Ok(self.query(scope, sql, values)?.into_iter().next())
-    }
-
-    fn machines(&self, connection: &Connection) -> Result<Option<&Arc<Machines>>> {
-        if !self.has_citus {
-            return Ok(None);
-        }
-        self.lease.store.machines(connection)
+    pub(super) fn query_opt(&self, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>> {
+        Ok(self.query(sql, values)?.into_iter().next())
     }
 }
 
@@ -283,19 +235,17 @@ impl Storage for Store {
     }
 
     fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
-        let has_citus = Cell::new(false);
         let begin = |lease: &Lease| match &self.stage {
             Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
             Stage::Visible(registry_id) => {
                 let row = lease.open(&transaction::reading([STATE]))?;
-                has_citus.set(row.get(4).is_some_and(|has| has.as_deref() == Some("t")));
                 let stated = Stated::of(&row)?;
-                stated.check_version()?;
+                stated.check_schema()?;
                 check_same(&stated, registry_id)
             }
         };
         let lease = self.lease(watch, begin)?;
-        Ok(Box::new(ServerSession { lease, writing: None, has_citus: has_citus.get() }))
+        Ok(Box::new(ServerSession { lease, writing: None }))
     }
 
     /// # Errors
@@ -303,7 +253,7 @@ impl Storage for Store {
     /// [`ErrorKind::ReadOnly`]: the registry was opened for reading, or the server is a standby.
     fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
         const STATE: &str = "
-            SELECT registry_id, version, copied_from, gen_random_uuid(),
+            SELECT registry_id, version, schema_check, gen_random_uuid(),
                 CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END
             FROM accession.registry";
         if self.access.is_for_reading() {
@@ -323,7 +273,7 @@ impl Storage for Store {
         let lease = self.lease(watch, begin)?;
         let row = row.into_inner();
         let stated = Stated::of(&row)?;
-        stated.check_version()?;
+        stated.check_schema()?;
         if let Stage::Visible(registry_id) = &self.stage {
             check_same(&stated, registry_id)?;
         }
@@ -335,7 +285,7 @@ impl Storage for Store {
             transaction_id: transaction_id.clone().ok_or_else(Error::read_only)?,
             locked: RefCell::default(),
         };
-        Ok(Box::new(ServerSession { lease, writing: Some(writing), has_citus: false }))
+        Ok(Box::new(ServerSession { lease, writing: Some(writing) }))
     }
 
     /// A cluster has no one state of all its machines.
@@ -346,17 +296,19 @@ impl Storage for Store {
                 Some(idle) => (true, idle),
                 None => (false, Connection::open(&self.address)?),
             };
-            let read = || match self.machines(&connection)? {
-                Some(_) => Ok(None),
-                None => transaction::state(&connection, registry_id).map(Some),
+            let read = || match self.is_distributed(&connection)? {
+                true => Ok(None),
+                false => transaction::state(&connection, registry_id).map(Some),
             };
             match read() {
                 // An idle connection may have been lost meanwhile.
                 Err(error) if is_idle && error.kind() == ErrorKind::ConnectionLost => {}
                 Err(error) if error.kind() == ErrorKind::ConnectionLost => return Err(error),
-                // A statement that was refused leaves the connection as it was.
                 state => {
-                    self.pool.put_back(connection);
+                    // A transaction in which a statement was refused is still open.
+                    if state.is_ok() || connection.roll_back("ROLLBACK").is_ok() {
+                        self.pool.put_back(connection);
+                    }
                     return state;
                 }
             }
@@ -403,7 +355,7 @@ impl Session for ServerSession {
             _ => None,
         };
         let rows = match locking {
-            None => self.query(scope, &sql.for_server(), values)?,
+            None => self.query(&sql.for_server(), values)?,
             Some((dataset_id, lock)) => {
                 let queries = [(LOCK, lock.as_slice()), (&sql.for_server(), values)];
                 let (locked, rows) = self.connection().query_both(queries)?;
@@ -455,12 +407,12 @@ impl Session for ServerSession {
 
     fn page(
         &self,
-        dataset: DatasetKey,
+        _: DatasetKey,
         sql: &'static Sql,
         values: &[Value<'_>],
         packing: Packing,
     ) -> Result<Page> {
-        self.read_page(dataset, sql, values, packing)
+        self.read_page(sql, values, packing)
     }
 
     fn end_periods(
@@ -570,24 +522,15 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
-        let abandoned = connection.take_abandoned();
         let is_new = self.store.stage == Stage::New;
         connection.set_watch(None);
         let rolled_back = match (self.is_open.get(), is_new) {
-            _ if abandoned.is_some() => Ok(false),
-            (false, _) => Ok(true),
-            (true, false) => connection.roll_back_within(PATIENCE, "ROLLBACK"),
-            (true, true) => connection
-                .roll_back("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
-                .map(|()| true),
+            (false, _) => Ok(()),
+            (true, false) => connection.roll_back("ROLLBACK"),
+            (true, true) => {
+                connection.roll_back("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
+            }
         };
-        if rolled_back.as_ref().is_ok_and(|is_answered| !is_answered) {
-            // Somebody must wait until the machine answers, or the connection is lost: if there is no
-            // thread for that, this one.
-            let wait = move || drop((connection.roll_back("ROLLBACK"), abandoned));
-            let _ = std::thread::Builder::new().name("waiting".to_owned()).spawn(wait);
-            return;
-        }
         // A connection that cannot roll back is closed, which rolls back. That of a new registry
         // is the registry.
         if rolled_back.is_ok() || is_new {

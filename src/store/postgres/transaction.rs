@@ -166,11 +166,16 @@ fn begin(begin: &str, then: &[&str]) -> Vec<String> {
 /// [`ErrorKind::Replaced`](crate::store::ErrorKind::Replaced): another registry is at the address now, or none.
 pub(super) fn state(connection: &Connection, registry_id: &str) -> Result<u64> {
     const SQL: &str = "
-        SELECT hashtextextended(concat(version, ' ', (
+        SELECT registry_id, hashtextextended(concat(version, ' ', (
             SELECT sum(hashtextextended(CAST(tokens AS text), dataset_id))
             FROM accession.writer)), 0)
-        FROM accession.registry
-        WHERE CAST(registry_id AS text) = $1";
-    let row = connection.query_opt(SQL, &[registry_id.into()])?.ok_or_else(Error::replaced)?;
-    Ok(value::<i64>(&row, 0)?.cast_unsigned())
+        FROM accession.registry";
+    // In a transaction with the settings of every other: else its functions could be those of anyone
+    // who may create some in another schema of the path.
+    match connection.begin(&reading([SQL, "ROLLBACK"]))?.as_slice() {
+        [Some(found), Some(state)] if found == registry_id => {
+            Ok(state.parse::<i64>().map_err(Error::damaged)?.cast_unsigned())
+        }
+        _ => Err(Error::replaced()),
+    }
 }

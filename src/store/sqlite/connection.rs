@@ -44,13 +44,6 @@ pub(super) fn open_in_memory() -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens an empty database in an unnamed temporary file, in the directory for temporary files.
-pub(super) fn open_temporary() -> Result<Connection> {
-    let connection = Connection::open("")?;
-    configure(&connection, Duration::ZERO)?;
-    Ok(connection)
-}
-
 /// Applies the settings that every connection needs before it reads rows.
 ///
 /// This reads the schema, since SQLite sets the size of the cache only after reading it.

@@ -75,15 +75,6 @@ impl Error {
             _ => false,
         }
     }
-
-    /// Converts the error of a temporary table or database: the disk that failed or is full is that
-    /// of the temporary files, not that of the registry.
-    pub(in crate::store) fn of_temporary_file(self) -> Self {
-        match self.kind() {
-            ErrorKind::Full | ErrorKind::Disk | ErrorKind::CannotOpen => temporary(self),
-            _ => self,
-        }
-    }
 }
 
 fn temporary(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
@@ -142,15 +133,5 @@ mod tests {
         ] {
             assert_eq!(Error::from(wrong).kind(), ErrorKind::Damaged);
         }
-    }
-
-    #[test]
-    fn a_full_directory_for_temporary_files_is_not_reported_as_a_full_disk() {
-        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_CANTOPEN] {
-            let error = of(code).of_temporary_file();
-            assert_eq!(error.kind(), ErrorKind::Temporary);
-            assert!(error.to_string().contains("TMPDIR"), "{error}");
-        }
-        assert_eq!(of(ffi::SQLITE_BUSY).of_temporary_file().kind(), ErrorKind::Busy);
     }
 }

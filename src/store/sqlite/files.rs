@@ -3,6 +3,7 @@
 
 use std::fs::Metadata;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -132,7 +133,7 @@ pub struct Identity {
 /// Where a registry is.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
-    /// In a single connection: in memory, or a migrated copy of an older registry.
+    /// In a single connection: in memory.
     Connection,
     /// In a file.
     File {
@@ -152,12 +153,8 @@ pub(super) enum Place {
 /// Device and inode are not reused while the file is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId {
-    #[cfg(unix)]
     device: u64,
-    #[cfg(unix)]
     inode: u64,
-    #[cfg(not(unix))]
-    created: Option<SystemTime>,
 }
 
 /// The metadata that change when a file is written.
@@ -206,13 +203,7 @@ impl Identity {
 
 impl FileId {
     pub(super) fn of(metadata: &Metadata) -> Self {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            FileId { device: metadata.dev(), inode: metadata.ino() }
-        }
-        #[cfg(not(unix))]
-        FileId { created: metadata.created().ok() }
+        FileId { device: metadata.dev(), inode: metadata.ino() }
     }
 }
 

@@ -24,11 +24,11 @@
 //!
 //! `application_id` marks a file as a registry; `user_version` is the number of migrations that
 //! have been applied to it. Migrations run in one transaction, which reads the version under the
-//! write lock. A file of a newer version is refused and not changed.
+//! write lock. A file with any other schema is refused and not changed.
 //!
 //! # Untrusted files
 //!
-//! A registry may come from anyone. Before anything is read or migrated, its schema is checked: all
+//! A registry may come from anyone. Before anything is read, its schema is checked: all
 //! objects with the names of the migrations' objects, and all indexes on their tables, must be
 //! those that the migrations create. No trigger or view in the file is run, and a value of more
 //! than 1 MiB is an error instead of an allocation.

@@ -1,16 +1,15 @@
 //! The only way to open a registry, and the checks that a file must pass before it is read.
 
 use std::fs::Metadata;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::Connection;
 
 use super::files::{FileId, Identity, Place, Unlocked};
-use super::schema::{self, Age, SCHEMA};
-use super::{Result, connection, create, files};
-use crate::store::{Access, Error, ErrorKind};
+use super::schema::{self, SCHEMA};
+use super::{Result, connection, files};
+use crate::store::{Access, Error};
 
 /// An open registry.
 pub struct Opened {
@@ -22,9 +21,8 @@ pub struct Opened {
 
 /// Opens the registry at `path`. A writer waits up to `busy_wait` for another writer.
 ///
-/// A registry with an older schema is migrated if it is opened for writing. If it is opened for
-/// reading, the file is not changed: a copy in an unnamed temporary file is migrated and read. That
-/// costs a pass over the file at each open, until somebody opens it for writing.
+/// A registry with an older schema is migrated if it is opened for writing, and refused if it is opened for
+/// reading.
 ///
 /// Even for reading, the file is opened for writing where possible, with writes disabled: the last
 /// reader then removes the `-wal` and `-shm` files, which a read-only connection would leave
@@ -32,7 +30,7 @@ pub struct Opened {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`], [`ErrorKind::Damaged`]: there is no
+/// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`], [`ErrorKind::Damaged`]: there is no
 /// registry that this version can read. [`ErrorKind::PathTooLong`], [`ErrorKind::CannotOpen`],
 /// [`ErrorKind::ReadOnly`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`], [`ErrorKind::Io`]: it cannot be opened.
 /// [`ErrorKind::Replaced`]: another file replaced it while it was being opened.
@@ -72,18 +70,11 @@ pub fn in_memory(busy_wait: Duration) -> Result<Opened> {
 impl Opened {
     /// Checks the schema, migrates it, and restricts the connection to its access.
     fn prepare(self) -> Result<Self> {
-        let Opened { mut connection, mut identity } = self;
-        if let Age::Older(found) = schema::check(&connection)? {
-            match identity.access {
-                Access::Write => schema::migrate(&mut connection)?,
-                Access::Read => {
-                    connection = migrated_copy(&connection, identity.busy_wait)?;
-                    identity.check()?;
-                    identity.place = Place::Connection;
-                }
-                Access::Follow => return Err(older(found)),
-            }
+        let Opened { mut connection, identity } = self;
+        if identity.access == Access::Write && schema::version(&connection)? < SCHEMA {
+            schema::migrate(&mut connection)?;
         }
+        schema::check(&connection)?;
         restrict(&connection, identity.access)?;
         Ok(Opened { connection, identity })
     }
@@ -91,7 +82,7 @@ impl Opened {
 
 impl Identity {
     /// Opens another connection to the same registry. `None` means that there can be only one: the
-    /// registry is in memory, or it is a migrated copy of an older one.
+    /// registry is in memory.
     ///
     /// The schema is not checked again, so this takes a third of the time of [`open`].
     ///
@@ -105,9 +96,7 @@ impl Identity {
             Some(_) => open_unlocked(file, self.busy_wait)?,
         };
         // A newer version may have migrated the file.
-        if let Age::Older(_) = schema::age(&connection)? {
-            return Err(Error::replaced());
-        }
+        schema::check_version(&connection)?;
         restrict(&connection, self.access)?;
         self.check()?;
         Ok(Some(connection))
@@ -139,7 +128,7 @@ fn open_locked(file: &Path, access: Access, busy_wait: Duration) -> Result<Conne
     }
     connection::configure(&connection, busy_wait)?;
     // With this first read, SQLite opens the file and the two files beside it.
-    schema::age(&connection)?;
+    schema::version(&connection)?;
     Ok(connection)
 }
 
@@ -149,32 +138,10 @@ fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
     Ok(connection)
 }
 
-/// The error for a registry that cannot be read as long as others write to it.
-fn older(found: u32) -> Error {
-    let message = format!(
-        "the registry has schema {found}, and only schema {SCHEMA} is read while others write to it"
-    );
-    Error::stored(ErrorKind::Older, message)
-}
-
-/// A copy of an older registry, migrated to the schema of this version, in an unnamed temporary
-/// file.
-fn migrated_copy(older: &Connection, busy_wait: Duration) -> Result<Connection> {
-    let mut copy = connection::open_temporary().map_err(Error::of_temporary_file)?;
-    create::copy_into(older, &mut copy, busy_wait, |_, _| ControlFlow::Continue(()))
-        .and_then(|()| schema::migrate(&mut copy))
-        .map_err(|error| match error.kind() {
-            // Reading the registry needs no disk space, so the temporary file has none.
-            ErrorKind::Full => error.of_temporary_file(),
-            _ => error,
-        })?;
-    Ok(copy)
-}
-
 /// Restricts a connection to its access.
 fn restrict(connection: &Connection, access: Access) -> Result<()> {
     match access {
-        Access::Read | Access::Follow => connection.pragma_update(None, "query_only", true)?,
+        Access::Read => connection.pragma_update(None, "query_only", true)?,
         // The mode is stored in the file, but a copy made by VACUUM INTO does not have it.
         Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
     }
@@ -188,8 +155,8 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::store::BUSY_WAIT;
     use crate::store::sqlite::create::NewFile;
+    use crate::store::{BUSY_WAIT, ErrorKind};
 
     /// A new registry in a directory of its own.
     fn registry() -> (tempfile::TempDir, PathBuf) {
@@ -259,7 +226,6 @@ mod tests {
         }
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_that_was_changed_to_another_file_is_detected() {
         let (directory, path) = registry();
@@ -293,8 +259,8 @@ mod tests {
         let (_directory, path) = registry();
         let opened = open(&path, Access::Read).unwrap();
         let newer = Connection::open(&path).unwrap();
-        newer.pragma_update(None, "user_version", schema::SCHEMA + 1).unwrap();
-        assert_eq!(opened.identity.open_again().err().unwrap().kind(), ErrorKind::Newer);
+        newer.pragma_update(None, "user_version", SCHEMA + 1).unwrap();
+        assert_eq!(opened.identity.open_again().err().unwrap().kind(), ErrorKind::OtherSchema);
     }
 
     #[test]
@@ -318,7 +284,6 @@ mod tests {
         assert_eq!(error("nul\0byte").kind(), ErrorKind::Io);
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_link_to_nothing_or_a_socket_is_not_a_registry() {
         let directory = tempfile::tempdir().unwrap();
@@ -336,7 +301,6 @@ mod tests {
 
     /// For a path that is too long, SQLite reports that it cannot open the file, or that the disk
     /// failed.
-    #[cfg(unix)]
     #[test]
     fn a_path_is_refused_if_and_only_if_it_is_too_long_for_sqlite() {
         let root = tempfile::tempdir().unwrap();

@@ -19,83 +19,56 @@ use crate::store::Error;
 /// `application_id` of a registry: the letters `accs`, as file(1) shows them.
 pub(super) const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
 
-/// The SQL that brings a file from schema `n` to `n + 1`, by `n`. A released one is never edited.
-pub(super) const MIGRATIONS: &[&str] = &[
-    include_str!("../../../migrations/sqlite/V1__register.sql"),
-    include_str!("../../../migrations/sqlite/V2__readable_views.sql"),
-    include_str!("../../../migrations/sqlite/V3__payment_workers.sql"),
-    include_str!("../../../migrations/sqlite/V4__citations.sql"),
-    include_str!("../../../migrations/sqlite/V5__second_copies.sql"),
-    include_str!("../../../migrations/sqlite/V6__record_versions.sql"),
-    include_str!("../../../migrations/sqlite/V7__mirror_memory.sql"),
-    include_str!("../../../migrations/sqlite/V8__annotations.sql"),
-    include_str!("../../../migrations/sqlite/V9__fixity.sql"),
-    include_str!("../../../migrations/sqlite/V10__fixity_checks.sql"),
-];
-
-/// What `sqlite_schema.sql` contains after each migration: the texts of the tables, indexes and views,
-/// each with a semicolon and a blank line after it. Running the migrations for them would take longer
-/// than the rest of opening a registry.
-const TEXTS: [&str; MIGRATIONS.len()] = [
-    include_str!("schema/1.sql"),
-    include_str!("schema/2.sql"),
-    include_str!("schema/3.sql"),
-    include_str!("schema/4.sql"),
-    include_str!("schema/5.sql"),
-    include_str!("schema/6.sql"),
-    include_str!("schema/7.sql"),
-    include_str!("schema/8.sql"),
-    include_str!("schema/9.sql"),
-    include_str!("schema/10.sql"),
-];
+/// The SQL that brings a file from schema `n` to `n + 1`, by `n`.
+///
+/// Until the first release, the only one is edited in place; from then on, a released one is never edited.
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("../../../migrations/sqlite/V1__registry.sql")];
 
 /// The schema of this version.
 pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
-
-/// The age of a registry's schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Age {
-    /// It is the schema of this version.
-    Current,
-    /// It is this older schema.
-    Older(u32),
-}
 
 /// Reads the schema version that a file states.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`], and the errors of reading the first page.
-pub(super) fn age(connection: &Connection) -> Result<Age> {
+/// [`ErrorKind::NotARegistry`], and the errors of reading the first page.
+pub(super) fn version(connection: &Connection) -> Result<u32> {
     if pragma(connection, "application_id")? != APPLICATION_ID {
         return Err(Error::not_a_registry("the file is an SQLite database of another application"));
     }
     match pragma(connection, "user_version")? {
-        found if found > SCHEMA => Err(Error::newer(found, SCHEMA)),
         // A registry has a version from the moment it is created.
         0 => Err(Error::not_a_registry("the file is marked as a registry, but has no schema")),
-        SCHEMA => Ok(Age::Current),
-        found => Ok(Age::Older(found)),
+        found => Ok(found),
     }
 }
 
-/// Reads the schema version that a file states, and checks that it has that schema. Both are read
-/// from one state of the file, since another process may be migrating it.
+/// Refuses a file that states another schema version.
 ///
 /// # Errors
 ///
-/// Those of [`age`]; [`ErrorKind::Damaged`], which names the object that differs, or the encoding.
-pub(super) fn check(connection: &Connection) -> Result<Age> {
+/// Those of [`version`]; [`ErrorKind::OtherSchema`].
+pub(super) fn check_version(connection: &Connection) -> Result<()> {
+    match version(connection)? {
+        SCHEMA => Ok(()),
+        found => Err(Error::other_version(found, SCHEMA)),
+    }
+}
+
+/// Checks that a file has the schema of this version. All is read from one state of the file, since
+/// another process may be migrating it.
+///
+/// # Errors
+///
+/// Those of [`check_version`]; [`ErrorKind::OtherSchema`], which names the object that differs;
+/// [`ErrorKind::Damaged`]: its text is in another encoding.
+pub(super) fn check(connection: &Connection) -> Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    let age = age(&transaction)?;
+    check_version(&transaction)?;
     check_encoding(&transaction)?;
-    let version = match age {
-        Age::Current => SCHEMA,
-        Age::Older(found) => found,
-    };
-    check_objects(&transaction, version)?;
-    transaction.commit()?;
-    Ok(age)
+    check_objects(&transaction, MIGRATIONS)?;
+    Ok(transaction.commit()?)
 }
 
 /// Reads a pragma that SQLite stores as a signed 32-bit number. As an unsigned number, a negative
@@ -122,16 +95,17 @@ fn check_encoding(connection: &Connection) -> Result<()> {
     Err(Error::damaged(what))
 }
 
-/// Checks that the schema has the objects that the migrations up to a version create.
+/// Checks that the schema has the objects that migrations create.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`], which names the object that differs.
-pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()> {
+/// [`ErrorKind::OtherSchema`], which names the object that differs; [`ErrorKind::Damaged`]: an object is of
+/// no type.
+fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result<()> {
     const OBJECTS: &str = "
         SELECT type, tbl_name, name, sql
         FROM sqlite_schema";
-    let ours: Vec<&str> = made_by(version).collect();
+    let ours: Vec<&str> = made_by(migrations).collect();
     let is_ours = |table: &str| {
         ours.iter().copied().map(named_by).any(|(kind, name)| {
             kind.eq_ignore_ascii_case("table") && name.eq_ignore_ascii_case(table)
@@ -156,23 +130,21 @@ pub(super) fn check_objects(connection: &Connection, version: u32) -> Result<()>
             let what = format!(
                 "the index {name:?} on {table} is not part of the schema, and could be read instead of the table (DROP INDEX removes it)"
             );
-            return Err(Error::damaged(what));
+            return Err(Error::other_schema(what));
         }
     }
     match missing.first().copied().map(named_by) {
         None => Ok(()),
         Some((kind, name)) => {
             let kind = kind.to_ascii_lowercase();
-            let what =
-                format!("its {kind} {name} is missing, or differs from what this program creates");
-            Err(Error::damaged(what))
+            Err(Error::other_schema(format!("its {kind} {name} is missing, or differs")))
         }
     }
 }
 
 /// The names of the tables of the schema.
 pub(in crate::store) fn tables() -> impl Iterator<Item = &'static str> {
-    made_by(SCHEMA).map(named_by).filter(|(kind, _)| *kind == "TABLE").map(|(_, name)| name)
+    made_by(MIGRATIONS).map(named_by).filter(|(kind, _)| *kind == "TABLE").map(|(_, name)| name)
 }
 
 /// Whether a file with the current schema also has other tables or indexes.
@@ -181,17 +153,23 @@ pub(in crate::store) fn has_others(connection: &Connection) -> Result<bool> {
         SELECT sql
         FROM sqlite_schema
         WHERE type IN ('table', 'index') AND sql IS NOT NULL";
-    let ours: Vec<&str> = made_by(SCHEMA).collect();
+    let ours: Vec<&str> = made_by(MIGRATIONS).collect();
     let mut statement = connection.prepare(TABLES_AND_INDEXES)?;
     let texts = statement.query_map([], |row| row.get::<_, String>(0))?;
     let texts = texts.collect::<rusqlite::Result<Vec<_>>>()?;
     Ok(texts.iter().any(|sql| !ours.contains(&sql.as_str())))
 }
 
-/// The SQL text of each object that the migrations up to a version create, as SQLite keeps it.
-fn made_by(version: u32) -> impl Iterator<Item = &'static str> {
-    let of_version = (version as usize).min(TEXTS.len()).checked_sub(1).and_then(|n| TEXTS.get(n));
-    of_version.into_iter().flat_map(|texts| texts.trim_end_matches(";\n").split(";\n\n"))
+/// The SQL text of each object that migrations create, as SQLite keeps it: without the comments before it
+/// and the semicolon after it.
+fn made_by(migrations: &[&'static str]) -> impl Iterator<Item = &'static str> {
+    migrations.iter().flat_map(|migration| migration.split(";\n")).filter_map(|statement| {
+        let mut text = statement.trim_start();
+        while text.starts_with("--") {
+            text = text.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        }
+        (!text.is_empty()).then_some(text)
+    })
 }
 
 /// The kind and the name of the object that a CREATE statement creates.
@@ -203,19 +181,21 @@ fn named_by(sql: &str) -> (&str, &str) {
 /// Runs the migrations that have not been applied to the file: all of them, or none.
 ///
 /// The version is read under the write lock, so if two processes migrate one file, the second has
-/// nothing to do. (The crates for migrations read it before they lock, and fail in that race.)
+/// nothing to do. (The crates for migrations read it before they lock, and fail in that race.) The result is
+/// compared with what the migrations create, since the file may have had another schema than it stated:
+/// nothing of it was read before.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     run(connection, MIGRATIONS)
 }
 
-fn run(connection: &mut Connection, migrations: &[&str]) -> Result<()> {
+fn run(connection: &mut Connection, migrations: &[&'static str]) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = pragma(&transaction, "user_version")?;
-    check_objects(&transaction, found)?;
     for migration in migrations.get(found as usize..).unwrap_or_default() {
         transaction.execute_batch(migration)?;
     }
     if (found as usize) < migrations.len() {
+        check_objects(&transaction, migrations)?;
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", migrations.len() as u32)?;
     }
@@ -225,59 +205,74 @@ fn run(connection: &mut Connection, migrations: &[&str]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::ErrorKind;
     use crate::store::sqlite::connection::open_in_memory;
 
     #[test]
-    fn the_texts_of_a_version_are_those_that_sqlite_keeps() {
+    fn the_texts_of_the_migrations_are_those_that_sqlite_keeps() {
         const KEPT: &str = "
             SELECT sql
             FROM sqlite_schema
-            WHERE sql IS NOT NULL";
+            WHERE sql IS NOT NULL
+            ORDER BY rowid";
         let connection = Connection::open_in_memory().unwrap();
-        assert_eq!(made_by(0).count(), 0);
-        for (version, migration) in (1..).zip(MIGRATIONS) {
-            connection.execute_batch(migration).unwrap();
-            let mut statement = connection.prepare(KEPT).unwrap();
-            let kept = statement.query_map([], |row| row.get(0)).unwrap();
-            let mut kept: Vec<String> = kept.collect::<rusqlite::Result<_>>().unwrap();
-            let text = format!("{};\n", kept.join(";\n\n"));
-            let mut texts: Vec<&str> = made_by(version).collect();
-            texts.sort_unstable();
-            kept.sort_unstable();
-            assert!(texts == kept, "src/store/sqlite/schema/{version}.sql must be:\n{text}");
-        }
+        connection.execute_batch(&MIGRATIONS.concat()).unwrap();
+        let mut statement = connection.prepare(KEPT).unwrap();
+        let kept = statement.query_map([], |row| row.get(0)).unwrap();
+        let kept: Vec<String> = kept.collect::<rusqlite::Result<_>>().unwrap();
+        assert_eq!(made_by(MIGRATIONS).collect::<Vec<_>>(), kept);
     }
+
+    /// The migrations of a later version.
+    fn later(migration: &'static str) -> Vec<&'static str> {
+        [MIGRATIONS, &[migration]].concat()
+    }
+
+    const ADDS: &str = "-- A table.\nCREATE TABLE added (x INTEGER) STRICT;\n";
 
     const FAILS: &str = "DELETE FROM dataset; SELECT * FROM nowhere";
 
-    /// A registry of schema 1 with one dataset.
-    fn old() -> Connection {
+    /// A registry of this version with one dataset.
+    fn with_dataset() -> Connection {
         let mut connection = open_in_memory().unwrap();
-        run(&mut connection, &MIGRATIONS[..1]).unwrap();
+        migrate(&mut connection).unwrap();
         connection.execute("INSERT INTO dataset (name) VALUES ('A')", []).unwrap();
         connection
     }
 
-    fn names(connection: &Connection) -> (u32, String) {
+    fn state(connection: &Connection) -> (u32, String) {
         let name = connection.query_row("SELECT name FROM dataset", [], |row| row.get(0)).unwrap();
         (pragma(connection, "user_version").unwrap(), name)
     }
 
     #[test]
     fn a_failed_migration_changes_nothing() {
-        let mut connection = old();
+        let mut connection = with_dataset();
         for _ in 0..2 {
-            run(&mut connection, &[MIGRATIONS[0], FAILS]).unwrap_err();
-            assert_eq!(names(&connection), (1, "A".to_owned()));
+            run(&mut connection, &later(FAILS)).unwrap_err();
+            assert_eq!(state(&connection), (SCHEMA, "A".to_owned()));
         }
     }
 
     #[test]
-    fn an_older_registry_gets_the_migrations_that_it_lacks_and_no_others() {
-        let mut connection = old();
+    fn a_registry_gets_the_migrations_that_it_lacks_and_no_others() {
+        let mut connection = with_dataset();
         for _ in 0..2 {
-            migrate(&mut connection).unwrap();
-            assert_eq!(names(&connection), (SCHEMA, "A".to_owned()));
+            run(&mut connection, &later(ADDS)).unwrap();
+            assert_eq!(state(&connection), (SCHEMA + 1, "A".to_owned()));
         }
+        let refused = check(&connection).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::OtherSchema);
+        migrate(&mut connection).unwrap();
+        assert_eq!(state(&connection), (SCHEMA + 1, "A".to_owned()));
+    }
+
+    #[test]
+    fn a_registry_that_does_not_have_the_schema_that_it_states_is_not_migrated() {
+        let mut connection = with_dataset();
+        connection.execute_batch("DROP INDEX instance_by_identifier").unwrap();
+        let refused = run(&mut connection, &later(ADDS)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::OtherSchema);
+        assert_eq!(state(&connection), (SCHEMA, "A".to_owned()));
     }
 }

@@ -12,7 +12,7 @@ use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 use super::create::{self, NewFile};
 use super::files::Identity;
 use super::open::{self, Opened};
-use super::schema::{self, Age};
+use super::schema;
 use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
@@ -50,7 +50,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::Newer`], [`ErrorKind::Older`] and the
+    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`] and the
     /// errors of opening a file.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let opened = open::open(path, access, busy_wait)?;
@@ -95,7 +95,6 @@ impl Kind for File {
     fn create(
         &self,
         name: &Path,
-        _: Option<&Path>,
         busy_wait: Duration,
     ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
         let (connection, file) = NewFile::create(name, busy_wait)?;
@@ -142,7 +141,7 @@ impl Storage for Store {
         session.connection().execute_batch("BEGIN DEFERRED")?;
         // SQLite begins the transaction with its first read, which must not be later than the
         // caller's first query. This also detects a registry that a newer version has migrated.
-        check_same_schema(session.connection())?;
+        schema::check_version(session.connection())?;
         session.check_same_file()?;
         Ok(Box::new(session))
     }
@@ -154,7 +153,7 @@ impl Storage for Store {
         // it changes. They stay in memory (they are few): a change must not need a temporary file of
         // SQLite, whose directory can be full or unusable.
         session.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
-        check_same_schema(session.connection())?;
+        schema::check_version(session.connection())?;
         session.check_same_file()?;
         Ok(Box::new(session))
     }
@@ -174,8 +173,7 @@ impl Storage for Store {
         Ok(Some(version.cast_unsigned()))
     }
 
-    /// More than one connection can be opened neither to a registry in memory, nor to a migrated copy
-    /// or a new registry.
+    /// More than one connection can be opened neither to a registry in memory, nor to a new registry.
     fn has_many_connections(&self) -> bool {
         self.identity.file().is_some()
     }
@@ -396,14 +394,6 @@ fn in_use() -> Error {
     let message =
         "the registry has only one connection, which a snapshot or another operation still uses";
     Error::stored(ErrorKind::Busy, message)
-}
-
-/// Refuses a registry whose schema has changed since it was opened.
-fn check_same_schema(connection: &Connection) -> Result<()> {
-    match schema::age(connection)? {
-        Age::Current => Ok(()),
-        Age::Older(_) => Err(Error::replaced()),
-    }
 }
 
 impl FileSession {

@@ -80,6 +80,22 @@ impl Snapshot {
         self.row(Scope::Locked(key), &DATASET, &[key.into()], dataset)
     }
 
+    /// The key and the present name of the dataset that has a name, or had it before it was renamed,
+    /// whether or not its record can be read. `None` means that no dataset has or had it.
+    ///
+    /// In a transaction on a server, the dataset is locked until its end.
+    pub fn key_and_name(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetName)>> {
+        static NAMED: Sql =
+            Sql::new(concat!("SELECT id, name FROM {dataset} WHERE id = (", key_of_name!(), ")"));
+        static NAME: Sql = Sql::new("SELECT id, name FROM {dataset} WHERE id = ?1");
+        let decode = |row: &dyn Columns| Ok((key(row)?, row.dataset_name(1)?));
+        if !self.session.locks_datasets() {
+            return self.row(Scope::Registry, &NAMED, &[name.into()], decode);
+        }
+        let Some(key) = self.key_of(name)? else { return Ok(None) };
+        self.row(Scope::Locked(key), &NAME, &[key.into()], decode)
+    }
+
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
     /// locked until the end of the transaction. `None` means that no dataset has or had the name.
     pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
@@ -89,12 +105,12 @@ impl Snapshot {
                 latest.recorded_by, latest.note,
                 ",
             annotations!("?1", "latest.timestamp"),
-            ", dataset.withdrawn, dataset.withdrawn_note, dataset.max_delete,
+            ", dataset.id, latest.row_check, dataset.withdrawn, dataset.withdrawn_note, dataset.max_delete,
                 dataset.max_add
             FROM {dataset}
             LEFT JOIN (
                 SELECT timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
-                    note
+                    note, row_check
                 FROM {instance}
                 WHERE dataset_id = ?1
                 ORDER BY timestamp DESC
@@ -102,35 +118,26 @@ impl Snapshot {
             WHERE dataset.id = ?1"
         ));
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.row(Scope::Locked(key), &DATASET, &[key.into()], |row| {
+        let to_change = self.row(Scope::Locked(key), &DATASET, &[key.into()], |row| {
             let has_history = row.int_or_null(1)?.is_some();
             Ok(ToChange {
                 key,
                 name: row.dataset_name(0)?,
-                withdrawal: withdrawal(row, 11)?,
-                limits: limits(row, 13)?,
+                withdrawal: withdrawal(row, 13)?,
+                limits: limits(row, 15)?,
                 latest: has_history.then(|| self.instance_of(row)).transpose()?,
             })
-        })
+        })?;
+        let Some(mut to_change) = to_change else { return Ok(None) };
+        let latest = to_change.latest.take();
+        to_change.latest =
+            latest.map(|latest| self.not_from_the_future(key, latest)).transpose()?;
+        Ok(Some(to_change))
     }
 
     fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
         static KEY: Sql = Sql::new(key_of_name!());
         self.row(Scope::Registry, &KEY, &[name.into()], key)
-    }
-
-    /// The names of the datasets that are not withdrawn, from one of them (counted from 0), by name, at
-    /// most `limit` of them.
-    pub fn names_from(&self, first: u64, limit: u32) -> Result<Vec<DatasetName>> {
-        static NAMES: Sql = Sql::new(
-            "SELECT name
-            FROM {dataset}
-            WHERE withdrawn IS NULL
-            ORDER BY name
-            LIMIT ?1 OFFSET ?2",
-        );
-        let first = i64::try_from(first).unwrap_or(i64::MAX);
-        self.rows(Scope::Registry, &NAMES, &[limit.into(), first.into()], |row| row.dataset_name(0))
     }
 
     /// The names of datasets that differ from one at most by the case of letters, at most two of them.
@@ -224,7 +231,6 @@ impl Snapshot {
                 limits: if self.is_public() { None } else { Some(limits(row, 19)?) },
                 latest: None,
                 confirmed: None,
-                problem: None,
             };
             Ok((key, listed))
         })?;
@@ -252,15 +258,6 @@ impl Snapshot {
         Ok(named.into_iter().flatten().collect())
     }
 
-    /// How many datasets there are.
-    pub fn count_datasets(&self) -> Result<u64> {
-        static COUNT: Sql = Sql::new(
-            "SELECT count(*)
-            FROM {dataset}",
-        );
-        self.count(Scope::Registry, &COUNT, &[])
-    }
-
     /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
     /// of them, as they are stored. They are read from an index, so that a damaged record hides
     /// neither its own name nor those after it.
@@ -275,17 +272,6 @@ impl Snapshot {
         let values = [after.into(), limit.into()];
         let names = self.rows(Scope::Registry, &PAGE, &values, |row| row.string(0))?;
         ascending("dataset", names, |first| first.as_str() > after, |one, next| one < next)
-    }
-
-    /// The key of a dataset, whether or not its record can be read. `None` means that there is no
-    /// such dataset.
-    pub fn dataset_key(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
-        static KEY: Sql = Sql::new(
-            "SELECT id
-            FROM {dataset}
-            WHERE name = ?1",
-        );
-        self.row(Scope::Registry, &KEY, &[name.into()], key)
     }
 }
 
@@ -471,7 +457,7 @@ impl Snapshot {
     }
 
     /// The latest time at which anything was recorded: a change, a version of a record, a citation
-    /// of a subset, the reading of a log, an annotation, a confirmation. `None` means that nothing was. If there are times at or
+    /// of a subset, the reading of a log, an annotation, a confirmation, file records. `None` means that nothing was. If there are times at or
     /// after `enough`, any one of them may be returned.
     ///
     /// In a file, all but the versions are one look-up in each of the indexes of the second copies; on a
@@ -490,6 +476,8 @@ impl Snapshot {
                 SELECT max(recorded) FROM {annotation}
                 UNION ALL
                 SELECT max(recorded) FROM {confirmation}
+                UNION ALL
+                SELECT max(recorded) FROM {record_batch}
             ) AS times",
         );
         static RECENT_VERSION: Sql = Sql::new(

@@ -7,21 +7,6 @@ use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Columns, Scope, Sql, damaged};
 
 impl Snapshot {
-    /// The former names of a dataset, latest first. Those that are names of datasets again are left
-    /// out.
-    pub fn former_names(&self, dataset: DatasetKey) -> Result<Vec<DatasetName>> {
-        static FORMER: Sql = Sql::new(
-            "SELECT former.name
-            FROM {dataset_name} AS former
-            WHERE former.dataset_id = ?1 AND NOT EXISTS (
-                SELECT 1
-                FROM {dataset} AS present
-                WHERE present.name = former.name)
-            ORDER BY former.renamed DESC, former.name",
-        );
-        self.rows(Scope::Registry, &FORMER, &[dataset.into()], |row| row.dataset_name(0))
-    }
-
     /// The names that a dataset gave up, each with the time, in order of time.
     pub fn names_given_up(&self, dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>> {
         static GIVEN_UP: Sql = Sql::new(

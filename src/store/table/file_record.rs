@@ -34,19 +34,6 @@ impl Snapshot {
         Ok(last.map_or(0, |last| last.last_number))
     }
 
-    /// The batch of the file record with this number. `None` means that there is no such record.
-    pub fn record_batch_of(&self, dataset: DatasetKey, number: u64) -> Result<Option<RecordBatch>> {
-        static OF: Sql = Sql::new(
-            "SELECT batch, last_number, recorded, recorded_by, note, replaces
-            FROM {record_batch}
-            WHERE dataset_id = ?1 AND last_number >= ?2
-            ORDER BY batch
-            LIMIT 1",
-        );
-        let values = [dataset.into(), number.into()];
-        self.row(Scope::Dataset(dataset), &OF, &values, |row| self.record_batch(row))
-    }
-
     /// The batches of a dataset after one (0 means from the first), in order, at most `limit` of them.
     pub fn record_batches_after(
         &self,

@@ -1,242 +1,211 @@
-//! The tables `fixity_run` and `fixity_finding`: checks of files, and what they found.
+//! The tables `fixity_root` and `fixity_finding`: how far the checks of files have come, and what is wrong.
 
 use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
-use crate::store::page::{ascending, paged};
-use crate::store::rows::{DatasetKey, StoredFinding, StoredRun};
+use crate::store::page::ascending;
+use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql};
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
 
 impl Snapshot {
-    /// The checks of files after one (0 means from the first), in order, at most `limit` of them.
-    pub fn fixity_runs_after(
-        &self,
-        dataset: DatasetKey,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<StoredRun>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT run, timestamp, identifier, is_subset, cycle, mode, root, algorithms, last_record,
-                from_id, to_id, lease_to_id, lease_ends, started, ended, recorded_by, files, bytes, findings, forgotten
-            FROM {fixity_run}
-            WHERE dataset_id = ?1 AND run > ?2
-            ORDER BY run
-            LIMIT ?3",
+    /// The roots in which files of a dataset were checked, by name.
+    pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<StoredRoot>> {
+        static ROOTS: Sql = Sql::new(
+            "SELECT root, cursor, cycle_started, full_since, locked_by, locked_until, files, bytes
+            FROM {fixity_root}
+            WHERE dataset_id = ?1
+            ORDER BY root",
         );
-        let values = [dataset.into(), after.into(), limit.into()];
-        ascending(
-            "fixity_run",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| self.fixity_run(row))?,
-            |first| first.run > after,
-            |one, next| one.run < next.run,
-        )
+        self.rows(Scope::Dataset(dataset), &ROOTS, &[dataset.into()], stored_root)
     }
 
-    /// All checks of the files of a dataset, in order.
-    pub fn fixity_runs(&self, dataset: DatasetKey) -> impl Iterator<Item = Result<StoredRun>> {
-        paged(
-            0,
-            move |after, limit| self.fixity_runs_after(dataset, *after, limit),
-            |last| last.run,
-        )
+    /// A root in which files of a dataset were checked. `None` means that none ever was there.
+    pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<StoredRoot>> {
+        static ROOT: Sql = Sql::new(
+            "SELECT root, cursor, cycle_started, full_since, locked_by, locked_until, files, bytes
+            FROM {fixity_root}
+            WHERE dataset_id = ?1 AND root = ?2",
+        );
+        self.row(Scope::Dataset(dataset), &ROOT, &[dataset.into(), root.into()], stored_root)
     }
 
-    /// What checks of files found, after a finding of a run (0 means from the first), by run and number, at
-    /// most `limit` of them.
+    /// The findings of a dataset after one of a granule, a path and a root, in this order, at most `limit`
+    /// of them.
     pub fn fixity_findings_after(
         &self,
         dataset: DatasetKey,
-        (run, number): (u64, u64),
+        (granule_id, path, root): (&str, &str, &str),
         limit: u32,
     ) -> Result<Vec<StoredFinding>> {
         static PAGE: Sql = Sql::new(
-            "SELECT run, number, granule_id, path, status, expected, found, checked, closed, closed_by
+            "SELECT granule_id, path, root, status, expected, found, first_seen
             FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND (run, number) > (?2, ?3)
-            ORDER BY run, number
-            LIMIT ?4",
-        );
-        let values = [dataset.into(), run.into(), number.into(), limit.into()];
-        ascending(
-            "fixity_finding",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, finding)?,
-            |first| (run, number) < (first.run, first.number),
-            |one, next| (one.run, one.number) < (next.run, next.number),
-        )
-    }
-
-    /// The open findings of a dataset after one of a granule, a run and a number in it, in this order, at
-    /// most `limit` of them.
-    pub fn open_findings_after(
-        &self,
-        dataset: DatasetKey,
-        (granule_id, run, number): (&str, u64, u64),
-        limit: u32,
-    ) -> Result<Vec<StoredFinding>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT run, number, granule_id, path, status, expected, found, checked, closed, closed_by
-            FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND closed IS NULL AND (granule_id, run, number) > (?2, ?3, ?4)
-            ORDER BY granule_id, run, number
+            WHERE dataset_id = ?1 AND (granule_id, path, root) > (?2, ?3, ?4)
+            ORDER BY granule_id, path, root
             LIMIT ?5",
         );
-        fn position(finding: &StoredFinding) -> (&str, u64, u64) {
-            (&finding.granule_id, finding.run, finding.number)
+        fn position(finding: &StoredFinding) -> (&str, &str, &str) {
+            (&finding.granule_id, &finding.path, &finding.root)
         }
-        let values = [dataset.into(), granule_id.into(), run.into(), number.into(), limit.into()];
+        let values = [dataset.into(), granule_id.into(), path.into(), root.into(), limit.into()];
         ascending(
             "fixity_finding",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, finding)?,
-            |first| (granule_id, run, number) < position(first),
+            self.rows(Scope::Dataset(dataset), &PAGE, &values, stored_finding)?,
+            |first| (granule_id, path, root) < position(first),
             |one, next| position(one) < position(next),
         )
     }
 
-    /// The names of the datasets of which files were ever checked, in order. Asks every machine.
+    /// The findings of some granules of a dataset, at all roots.
+    pub fn fixity_findings_among(
+        &self,
+        dataset: DatasetKey,
+        granule_ids: &[&str],
+    ) -> Result<Vec<StoredFinding>> {
+        static AMONG: Sql = Sql::by_store(
+            "SELECT granule_id, path, root, status, expected, found, first_seen
+            FROM fixity_finding
+            WHERE dataset_id = ?1 AND granule_id IN (SELECT value FROM rarray(?2))",
+            "SELECT granule_id, path, root, status, expected, found, first_seen
+            FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND granule_id = ANY(CAST(?2 AS text ARRAY))",
+        );
+        let values = [dataset.into(), Value::Texts(granule_ids)];
+        self.rows(Scope::Dataset(dataset), &AMONG, &values, stored_finding)
+    }
+
+    /// How many findings a dataset has.
+    pub fn count_fixity_findings(&self, dataset: DatasetKey) -> Result<u64> {
+        static COUNT: Sql = Sql::new(
+            "SELECT count(*)
+            FROM {fixity_finding}
+            WHERE dataset_id = ?1",
+        );
+        self.count(Scope::Dataset(dataset), &COUNT, &[dataset.into()])
+    }
+
+    /// Whether a dataset has a finding.
+    pub fn has_fixity_findings(&self, dataset: DatasetKey) -> Result<bool> {
+        static ANY: Sql = Sql::new(
+            "SELECT EXISTS (
+                SELECT 1
+                FROM {fixity_finding}
+                WHERE dataset_id = ?1)",
+        );
+        self.exists(dataset, &ANY, &[dataset.into()])
+    }
+
+    /// The names of the datasets of which files were checked, in order. Asks every machine.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
         static CHECKED: Sql = Sql::by_store(
             "SELECT name
             FROM dataset
             WHERE EXISTS (
                 SELECT 1
-                FROM fixity_run
-                WHERE fixity_run.dataset_id = dataset.id)
+                FROM fixity_root
+                WHERE fixity_root.dataset_id = dataset.id)
             ORDER BY name",
             "SELECT DISTINCT dataset.name
-            FROM {fixity_run}
-            JOIN {dataset} ON dataset.id = fixity_run.dataset_id
+            FROM {fixity_root}
+            JOIN {dataset} ON dataset.id = fixity_root.dataset_id
             ORDER BY dataset.name",
         );
         self.rows(Scope::AllDatasets, &CHECKED, &[], |row| row.dataset_name(0))
     }
-
-    /// When files of a dataset were last checked. `None` means never.
-    pub fn last_checked(&self, dataset: DatasetKey) -> Result<Option<Timestamp>> {
-        static LAST: Sql = Sql::new(
-            "SELECT ended
-            FROM {fixity_run}
-            WHERE dataset_id = ?1 AND files > 0 AND forgotten IS NULL
-            ORDER BY run DESC
-            LIMIT 1",
-        );
-        self.row(Scope::Dataset(dataset), &LAST, &[dataset.into()], |row| row.instant(0))
-    }
-
-    fn fixity_run(&self, row: &dyn Columns) -> Result<StoredRun> {
-        Ok(StoredRun {
-            run: row.count(0)?,
-            timestamp: row.instant(1)?,
-            identifier: row.identifier(2)?,
-            is_subset: row.count(3)? == 1,
-            cycle: row.count_or_null(4)?,
-            mode: row.string(5)?,
-            root: row.string(6)?,
-            algorithms: row.string(7)?,
-            last_record: row.count(8)?,
-            from_id: row.string(9)?,
-            to_id: row.string_or_null(10)?,
-            lease_to_id: row.string_or_null(11)?,
-            lease_ends: row.instant_or_null(12)?,
-            started: row.instant(13)?,
-            ended: row.instant(14)?,
-            recorded_by: self.shown(row.string_or_null(15)?),
-            files: row.count(16)?,
-            bytes: row.count(17)?,
-            findings: row.count(18)?,
-            forgotten: row.instant_or_null(19)?,
-        })
-    }
 }
 
 impl Transaction {
-    /// Adds checks of files.
-    pub fn insert_fixity_runs(&self, dataset: DatasetKey, runs: &[StoredRun]) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {fixity_run}
-                (dataset_id, run, timestamp, identifier, is_subset, cycle, mode, root, algorithms,
-                 last_record, from_id, to_id, lease_to_id, lease_ends, started, ended, recorded_by,
-                 files, bytes, findings, forgotten)",
-            21,
-        );
-        self.insert(dataset, &INSERT, runs, |run| {
-            [
-                dataset.into(),
-                run.run.into(),
-                run.timestamp.into(),
-                run.identifier.into(),
-                i64::from(run.is_subset).into(),
-                run.cycle.into(),
-                run.mode.as_str().into(),
-                run.root.as_str().into(),
-                run.algorithms.as_str().into(),
-                run.last_record.into(),
-                run.from_id.as_str().into(),
-                run.to_id.as_deref().into(),
-                run.lease_to_id.as_deref().into(),
-                run.lease_ends.into(),
-                run.started.into(),
-                run.ended.into(),
-                run.recorded_by.as_deref().into(),
-                run.files.into(),
-                run.bytes.into(),
-                run.findings.into(),
-                run.forgotten.into(),
-            ]
-        })
-    }
-
-    /// Saves how far a check of files has come.
-    pub fn save_fixity_run(&self, dataset: DatasetKey, run: &StoredRun) -> Result<()> {
+    /// Stores how far the checks at a root have come.
+    pub fn save_fixity_root(&self, dataset: DatasetKey, root: &StoredRoot) -> Result<()> {
         static SAVE: Sql = Sql::new(
-            "UPDATE {fixity_run}
-            SET to_id = ?3, lease_to_id = ?4, lease_ends = ?5, ended = ?6, files = ?7, bytes = ?8,
-                findings = ?9
-            WHERE dataset_id = ?1 AND run = ?2",
+            "INSERT INTO {fixity_root}
+                (dataset_id, root, cursor, cycle_started, full_since, locked_by, locked_until, files, bytes)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            ON CONFLICT (dataset_id, root) DO UPDATE
+            SET cursor = excluded.cursor, cycle_started = excluded.cycle_started,
+                full_since = excluded.full_since, locked_by = excluded.locked_by,
+                locked_until = excluded.locked_until, files = excluded.files, bytes = excluded.bytes",
         );
+        let (locked_by, locked_until) = match &root.lock {
+            Some((by, until)) => (Some(by.as_str()), Some(*until)),
+            None => (None, None),
+        };
         let values = [
             dataset.into(),
-            run.run.into(),
-            run.to_id.as_deref().into(),
-            run.lease_to_id.as_deref().into(),
-            run.lease_ends.into(),
-            run.ended.into(),
-            run.files.into(),
-            run.bytes.into(),
-            run.findings.into(),
+            root.root.as_str().into(),
+            root.cursor.as_deref().into(),
+            root.cycle_started.into(),
+            root.full_since.into(),
+            locked_by.into(),
+            locked_until.into(),
+            root.files.into(),
+            root.bytes.into(),
         ];
         self.run(dataset, &SAVE, &values)
     }
 
-    /// Forgets the root of a check of files, which no longer leases anything.
-    pub fn forget_fixity_run(
-        &self,
-        dataset: DatasetKey,
-        run: u64,
-        forgotten: Timestamp,
-    ) -> Result<()> {
-        static FORGET: Sql = Sql::new(
-            "UPDATE {fixity_run}
-            SET forgotten = ?3, lease_to_id = NULL, lease_ends = NULL
-            WHERE dataset_id = ?1 AND run = ?2",
+    /// Forgets a root, and what was found there.
+    pub fn delete_fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<()> {
+        static FINDINGS: Sql = Sql::new(
+            "DELETE FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND root = ?2",
         );
-        self.run(dataset, &FORGET, &[dataset.into(), run.into(), forgotten.into()])
+        static ROOT: Sql = Sql::new(
+            "DELETE FROM {fixity_root}
+            WHERE dataset_id = ?1 AND root = ?2",
+        );
+        let values = [dataset.into(), root.into()];
+        self.run(dataset, &FINDINGS, &values)?;
+        self.run(dataset, &ROOT, &values)
     }
 
-    /// Closes a finding, unless it is closed.
-    pub fn close_finding(
+    /// Removes what was found at a root in the granules after one ('' means from the first) up to another
+    /// (`None` means to the last one).
+    pub fn delete_fixity_findings(
         &self,
         dataset: DatasetKey,
-        (run, number): (u64, u64),
-        closed: Timestamp,
-        closed_by: &str,
+        root: &str,
+        (after, up_to): (&str, Option<&str>),
     ) -> Result<()> {
-        static CLOSE: Sql = Sql::new(
-            "UPDATE {fixity_finding}
-            SET closed = ?4, closed_by = ?5
-            WHERE dataset_id = ?1 AND run = ?2 AND number = ?3 AND closed IS NULL",
+        static DELETE: Sql = Sql::new(
+            "DELETE FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND root = ?2 AND granule_id > ?3 AND granule_id <= ?4",
         );
-        let values = [dataset.into(), run.into(), number.into(), closed.into(), closed_by.into()];
-        self.run(dataset, &CLOSE, &values)
+        static DELETE_REST: Sql = Sql::new(
+            "DELETE FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND root = ?2 AND granule_id > ?3",
+        );
+        match up_to {
+            Some(up_to) => {
+                let values = [dataset.into(), root.into(), after.into(), up_to.into()];
+                self.run(dataset, &DELETE, &values)
+            }
+            None => self.run(dataset, &DELETE_REST, &[dataset.into(), root.into(), after.into()]),
+        }
+    }
+
+    /// Removes what was found at a root in files that no granule has.
+    pub fn delete_unexpected_files(&self, dataset: DatasetKey, root: &str) -> Result<()> {
+        static DELETE: Sql = Sql::new(
+            "DELETE FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND root = ?2 AND granule_id = ''",
+        );
+        self.run(dataset, &DELETE, &[dataset.into(), root.into()])
+    }
+
+    /// Removes what was found in some granules, at all roots.
+    pub fn delete_fixity_findings_of(
+        &self,
+        dataset: DatasetKey,
+        granule_ids: &[&str],
+    ) -> Result<()> {
+        static DELETE: Sql = Sql::by_store(
+            "DELETE FROM fixity_finding
+            WHERE dataset_id = ?1 AND granule_id IN (SELECT value FROM rarray(?2))",
+            "DELETE FROM {fixity_finding}
+            WHERE dataset_id = ?1 AND granule_id = ANY(CAST(?2 AS text ARRAY))",
+        );
+        self.run(dataset, &DELETE, &[dataset.into(), Value::Texts(granule_ids)])
     }
 
     /// Adds what checks of files found.
@@ -247,39 +216,45 @@ impl Transaction {
     ) -> Result<()> {
         static INSERT: Insert = Insert::new(
             "INSERT INTO {fixity_finding}
-                (dataset_id, run, number, granule_id, path, status, expected, found, checked, closed,
-                 closed_by)",
-            11,
+                (dataset_id, root, granule_id, path, status, expected, found, first_seen)",
+            8,
         );
         self.insert(dataset, &INSERT, findings, |finding| {
-            let closed: Option<Timestamp> = finding.closed.as_ref().map(|(closed, _)| *closed);
             [
                 dataset.into(),
-                finding.run.into(),
-                finding.number.into(),
+                finding.root.as_str().into(),
                 finding.granule_id.as_str().into(),
                 finding.path.as_str().into(),
                 finding.status.as_str().into(),
                 finding.expected.as_deref().into(),
                 finding.found.as_deref().into(),
-                finding.checked.into(),
-                closed.into(),
-                finding.closed.as_ref().map(|(_, by)| by.as_str()).into(),
+                finding.first_seen.into(),
             ]
         })
     }
 }
 
-fn finding(row: &dyn Columns) -> Result<StoredFinding> {
+fn stored_root(row: &dyn Columns) -> Result<StoredRoot> {
+    let locked_until: Option<Timestamp> = row.instant_or_null(5)?;
+    Ok(StoredRoot {
+        root: row.string(0)?,
+        cursor: row.string_or_null(1)?,
+        cycle_started: row.instant_or_null(2)?,
+        full_since: row.instant_or_null(3)?,
+        lock: row.string_or_null(4)?.zip(locked_until),
+        files: row.count(6)?,
+        bytes: row.count(7)?,
+    })
+}
+
+fn stored_finding(row: &dyn Columns) -> Result<StoredFinding> {
     Ok(StoredFinding {
-        run: row.count(0)?,
-        number: row.count(1)?,
-        granule_id: row.string(2)?,
-        path: row.string(3)?,
-        status: row.string(4)?,
-        expected: row.string_or_null(5)?,
-        found: row.string_or_null(6)?,
-        checked: row.instant(7)?,
-        closed: row.instant_or_null(8)?.zip(row.string_or_null(9)?),
+        granule_id: row.string(0)?,
+        path: row.string(1)?,
+        root: row.string(2)?,
+        status: row.string(3)?,
+        expected: row.string_or_null(4)?,
+        found: row.string_or_null(5)?,
+        first_seen: row.instant(6)?,
     })
 }

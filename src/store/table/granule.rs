@@ -353,8 +353,10 @@ impl Snapshot {
         let (after, mut ingested) = begin.start();
         let mut after = after.to_owned();
         let beyond = beyond.map_or(i64::MIN, Timestamp::as_micros);
-        // The rows before a damaged one are shown one by one.
-        let (mut limit, mut damage) = (self.session.page_rows(), None);
+        // The rows before a damaged one are shown one by one. If a page of them had no error, the error
+        // has passed.
+        let page_rows = self.session.page_rows();
+        let (mut limit, mut damage, mut singly) = (page_rows, None, 0);
         loop {
             let values = [
                 dataset.into(),
@@ -366,7 +368,7 @@ impl Snapshot {
             let page = match self.session.page(dataset, sql, &values, packing) {
                 Ok(page) => page,
                 Err(error) if limit > 1 && error.kind().is_of_content() => {
-                    (limit, damage) = (1, Some(error));
+                    (limit, damage, singly) = (1, Some(error), 0);
                     continue;
                 }
                 Err(error) => return Err(damage.unwrap_or(error).into()),
@@ -383,6 +385,10 @@ impl Snapshot {
             }
             if rows < limit {
                 return Ok(());
+            }
+            singly += 1;
+            if singly == page_rows && limit == 1 {
+                (limit, damage) = (page_rows, None);
             }
             let granule_id = std::str::from_utf8(last.0).map_err(damaged)?;
             (after, ingested) = (granule_id.to_owned(), last.1);

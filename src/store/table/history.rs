@@ -1,14 +1,15 @@
 //! The table `instance`: the history of each dataset.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::annotation::annotations;
 use crate::model::{DatasetName, Identifier, IdentifierPrefix, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
-use crate::store::rows::DatasetKey;
+use crate::store::rows::{DatasetKey, StoredInstance};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
+use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
 
 /// A query of the columns of an [`Instance`], followed by the given clauses. What is the dataset is
 /// `?1`, or the second argument: a parameter, unless every machine of a cluster is asked, because the
@@ -29,7 +30,7 @@ macro_rules! select_instance {
                 instance.recorded, instance.recorded_by, instance.note,
                 ",
             annotations!($dataset, "instance.timestamp"),
-            "
+            ", instance.dataset_id, instance.row_check
             FROM {instance}
             JOIN {dataset} ON dataset.id = instance.dataset_id
             ",
@@ -57,7 +58,7 @@ impl Snapshot {
                 instance.recorded_by, instance.note,
                 ",
                 annotations!("instance.dataset_id", "instance.timestamp"),
-                ", instance.dataset_id
+                ", instance.dataset_id, instance.row_check
             FROM rarray(?1) AS wanted
             CROSS JOIN instance
               ON instance.dataset_id = wanted.value
@@ -73,7 +74,7 @@ impl Snapshot {
                 instance.recorded_by, instance.note,
                 ",
                 annotations!("instance.dataset_id", "instance.timestamp"),
-                ", instance.dataset_id
+                ", instance.dataset_id, instance.row_check
             FROM {writer}
             JOIN {instance} ON instance.dataset_id = writer.dataset_id
             JOIN {dataset} ON dataset.id = instance.dataset_id
@@ -93,29 +94,10 @@ impl Snapshot {
         let latest = self.rows(Scope::AllDatasets, &LATEST, &[Value::Ints(&keys)], |row| {
             Ok((row.int(11)?, self.instance_of(row)?))
         })?;
-        Ok(latest.into_iter().collect())
-    }
-
-    /// The instances that came into force between two instants (inclusive) according to the
-    /// registry at the time: once the change had taken effect and was recorded. In order of time.
-    /// Costs a pass over the history.
-    pub fn instances_known_between(
-        &self,
-        dataset: DatasetKey,
-        first: Timestamp,
-        last: Timestamp,
-    ) -> Result<Vec<Instance>> {
-        static BETWEEN: Sql = select_instance!(
-            "WHERE instance.dataset_id = ?1
-              AND CASE WHEN instance.timestamp > instance.recorded
-                  THEN instance.timestamp ELSE instance.recorded END BETWEEN ?2 AND ?3
-            ORDER BY instance.timestamp"
-        );
-        self.instances(
-            Scope::Dataset(dataset),
-            &BETWEEN,
-            &[dataset.into(), first.into(), last.into()],
-        )
+        let in_force = latest
+            .into_iter()
+            .map(|(key, latest)| Ok((key, self.not_from_the_future(DatasetKey(key), latest)?)));
+        in_force.collect()
     }
 
     /// The instance in force at an instant according to the registry at a time. `None` means that none
@@ -132,7 +114,36 @@ impl Snapshot {
             LIMIT 1"
         );
         let values = [dataset.into(), at.into(), recorded.into()];
-        self.row(Scope::Dataset(dataset), &KNOWN, &values, |row| self.instance_of(row))
+        let known =
+            self.row(Scope::Dataset(dataset), &KNOWN, &values, |row| self.instance_of(row))?;
+        known.map(|known| self.not_from_the_future(dataset, known)).transpose()
+    }
+
+    /// An instance in force, unless its change takes effect so long after it was recorded that only
+    /// damage explains it. A change that is stamped by a clock that is behind takes effect one
+    /// microsecond after the change before it, which may have been recorded by a clock that was ahead.
+    pub(super) fn not_from_the_future(
+        &self,
+        dataset: DatasetKey,
+        instance: Instance,
+    ) -> Result<Instance> {
+        static IS_NEXT: Sql = Sql::new(
+            "SELECT EXISTS (
+                SELECT 1
+                FROM {instance}
+                WHERE dataset_id = ?1 AND timestamp = ?2)",
+        );
+        let (takes_effect, recorded) =
+            (instance.timestamp.as_micros(), instance.recorded.as_micros());
+        let is_sound = takes_effect - recorded <= Instance::TIMELY_MICROS
+            || self.exists(dataset, &IS_NEXT, &[dataset.into(), (takes_effect - 1).into()])?;
+        match is_sound {
+            true => Ok(instance),
+            false => Err(damaged(format_args!(
+                "the change of {} that takes effect {} was recorded {}, long before it",
+                instance.dataset, instance.timestamp, instance.recorded
+            ))),
+        }
     }
 
     /// The first instance of the history. `None` means that there was no change yet.
@@ -201,6 +212,17 @@ impl Snapshot {
         up_to: Timestamp,
         limit: u32,
     ) -> Result<Vec<Instance>> {
+        let stored = self.stored_after(dataset, after, up_to, limit)?;
+        stored.into_iter().map(sound).collect()
+    }
+
+    fn stored_after(
+        &self,
+        dataset: DatasetKey,
+        after: Option<Timestamp>,
+        up_to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<StoredInstance>> {
         static PAGE: Sql = select_instance!(
             "WHERE instance.dataset_id = ?1 AND instance.timestamp > ?2 AND instance.timestamp <= ?3
             ORDER BY instance.timestamp
@@ -210,9 +232,21 @@ impl Snapshot {
         let values = [dataset.into(), start.into(), up_to.into(), limit.into()];
         ascending(
             "instance",
-            self.instances(Scope::Dataset(dataset), &PAGE, &values)?,
-            |first| after.is_none_or(|after| first.timestamp > after),
-            |one, next| one.timestamp < next.timestamp,
+            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| self.stored_instance(row))?,
+            |first| after.is_none_or(|after| first.instance.timestamp > after),
+            |one, next| one.instance.timestamp < next.instance.timestamp,
+        )
+    }
+
+    /// The whole history as it is stored, rows that differ from their checksums included.
+    pub fn stored_history(
+        &self,
+        dataset: DatasetKey,
+    ) -> impl Iterator<Item = Result<StoredInstance>> {
+        paged(
+            None,
+            move |after, limit| self.stored_after(dataset, *after, Timestamp::MAX, limit),
+            |last| Some(last.instance.timestamp),
         )
     }
 
@@ -373,9 +407,14 @@ impl Snapshot {
         self.rows(scope, sql, values, |row| self.instance_of(row))
     }
 
-    /// The instance in the first eleven columns of a row.
+    /// The instance in the first thirteen columns of a row, the last two of which are the dataset and
+    /// the checksum of the stored row.
     pub(super) fn instance_of(&self, row: &dyn Columns) -> Result<Instance> {
-        Ok(Instance {
+        sound(self.stored_instance(row)?)
+    }
+
+    fn stored_instance(&self, row: &dyn Columns) -> Result<StoredInstance> {
+        let mut instance = Instance {
             dataset: row.dataset_name(0)?,
             timestamp: row.instant(1)?,
             until: row.instant_or_null(2)?,
@@ -384,11 +423,43 @@ impl Snapshot {
             ingested: row.count(5)?,
             deleted: row.count(6)?,
             recorded: row.instant(7)?,
-            recorded_by: self.shown(row.string_or_null(8)?),
+            recorded_by: row.string_or_null(8)?,
             note: row.string_or_null(9)?,
             annotations: self.annotations_in(row, 10)?,
-        })
+        };
+        let is_sound = row.bytes(12)? == row_check(DatasetKey(row.int(11)?), &instance);
+        instance.recorded_by = self.shown(instance.recorded_by);
+        Ok(StoredInstance { instance, is_sound })
     }
+}
+
+fn sound(StoredInstance { instance, is_sound }: StoredInstance) -> Result<Instance> {
+    match is_sound {
+        true => Ok(instance),
+        false => Err(damaged(format_args!(
+            "the row of {} at {} differs from its checksum",
+            instance.dataset, instance.timestamp
+        ))),
+    }
+}
+
+/// The CRC-32 (IEEE) of a row, in the order of its columns: numbers in 8 bytes, the least significant
+/// first; the identifier; each text with its length before it. What is NULL has the length 2^64 - 1.
+fn row_check(dataset: DatasetKey, instance: &Instance) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&dataset.0.to_le_bytes());
+    hasher.update(&instance.timestamp.as_micros().to_le_bytes());
+    hasher.update(instance.identifier.as_bytes());
+    for count in [instance.granules, instance.ingested, instance.deleted] {
+        hasher.update(&count.to_le_bytes());
+    }
+    hasher.update(&instance.recorded.as_micros().to_le_bytes());
+    for text in [&instance.recorded_by, &instance.note] {
+        let text = text.as_deref();
+        hasher.update(&text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
+        hasher.update(text.unwrap_or_default().as_bytes());
+    }
+    hasher.finalize().to_be_bytes()
 }
 
 impl Transaction {
@@ -397,10 +468,13 @@ impl Transaction {
         static INSERT: Insert = Insert::new(
             "INSERT INTO {instance}
                 (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded,
-                 recorded_by, note)",
-            9,
+                 recorded_by, note, row_check)",
+            10,
         );
-        self.insert(dataset, &INSERT, instances, |instance| {
+        let checks: Vec<_> =
+            instances.iter().map(|instance| row_check(dataset, instance)).collect();
+        let rows: Vec<_> = iter::zip(instances, &checks).collect();
+        self.insert(dataset, &INSERT, &rows, |(instance, check)| {
             [
                 dataset.into(),
                 instance.timestamp.into(),
@@ -411,6 +485,7 @@ impl Transaction {
                 instance.recorded.into(),
                 instance.recorded_by.as_deref().into(),
                 instance.note.as_deref().into(),
+                check.as_slice().into(),
             ]
         })
     }

@@ -12,7 +12,7 @@ impl Snapshot {
     /// The primaries that were read for a dataset, by source.
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
         static SOURCES: Sql = Sql::new(
-            "SELECT id, source, read, identical, etag, pulled, options, failed, failure, files
+            "SELECT id, source, read, identical, etag, pulled, options, failed, failure
             FROM {mirror_source}
             WHERE dataset_id = ?1
             ORDER BY source",
@@ -32,7 +32,6 @@ impl Snapshot {
                 etag: row.string_or_null(4)?,
                 pulled: pulled.transpose()?,
                 failed: failed.transpose()?,
-                files: row.string_or_null(9)?,
             };
             Ok((SourceKey(row.int(0)?), stored))
         })
@@ -116,8 +115,7 @@ impl Snapshot {
 
 impl Transaction {
     /// Stores that a primary was read for a dataset; adds it if it was not read before. When the
-    /// dataset was identical to it, and pulled from it, and what was read of its file records, is kept
-    /// where the new value is `None`.
+    /// dataset was identical to it, and pulled from it, is kept where the new value is `None`.
     pub fn save_mirror_source(
         &self,
         dataset: DatasetKey,
@@ -126,26 +124,25 @@ impl Transaction {
         // SQLite numbers the rows itself.
         static SAVE: Sql = Sql::new(
             "INSERT INTO {mirror_source} AS known
-                (dataset_id, [id,] source, read, identical, etag, pulled, options, failed, failure,
-                 files)
+                (dataset_id, [id,] source, read, identical, etag, pulled, options, failed, failure)
             VALUES
                 (?1,
                  [(SELECT coalesce(max(other.id), 0) + 1
                   FROM {mirror_source} AS other
                   WHERE other.dataset_id = ?1),]
-                 ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+                 ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             ON CONFLICT (dataset_id, source) DO UPDATE
             SET read = excluded.read, identical = coalesce(excluded.identical, known.identical),
                 etag = excluded.etag, pulled = coalesce(excluded.pulled, known.pulled),
                 options = coalesce(excluded.options, known.options), failed = excluded.failed,
-                failure = excluded.failure, files = coalesce(excluded.files, known.files)",
+                failure = excluded.failure",
         );
         static KEY: Sql = Sql::new(
             "SELECT id
             FROM {mirror_source}
             WHERE dataset_id = ?1 AND source = ?2",
         );
-        let StoredSource { source, read, identical, etag, pulled, failed, files } = stored;
+        let StoredSource { source, read, identical, etag, pulled, failed } = stored;
         let options = pulled.as_ref().map(|pulled| serde_json::to_string(&pulled.options));
         let options = options.transpose().map_err(damaged)?;
         let values = [
@@ -158,7 +155,6 @@ impl Transaction {
             options.as_deref().into(),
             failed.as_ref().map(|failed| failed.recorded).into(),
             failed.as_ref().map(|failed| failed.message.as_str()).into(),
-            files.as_deref().into(),
         ];
         self.run(dataset, &SAVE, &values)?;
         let values = [dataset.into(), source.as_str().into()];

@@ -12,5 +12,7 @@ mod fixity;
 mod granule;
 mod history;
 mod mirror;
+#[cfg(feature = "serve")]
+mod outline;
 mod payment;
 mod subset;

@@ -66,6 +66,31 @@ impl Snapshot {
         self.count(Scope::Dataset(dataset), &LAST, &[dataset.into()])
     }
 
+    /// The subsets of a dataset that were cited last, the last first, at most `limit` of them.
+    #[cfg(feature = "serve")]
+    pub fn last_subsets_of(&self, dataset: DatasetKey, limit: u32) -> Result<Vec<Subset>> {
+        static LAST_CITED: Sql = select_saved!(
+            "WHERE saved_selection.dataset_id = ?1
+            ORDER BY saved_selection.cited DESC, saved_selection.timestamp DESC,
+                saved_selection.granules DESC, saved_selection.id DESC
+            LIMIT ?2"
+        );
+        let values = [dataset.into(), limit.into()];
+        let rows = self.rows(Scope::Dataset(dataset), &LAST_CITED, &values, subset)?;
+        Ok(rows.into_iter().map(|(_, subset)| subset).collect())
+    }
+
+    /// The number of subsets of a dataset.
+    #[cfg(feature = "serve")]
+    pub fn count_subsets(&self, dataset: DatasetKey) -> Result<u64> {
+        static COUNT: Sql = Sql::new(
+            "SELECT count(*)
+            FROM {saved_selection}
+            WHERE dataset_id = ?1",
+        );
+        self.count(Scope::Dataset(dataset), &COUNT, &[dataset.into()])
+    }
+
     /// Every subset of a dataset, by identifier.
     pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         static OF_DATASET: Sql = select_saved!(

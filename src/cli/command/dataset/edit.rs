@@ -15,8 +15,7 @@ use serde::Serialize;
 use super::show::write_listed;
 use crate::cli::applied::{ClockArgs, Created};
 use crate::cli::args::{Deletions, DeletionsError, edit};
-use crate::cli::dataset_warnings::warn_of_near_name;
-use crate::cli::error::{Commit, Context, Error, Result};
+use crate::cli::error::{Context, Error, Result};
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::{Create, Session, Written};
 
@@ -86,11 +85,10 @@ impl Add {
             let stamp = session.stamp(self.clock.time())?;
             let shared_doi = shared_doi(self.shared_doi);
             registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
-            Ok(Written { result: (), committed: Some(Commit::Record) })
+            Ok(Written { result: (), committed: true })
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
-        warn_of_near_name(session, &dataset.name);
         let registry = session.registry_path();
         session.confirm(&Added { listed: &listed, created }, |out| {
             if created.registry {
@@ -110,13 +108,13 @@ impl Edit {
             return Err(Error::usage("no field is named")
                 .with_hint("name the fields to change, such as --title"));
         }
-        let listed = session.write(Create::Never, |registry, session| {
+        session.write(Create::Never, |registry, session| {
             let stamp = session.stamp(self.clock.time())?;
             let shared_doi = shared_doi(self.shared_doi);
             registry.edit_dataset_with(&self.name, &edit, shared_doi, &stamp)?;
-            let listed = registry.snapshot()?.dataset(&self.name)?;
-            Ok(Written { result: listed, committed: Some(Commit::Record) })
+            Ok(Written { result: (), committed: true })
         })?;
+        let listed = session.open(Access::Read)?.snapshot()?.dataset(&self.name)?;
         session.warn_all(Warning::of_former_name(&self.name, &listed.dataset.name));
         session.confirm(&listed, |out| write_listed(out, &listed))?;
         Ok(())
@@ -217,11 +215,11 @@ fn edit_and_confirm(
     clock: &ClockArgs,
     mut make: impl FnMut(&Registry, &Stamp) -> accession::error::Result<()>,
 ) -> Result<()> {
-    let listed = session.write(Create::Never, |registry, session| {
+    session.write(Create::Never, |registry, session| {
         make(registry, &session.stamp(clock.time())?)?;
-        let listed = registry.snapshot()?.dataset(name)?;
-        Ok(Written { result: listed, committed: Some(Commit::Record) })
+        Ok(Written { result: (), committed: true })
     })?;
+    let listed = session.open(Access::Read)?.snapshot()?.dataset(name)?;
     session.warn_all(Warning::of_former_name(name, &listed.dataset.name));
     session.confirm(&listed, |out| write_listed(out, &listed))?;
     Ok(())

@@ -9,9 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::args::TypedDataset;
-use crate::cli::dataset_warnings::incomplete;
 use crate::cli::error::Result;
-use crate::cli::output::{Column, Row, annotated, count, one_line};
+use crate::cli::output::{Column, Row, annotated, count, in_words, one_line};
 use crate::cli::session::Session;
 
 /// Show the metadata of a dataset, and its latest identifier
@@ -98,19 +97,10 @@ fn changed(before: Option<&Value>, after: &Value) -> String {
             Some(before) if before == value => {}
             None if is_empty => {}
             _ if is_empty => changed.push(format!("{field} removed")),
-            _ => changed.push(format!("{field} {}", shown(value))),
+            _ => changed.push(format!("{field} {}", in_words(value))),
         }
     }
     changed.join("; ")
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => fields.values().map(shown).collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    }
 }
 
 /// List the datasets, each with its latest identifier
@@ -127,14 +117,16 @@ pub struct List {
     all: bool,
 }
 
-const LIST_COLUMNS: [Column; 6] = [
-    Column::text("dataset"),
-    Column::text("identifier"),
-    Column::number("granules"),
-    Column::text("since"),
-    Column::text("confirmed"),
-    Column::text("withdrawn"),
-];
+impl Row for Listed {
+    const COLUMNS: &'static [Column] = &[
+        Column::text("dataset").of("name"),
+        Column::text("identifier").of("latest/identifier").or("no history yet"),
+        Column::number("granules").of("latest/granules").or("0"),
+        Column::text("since").of("latest/timestamp"),
+        Column::text("confirmed").of("confirmed/recorded"),
+        Column::text("withdrawn").of("withdrawn/timestamp"),
+    ];
+}
 
 /// The number of datasets in a page.
 const PAGE_ROWS: u32 = 1_000;
@@ -142,16 +134,15 @@ const PAGE_ROWS: u32 = 1_000;
 impl List {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let withdrawn = if self.all { Withdrawn::Listed } else { Withdrawn::LeftOut };
-        let columns = if self.all { &LIST_COLUMNS[..] } else { &LIST_COLUMNS[..5] };
+        let columns = &Listed::COLUMNS[..if self.all { 6 } else { 5 }];
         let registry = session.open(Access::Read)?;
         let now = session.now()?;
         let mut table = session.table(columns);
-        let (mut after, mut missing) = (None, 0);
+        let mut after = None;
         loop {
             let snapshot = registry.snapshot()?;
-            let mut page = snapshot.reachable_datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
+            let mut page = snapshot.datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
             for listed in &mut page.datasets {
-                missing += u64::from(listed.problem.is_some());
                 session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
                 snapshot.set_in_force(listed, now)?;
             }
@@ -160,7 +151,7 @@ impl List {
                 if session.is_json() {
                     session.json(listed)?;
                 } else {
-                    table.add_row(session.out(), &cells(listed)[..columns.len()])?;
+                    table.add_row(session.out(), &listed.cells()[..columns.len()])?;
                 }
             }
             after = page.next;
@@ -169,35 +160,7 @@ impl List {
             }
         }
         table.finish(session.out())?;
-        match missing {
-            0 => Ok(()),
-            datasets => Err(incomplete(datasets).into()),
-        }
-    }
-}
-
-fn cells(listed: &Listed) -> [String; 6] {
-    let name = listed.dataset.name.to_string();
-    let withdrawn = listed.withdrawn.as_ref();
-    let withdrawn = withdrawn.map(|withdrawal| withdrawal.timestamp.to_string());
-    let withdrawn = withdrawn.unwrap_or_default();
-    let confirmed = listed.confirmed.as_ref();
-    let confirmed = confirmed.map(|it| it.recorded.to_string()).unwrap_or_default();
-    let nothing_known = |why: &str, granules: &str| {
-        let (why, granules) = (why.to_owned(), granules.to_owned());
-        [name.clone(), why, granules, String::new(), confirmed.clone(), withdrawn.clone()]
-    };
-    match &listed.latest {
-        None if listed.problem.is_some() => nothing_known("cannot be reached", ""),
-        None => nothing_known("no history yet", "0"),
-        Some(latest) => [
-            name,
-            latest.identifier.to_string(),
-            latest.granules.to_string(),
-            latest.timestamp.to_string(),
-            confirmed,
-            withdrawn,
-        ],
+        Ok(())
     }
 }
 

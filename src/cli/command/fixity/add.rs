@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::applied::{ClockArgs, files_line};
 use crate::cli::args::{FileColumns, FormatArgs};
-use crate::cli::error::{Commit, Error, Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
@@ -94,8 +94,7 @@ impl Args {
         let (counts, missing) = session.write(Create::Never, |registry, session| {
             let stamp = session.stamp(self.clock.time())?;
             let (counts, missing) = registry.add_files(&self.dataset, &files, &options, &stamp)?;
-            let is_kept = counts.has_any() && !self.dry_run;
-            let committed = is_kept.then_some(Commit::Files);
+            let committed = counts.has_any() && !self.dry_run;
             Ok(Written { result: (counts, missing), committed })
         })?;
         if missing > 0 {

@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use accession::fixity::{
-    CheckSummary, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, root_name,
+    CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, root_name,
 };
 use accession::model::{WarningKind, age};
-use accession::registry::{CheckMode, NewCheck};
+use accession::registry::NewCheck;
 use accession::{Access, DatasetName, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
@@ -29,10 +29,11 @@ use crate::cli::session::{List, Session};
 /// checksums that another program computed are compared instead, and no file is read. The exit
 /// status is 1 if a row is printed.
 ///
-/// What was checked and found is recorded, once a minute; `accession fixity status` lists it. With
-/// --for, the check goes on where the last one of this root has ended, and stops after that time; at
-/// the end of the set, the next one begins again. A file that was begun is finished. Nothing is
-/// recorded with --found, or if the registry cannot be written.
+/// A check of the checksums of all files that a dataset holds now is recorded, once a minute;
+/// `accession status` lists what it found. With --for, it goes on where the last one of this root has
+/// ended, and stops after that time; at the end of the set, the next one begins again. A file that was
+/// begun is finished. Checks of earlier sets and of subsets, with --size-only and with --found are not
+/// recorded, nor is any if the registry cannot be written. One check at a time is recorded of a root.
 ///
 /// Examples:
 ///   accession fixity check US.FOOL2.002 --root /data/fool2
@@ -124,14 +125,15 @@ impl Args {
         let stamp = session.stamp(None)?;
         let new = NewCheck {
             root: self.root_name.clone().unwrap_or_else(|| root_name(root.path())),
-            mode: if self.size_only { CheckMode::Size } else { CheckMode::Checksums },
             is_rolling: self.duration.is_some(),
             is_recorded: unwritable.is_none(),
         };
-        let registered = (&registry, &set);
+        let depth = if self.size_only { Depth::Size } else { Depth::Content };
+        let (registered, new) = ((&registry, &set), (new, depth));
         let mut check = SetCheck::start(registered, &root, new, directory, options, &stamp)?;
         match unwritable.or_else(|| check.why_not_recorded().map(Error::from)) {
-            None => session.note_commit(Commit::Check),
+            None if check.is_recorded() => session.note_commit(Commit::Part),
+            None => {}
             Some(error) => session.warn(
                 WarningKind::CheckNotRecorded,
                 &format!("{error}: the check is not recorded"),
@@ -154,7 +156,7 @@ impl Args {
             );
             session.warn(WarningKind::SizesUnknown, &what);
         }
-        let (is_idle, is_recorded) = (check.is_idle(), check.is_recorded());
+        let is_recorded = check.is_recorded();
         let finished = check.finish();
         match stopped {
             Err(error) if error.kind() == ErrorKind::Interrupted => {
@@ -166,12 +168,6 @@ impl Args {
             stopped => stopped?,
         }
         findings.summary = finished?;
-        if is_idle && !findings.summary.complete {
-            session.warn(
-                WarningKind::BeingChecked,
-                "no file was checked: another command is checking them, or was until it was killed less than three minutes ago",
-            );
-        }
         Ok(())
     }
 
@@ -249,8 +245,8 @@ impl Findings {
 
 /// Forget a directory in which files were checked, and is no longer used
 ///
-/// It is no longer listed by `fixity status`, and what was found there is closed. The checks stay in
-/// the registry.
+/// `accession status` lists it and what was found there no longer. A run that is still checking files
+/// there ends.
 ///
 /// Example:
 ///   accession fixity forget US.FOOL2.002 old-host:/data/fool2
@@ -260,7 +256,7 @@ pub struct Forget {
     /// The dataset
     dataset: DatasetName,
 
-    /// The directory, as `accession fixity status` lists it
+    /// The directory, as `accession status --json` lists it
     root: String,
 }
 
@@ -269,7 +265,7 @@ pub struct Forget {
 struct Forgotten<'a> {
     dataset: &'a DatasetName,
     root: &'a str,
-    /// How many findings were closed.
+    /// How many findings were forgotten with it.
     findings: u64,
 }
 
@@ -277,15 +273,15 @@ impl Forget {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Write)?;
         let dataset = registry.snapshot()?.dataset(&self.dataset)?.dataset.name;
-        let stamp = session.stamp(None)?;
-        let Some(findings) = registry.forget_root(&dataset, &self.root, &stamp)? else {
+        let Some(findings) = registry.forget_root(&dataset, &self.root)? else {
             return Err(Error::usage(format!("{dataset} was never checked at {}", self.root))
-                .with_hint("`accession fixity status DATASET` lists where it was"));
+                .with_hint("`accession status --json DATASET` lists where it was"));
         };
+        session.note_commit(Commit::Whole);
         let forgotten = Forgotten { dataset: &dataset, root: &self.root, findings };
         session.confirm(&forgotten, |out| {
             let findings = count(findings, "finding");
-            writeln!(out, "{dataset}: forgot {}, closed {findings}", self.root)
+            writeln!(out, "{dataset}: forgot {} and {findings}", self.root)
         })
     }
 }

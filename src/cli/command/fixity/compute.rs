@@ -6,6 +6,7 @@ use accession::registry::{FileListing, FileOptions};
 use accession::{Access, DatasetName, ErrorKind};
 
 use super::files::{TreeArgs, print_summary};
+use crate::cli::applied::ClockArgs;
 use crate::cli::args::named_path;
 use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::program::Interrupt;
@@ -40,6 +41,9 @@ pub struct Args {
     /// A note that is stored with the records
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 fn computed(text: &str) -> Result<Algorithm, String> {
@@ -56,7 +60,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let root = self.tree.open(&self.root)?;
         let registry = session.open(Access::Write)?;
-        let stamp = session.stamp(None)?;
+        let stamp = session.stamp(self.clock.time())?;
         // A dataset that accepts no records is refused before its files are read.
         let options = FileOptions { note: self.note.clone(), ..FileOptions::default() };
         registry.add_files(&self.dataset, &FileListing::new(), &options, &stamp)?;
@@ -77,7 +81,7 @@ impl Args {
         }
         let summary = files.finish();
         if files.has_recorded() {
-            session.note_commit(Commit::Files);
+            session.note_commit(Commit::Part);
         }
         let summary = summary?;
         if let Some(progress) = progress {

@@ -66,25 +66,12 @@ impl TreeArgs {
 impl Row for FileFinding {
     const COLUMNS: &'static [Column] = &[
         Column::text("granule"),
-        Column::text("path"),
+        // The path of a file that is its granule is not printed twice.
+        Column::text("path").unless("granule"),
         Column::text("status"),
         Column::text("expected"),
         Column::prose("found"),
     ];
-
-    fn cells(&self) -> Vec<String> {
-        // The path of a file that is its granule is not printed twice.
-        let is_granule = self.granule.as_ref() == Some(&self.path);
-        let path = if is_granule { String::new() } else { self.path.clone() };
-        let cell = |text: &Option<String>| text.clone().unwrap_or_default();
-        vec![
-            cell(&self.granule),
-            path,
-            self.status.to_owned(),
-            cell(&self.expected),
-            cell(&self.found),
-        ]
-    }
 }
 
 /// Prints what was read, after the findings; `verb` names what was done with the files.
@@ -102,6 +89,8 @@ pub fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) 
     let (files, bytes) = (count(summary.files, "file"), count(summary.bytes, "byte"));
     let part = if summary.complete { "" } else { " of a part of the set" };
     let result = match summary.findings {
+        // What was not looked at is not good.
+        0 if summary.files == 0 && !summary.complete => "nothing was checked".to_owned(),
         0 => "all good".to_owned(),
         findings => format!("NOT good, {}", count(findings, "finding")),
     };

@@ -5,7 +5,6 @@ mod check;
 mod compute;
 mod files;
 mod list;
-mod status;
 
 use crate::cli::error::{Exit, Result};
 use crate::cli::session::Session;
@@ -18,7 +17,6 @@ pub enum Command {
     Check(check::Args),
     List(list::List),
     Digest(list::Digest),
-    Status(status::Args),
     Forget(check::Forget),
 }
 
@@ -30,7 +28,6 @@ impl Command {
             Command::Check(args) => args.run(session),
             Command::List(args) => args.run(session),
             Command::Digest(args) => args.run(session),
-            Command::Status(args) => args.run(session),
             Command::Forget(args) => args.run(session),
         }
     }

@@ -69,16 +69,6 @@ impl Args {
             ids.add(granule.granule_id.as_str().as_bytes())?;
         }
         let counts = differences.counts();
-        let (known, mut content) = (comparison.content_differs(&dataset)?, Spool::default());
-        let mut excess = unexpected.records().peekable();
-        for id in known.records() {
-            let id = id?;
-            while excess.next_if(|it| it.as_ref().is_ok_and(|it| *it < id)).is_some() {}
-            if excess.peek().is_none_or(|it| !it.as_ref().is_ok_and(|it| *it == id)) {
-                content.add(&id)?;
-            }
-        }
-        drop(excess);
         if comparison.has_memory() {
             let remembered = session.open(Access::Write).and_then(|registry| {
                 let stamp = session.stamp(None)?;
@@ -110,7 +100,6 @@ impl Args {
                 matched: counts.matched,
                 missing: Ids(&missing),
                 unexpected: Ids(&unexpected),
-                content_differs: ContentDiffers { count: content.count(), granules: Ids(&content) },
             })?;
         } else {
             write_found(session.out(), status, counts)?;
@@ -119,7 +108,6 @@ impl Args {
             if let Some((_, first)) = listed.first() {
                 writeln!(out, "first difference at {}", first.as_str())?;
             }
-            write_content(out, &content, if self.all { usize::MAX } else { MAX_LISTED })?;
             if self.all {
                 for (word, ids) in [(MISSING, missing), (UNEXPECTED, unexpected)] {
                     for id in ids.records() {
@@ -136,7 +124,7 @@ impl Args {
                 }
             }
         }
-        let is_same = status.status == Status::Identical && content.count() == 0;
+        let is_same = status.status == Status::Identical;
         Ok(if is_same { Exit::Done } else { Exit::Differs })
     }
 
@@ -153,7 +141,6 @@ impl Args {
 /// How a granule of the mirror differs from the primary.
 const MISSING: &str = "missing";
 const UNEXPECTED: &str = "unexpected";
-const CONTENT: &str = "content";
 
 /// The result of `mirror compare`, as JSON.
 #[derive(Serialize)]
@@ -167,30 +154,6 @@ struct ComparedMirror<'a> {
     matched: u64,
     missing: Ids<'a>,
     unexpected: Ids<'a>,
-    content_differs: ContentDiffers<'a>,
-}
-
-/// The granules that both hold, and of whose files they know other sizes or checksums.
-#[derive(Serialize)]
-struct ContentDiffers<'a> {
-    count: u64,
-    granules: Ids<'a>,
-}
-
-/// Writes the granules of whose files the two know other sizes or checksums.
-fn write_content(out: &mut impl Write, granules: &Spool, most: usize) -> Result<()> {
-    let differing = granules.count();
-    if differing == 0 {
-        return Ok(());
-    }
-    writeln!(out, "other sizes or checksums of the files of {}", count(differing, "granule"))?;
-    for id in granules.records().take(most) {
-        writeln!(out, "{CONTENT:10}  {}", String::from_utf8_lossy(&id?))?;
-    }
-    match differing.saturating_sub(most as u64) {
-        0 => Ok(()),
-        more => Ok(writeln!(out, "and {more} more; --all lists all")?),
-    }
 }
 
 /// When an identifier was in force.

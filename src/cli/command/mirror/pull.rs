@@ -1,8 +1,7 @@
 use std::io::{self, Write};
 
-use accession::disk::Spool;
 use accession::mirror::{MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
-use accession::model::{WarningKind, quoted};
+use accession::model::WarningKind;
 use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 
 use super::compare::from_change;
@@ -11,7 +10,7 @@ use crate::cli::applied::{Application, Created};
 use crate::cli::args::{Deletions, PrimaryArgs, Source};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
-use crate::cli::output::{Output, count};
+use crate::cli::output::Output;
 use crate::cli::session::{ChangeTime, Session};
 
 /// Make a mirror hold the same granules as its primary, in one change
@@ -61,15 +60,6 @@ pub struct Args {
     #[arg(long, value_name = "N|P%", requires = "reset")]
     max_add: Option<Limit>,
 
-    /// Take what the primary knows of the sizes and checksums of files where it contradicts what is
-    /// recorded here; both are kept. Say why with --note
-    #[arg(long, requires = "note", conflicts_with = "no_files")]
-    accept_content: bool,
-
-    /// The note to store with the sizes and checksums that replace others
-    #[arg(long, value_name = "TEXT", requires = "accept_content")]
-    note: Option<String>,
-
     /// Create the dataset, with the primary's record, and the registry if they do not exist
     #[arg(long)]
     create: bool,
@@ -102,7 +92,11 @@ impl Args {
         for (dataset, source) in pulls {
             let pulled = self.pull(&dataset, &source, session);
             let exit = match pulled.with_context(|| dataset.to_string()) {
-                Ok(pulled) => self.report(&dataset, &pulled, session, write_line)?,
+                Ok(pulled) => match self.report(&dataset, &pulled, session, write_line) {
+                    // The others are pulled also if nobody reads what was: that is reported at the end.
+                    Err(_) if session.output_failure().is_some() => Exit::Trouble,
+                    reported => reported?,
+                },
                 Err(error) => error.report(session.is_json()),
             };
             worst = worst.max(exit);
@@ -148,7 +142,6 @@ impl Args {
                 }),
                 false => PullPolicy::Follow,
             },
-            accept_content: self.note.as_deref().filter(|_| self.accept_content),
             dry_run: self.dry_run,
         };
         self.application(dataset)
@@ -176,48 +169,19 @@ impl Args {
                 &format!("{dataset}: the primary renamed its dataset, which is now {present}"),
             );
         }
-        if pulled.content_differs.count() > 0 {
-            warn_of_content(session, dataset, &pulled.content_differs)?;
-        }
         if let Some(withdrawal) = &pulled.primary_withdrawn {
             warn_of_withdrawn_primary(session, dataset, withdrawal);
         }
         if created.dataset && !self.dry_run {
-            warn_of_doi(session, dataset)?;
+            // What cannot be read after the change is not warned of.
+            let _ = warn_of_doi(session, dataset);
         }
         if pulled.is_identical() {
-            return Ok(match pulled.content_differs.count() {
-                0 => Exit::Done,
-                _ => Exit::Differs,
-            });
+            return Ok(Exit::Done);
         }
         session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
         Ok(Exit::Differs)
     }
-}
-
-/// The greatest number of granules that a warning names.
-const MAX_NAMED: usize = 20;
-
-/// Warns that the primary knows other sizes or checksums of files.
-fn warn_of_content(session: &Session, dataset: &DatasetName, granules: &Spool) -> Result<()> {
-    let mut named = Vec::new();
-    for id in granules.records().take(MAX_NAMED) {
-        named.push(quoted(&String::from_utf8_lossy(&id?)).to_string());
-    }
-    let more = match granules.count() - named.len() as u64 {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    let granules = count(granules.count(), "granule");
-    session.warn(
-        WarningKind::ContentDiffers,
-        &format!(
-            "{dataset}: the primary knows other sizes or checksums of the files of {granules}: {}{more}; --accept-content --note WHY takes them",
-            named.join(", ")
-        ),
-    );
-    Ok(())
 }
 
 /// Warns that a mirror that was created has the DOI of its primary: a citation of it has times of its own.
@@ -266,10 +230,7 @@ fn change(pulled: &Pulled) -> Option<&Instance> {
 
 fn why_unchanged(pulled: &Pulled) -> &'static str {
     let refusal = pulled.before.status.refusal().filter(|_| !pulled.is_identical());
-    refusal.unwrap_or(match pulled.content_differs.count() {
-        0 => "the mirror is already identical to the primary",
-        _ => "the mirror already holds the granules of the primary",
-    })
+    refusal.unwrap_or("the mirror is already identical to the primary")
 }
 
 fn write_change(out: &mut Output, change: &Instance) -> io::Result<()> {
@@ -305,11 +266,7 @@ fn write_pulled(
     };
     write_change(out, change)?;
     writeln!(out, "identifier {}", change.identifier)?;
-    let agreement = match pulled.content_differs.count() {
-        0 => "identical to",
-        _ => "the same granules as",
-    };
-    writeln!(out, "{agreement} {} as of {}", primary.dataset, primary.timestamp)?;
+    writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }

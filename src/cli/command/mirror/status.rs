@@ -7,14 +7,14 @@ use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use serde::Serialize;
 
-use crate::cli::error::{Error, Exit, Result};
+use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::output::{Column, Row, count};
 use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
 ///
 /// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is
-/// marked with *, failed, or if the mirror was last identical to it longer ago than --max-age. Others
+/// the default, failed, or if the mirror was last identical to it longer ago than --max-age. Others
 /// do not count: one that was only compared, or of which a replica was imported, is never old. `accession
 /// status --max-age` shows how old a replica is. Without names, datasets that were withdrawn are left out.
 ///
@@ -123,33 +123,13 @@ impl Row for MirrorRow<'_> {
         Column::text("dataset"),
         Column::text("verdict"),
         Column::number("changes"),
-        Column::text("up to"),
+        Column::text("up to").of("timestamp"),
         Column::text("read"),
-        Column::text("identical"),
+        Column::text("identical").or("never"),
+        Column::text("default"),
         Column::prose("source"),
-        Column::prose("last error"),
+        Column::prose("last error").of("failure"),
     ];
-
-    fn cells(&self) -> Vec<String> {
-        let time = |time: Option<Timestamp>| time.map(|time| time.to_string());
-        let verdict = match self.verdict {
-            Verdict::Identical => "identical",
-            Verdict::Behind => "behind",
-            Verdict::Old => "old",
-            Verdict::Failed => "failed",
-        };
-        let mark = if self.default { "* " } else { "" };
-        vec![
-            self.dataset.to_string(),
-            verdict.to_owned(),
-            self.changes.to_string(),
-            time(self.timestamp).unwrap_or_default(),
-            self.read.to_string(),
-            time(self.identical).unwrap_or("never".to_owned()),
-            format!("{mark}{}", self.source),
-            self.failure.unwrap_or_default().to_owned(),
-        ]
-    }
 }
 
 /// Forget what was read of a primary, and that a mirror was pulled from it
@@ -200,6 +180,7 @@ impl Forget {
             return Err(Error::usage(message).with_hint(hint));
         };
         registry.forget_mirror_source(&dataset, source)?;
+        session.note_commit(Commit::Whole);
         let left = registry.snapshot()?.mirror_sources(&dataset)?;
         let next = left.iter().find(|left| left.is_default);
         let changes = last.as_ref().map_or(0, |last| last.number);

@@ -1,0 +1,313 @@
+-- The registry: datasets, their histories, their granules, and the checkpoints from which a change resumes.
+--
+-- Instants are microseconds since 1970-01-01T00:00:00Z; the views show them as text. Identifiers
+-- and chain values are the 16 bytes of the MD5. Text compares byte by byte (BINARY), which is the canonical
+-- order of the identifier's rule. Rows of the history and of granules are never erased.
+--
+-- Each statement begins with CREATE and ends with a semicolon at the end of a line: the texts of a file's
+-- schema are compared with those here.
+--
+-- An index with a name in `_twice` is a second copy of data that nothing else in the registry can prove. A
+-- bit that flips in one of the two is found, since SQLite's check of the file compares every index with its
+-- table. What the granules give (identifiers, counts, checkpoints) is recomputed instead.
+
+-- The same rows in the words of the seed document, for people with the sqlite3 shell or Datasette: instants as
+-- RFC 3339 text, identifiers as hexadecimal characters. They come first, because SQLite's check of the file takes a view at the
+-- beginning of its list of tables for the request to check single ones, and then finds no page that nothing uses.
+
+CREATE VIEW "DatasetInstances" AS
+SELECT
+    dataset.name AS "Dataset",
+    strftime('%Y-%m-%dT%H:%M:%S', (instance.timestamp - (instance.timestamp % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')
+        || CASE WHEN instance.timestamp % 1000000 = 0 THEN '' ELSE printf('.%06d', (instance.timestamp % 1000000 + 1000000) % 1000000) END
+        || 'Z' AS "Timestamp",
+    lower(hex(instance.identifier)) AS "DatasetInstanceIdentifier",
+    instance.granules AS "Granules",
+    instance.note AS "Note"
+FROM instance
+JOIN dataset ON dataset.id = instance.dataset_id;
+
+CREATE VIEW "Granules" AS
+SELECT
+    dataset.name AS "Dataset",
+    granule.granule_id AS "LocalgranuleID",
+    strftime('%Y-%m-%dT%H:%M:%S', (granule.ingested - (granule.ingested % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')
+        || CASE WHEN granule.ingested % 1000000 = 0 THEN '' ELSE printf('.%06d', (granule.ingested % 1000000 + 1000000) % 1000000) END
+        || 'Z' AS "Ingested",
+    strftime('%Y-%m-%dT%H:%M:%S', (granule.deleted - (granule.deleted % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')
+        || CASE WHEN granule.deleted % 1000000 = 0 THEN '' ELSE printf('.%06d', (granule.deleted % 1000000 + 1000000) % 1000000) END
+        || 'Z' AS "Deleted",
+    granule.producer_granule AS "ProducerGranuleID"
+FROM granule
+JOIN dataset ON dataset.id = granule.dataset_id;
+
+CREATE TABLE dataset (
+    id             INTEGER PRIMARY KEY,
+    name           TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
+    doi            TEXT,
+    title          TEXT,
+    description    TEXT,
+    creators       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(creators)), -- a JSON array, in citation order
+    publisher      TEXT,
+    version        TEXT,
+    year           INTEGER CHECK (year BETWEEN 1000 AND 9999),
+    url            TEXT,
+    granule_url    TEXT,                                                -- the address of a granule, with {granule} in the place of its id
+    licence        TEXT,
+    archive        TEXT,
+    keywords       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(keywords)), -- a JSON array
+    free_access    INTEGER CHECK (free_access IN (0, 1)),               -- whether everybody can read the data without paying. NULL: unknown
+    temporal       TEXT,                                                -- the time that the data are about: an interval, start/end
+    max_delete     TEXT,                                                -- the most that a sync may delete: a number, or a percentage. NULL: the default
+    max_add        TEXT,                                                -- the most that it may add
+    withdrawn      INTEGER,                                             -- microseconds. NULL: not withdrawn
+    withdrawn_note TEXT CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL)
+) STRICT;
+
+CREATE INDEX dataset_twice
+ON dataset (name, doi, title, description, creators, publisher, version, year, url, granule_url, licence, archive, keywords, free_access, temporal, max_delete, max_add, withdrawn, withdrawn_note);
+
+-- The former names of datasets. A dataset is still found by them, and no other dataset can get them.
+CREATE TABLE dataset_name (
+    name       TEXT    NOT NULL PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 200),
+    dataset_id INTEGER NOT NULL REFERENCES dataset (id),
+    renamed    INTEGER NOT NULL                                         -- when it was given up, microseconds
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX dataset_name_twice ON dataset_name (dataset_id, name, renamed);
+
+-- Every version of a dataset's record. Versions are never erased, since citations were written from them. A
+-- rowid table, since a record may be longer than a page.
+CREATE TABLE record_version (
+    dataset_id  INTEGER NOT NULL REFERENCES dataset (id),
+    version     INTEGER NOT NULL CHECK (version > 0),                   -- 1, 2, … within the dataset
+    recorded    INTEGER NOT NULL,                                       -- when it was entered, microseconds
+    recorded_by TEXT,                                                   -- NULL: unknown
+    action      TEXT    NOT NULL CHECK (action <> ''),                  -- what was done: added, edited, renamed, …
+    record      TEXT    NOT NULL CHECK (json_valid(record)),            -- the whole record after it, as JSON
+    PRIMARY KEY (dataset_id, version)
+) STRICT;
+
+CREATE INDEX record_version_twice
+ON record_version (dataset_id, version, recorded, recorded_by, action, record);
+
+-- A dataset's history: one row a change, strictly increasing in time.
+CREATE TABLE instance (
+    dataset_id  INTEGER NOT NULL REFERENCES dataset (id),
+    timestamp   INTEGER NOT NULL,                                       -- when the change took effect
+    identifier  BLOB    NOT NULL CHECK (length(identifier) = 16),
+    granules    INTEGER NOT NULL CHECK (granules >= 0),                 -- held from then on
+    ingested    INTEGER NOT NULL CHECK (ingested >= 0),                 -- added by this change
+    deleted     INTEGER NOT NULL CHECK (deleted >= 0),                  -- removed by this change
+    recorded    INTEGER NOT NULL,                                       -- when the change was entered
+    recorded_by TEXT,                                                   -- NULL: unknown
+    note        TEXT,
+    row_check   BLOB    NOT NULL CHECK (length(row_check) = 4),         -- the CRC-32 of the other columns, which every reader compares
+    PRIMARY KEY (dataset_id, timestamp),
+    CHECK (ingested + deleted > 0)                                      -- a change changes something
+) STRICT, WITHOUT ROWID;
+
+-- Not unique: a set can come back, and be held by several datasets.
+CREATE INDEX instance_by_identifier ON instance (identifier);
+
+-- Each period in which a dataset held a granule: from `ingested` until just before `deleted`. WITHOUT ROWID:
+-- in canonical order on disk, half the space of a table with an index beside it.
+CREATE TABLE granule (
+    dataset_id       INTEGER NOT NULL REFERENCES dataset (id),
+    granule_id       TEXT    NOT NULL CHECK (granule_id <> ''),
+    ingested         INTEGER NOT NULL,
+    deleted          INTEGER CHECK (deleted > ingested),                -- NULL: still held
+    producer_granule TEXT,
+    PRIMARY KEY (dataset_id, granule_id, ingested)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX granule_by_producer ON granule (dataset_id, producer_granule)
+WHERE producer_granule IS NOT NULL;
+
+-- The chain of the granules now held, after one of them. Derived, so it may be replaced: after the ids whose
+-- CRC-32 has its ten low bits zero. A pass that resumes here adds the number of rows that it reads after this
+-- id, and compares the total with the number that the history states; the number has no second copy, since
+-- it can be counted.
+CREATE TABLE checkpoint (
+    dataset_id INTEGER NOT NULL REFERENCES dataset (id),
+    granule_id TEXT    NOT NULL,
+    chain      BLOB    NOT NULL CHECK (length(chain) = 16),
+    granules   INTEGER CHECK (granules > 0),                            -- held up to and including this id. NULL: unknown
+    PRIMARY KEY (dataset_id, granule_id)
+) STRICT, WITHOUT ROWID;
+
+-- A note about an instance, which leaves the history as it is.
+CREATE TABLE annotation (
+    dataset_id   INTEGER NOT NULL,
+    timestamp    INTEGER NOT NULL,                                      -- of the instance
+    number       INTEGER NOT NULL CHECK (number > 0),                   -- 1, 2, … of this instance
+    note         TEXT    NOT NULL CHECK (note <> ''),
+    questionable INTEGER NOT NULL CHECK (questionable IN (0, 1)),       -- whether the set should not be relied on
+    recorded     INTEGER NOT NULL,                                      -- when it was entered, microseconds
+    recorded_by  TEXT,                                                  -- NULL: unknown
+    PRIMARY KEY (dataset_id, timestamp, number),
+    FOREIGN KEY (dataset_id, timestamp) REFERENCES instance (dataset_id, timestamp)
+) STRICT;
+
+CREATE INDEX annotation_twice
+ON annotation (recorded, dataset_id, timestamp, number, note, questionable, recorded_by);
+
+-- The last time that a dataset was compared with a listing, and was the same.
+CREATE TABLE confirmation (
+    dataset_id  INTEGER NOT NULL PRIMARY KEY REFERENCES dataset (id),
+    recorded    INTEGER NOT NULL,                                       -- when it was entered, microseconds
+    recorded_by TEXT,                                                   -- NULL: unknown
+    granules    INTEGER NOT NULL CHECK (granules >= 0)                  -- in the listing
+) STRICT;
+
+CREATE INDEX confirmation_twice ON confirmation (recorded, recorded_by, granules);
+
+-- A subset of a dataset that was cited: the granules that patterns select, or that were named, from those
+-- held at `timestamp`. Never erased. The same selection of the same set is one row.
+CREATE TABLE saved_selection (
+    id         INTEGER PRIMARY KEY,
+    dataset_id INTEGER NOT NULL REFERENCES dataset (id),
+    timestamp  INTEGER NOT NULL,                                        -- of an instance, microseconds
+    patterns   TEXT    NOT NULL CHECK (json_valid(patterns)),           -- a JSON array in normal form; [] where granules were named
+    identifier BLOB    NOT NULL CHECK (length(identifier) = 16),
+    granules   INTEGER NOT NULL CHECK (granules > 0),
+    cited      INTEGER NOT NULL,                                        -- first, microseconds
+    UNIQUE (dataset_id, identifier, patterns)
+) STRICT;
+
+-- Not unique: several selections can have the same granules.
+CREATE INDEX saved_selection_by_identifier ON saved_selection (identifier);
+
+-- Also finds those that were cited last.
+CREATE INDEX saved_selection_twice ON saved_selection (dataset_id, cited, timestamp, granules);
+
+-- The granules of a selection that names them.
+CREATE TABLE named_granule (
+    selection_id INTEGER NOT NULL REFERENCES saved_selection (id),
+    granule_id   TEXT    NOT NULL CHECK (granule_id <> ''),
+    PRIMARY KEY (selection_id, granule_id)
+) STRICT, WITHOUT ROWID;
+
+-- A log that was compared with a dataset, or pulled into it.
+CREATE TABLE mirror_source (
+    id         INTEGER PRIMARY KEY,
+    dataset_id INTEGER NOT NULL REFERENCES dataset (id),                -- the mirror
+    source     TEXT    NOT NULL CHECK (source <> ''),                   -- a URL, or an absolute path
+    read       INTEGER NOT NULL,                                        -- when it was last read, microseconds
+    identical  INTEGER,                                                 -- when the mirror was last identical to it, microseconds
+    etag       TEXT,                                                    -- what the server called the state that was read. NULL: nothing
+    pulled     INTEGER,                                                 -- when the dataset was last pulled from it; it is pulled again from the latest. NULL: it was only compared
+    options    TEXT CHECK (json_valid(options)),                        -- with which it was pulled, a JSON object
+    failed     INTEGER,                                                 -- when it was last tried without success. NULL: not since it was last read
+    failure    TEXT CHECK (failure IS NULL OR failed IS NOT NULL),
+    UNIQUE (dataset_id, source)
+) STRICT;
+
+CREATE INDEX mirror_source_twice
+ON mirror_source (read, identical, etag, pulled, options, failed, failure);
+
+-- The changes that were read of a log.
+CREATE TABLE log_change (
+    source_id  INTEGER NOT NULL REFERENCES mirror_source (id),
+    number     INTEGER NOT NULL CHECK (number > 0),                     -- 1, 2, … within the log
+    timestamp  INTEGER NOT NULL,                                        -- when it took effect, microseconds
+    identifier BLOB    NOT NULL CHECK (length(identifier) = 16),
+    line_check BLOB    NOT NULL CHECK (length(line_check) = 16),        -- the check of its last line
+    bytes      INTEGER NOT NULL CHECK (bytes > 0),                      -- where the log ends after it
+    granules   INTEGER NOT NULL CHECK (granules >= 0),                  -- held since then
+    ingested   INTEGER NOT NULL CHECK (ingested >= 0),
+    deleted    INTEGER NOT NULL CHECK (deleted >= 0),
+    note       TEXT,
+    PRIMARY KEY (source_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX log_change_twice
+ON log_change (source_id, number, timestamp, identifier, line_check, bytes, granules, ingested, deleted, note);
+
+-- File records that were entered together. Batches and records are numbered in the order in which they
+-- were committed, so the records of a batch are those after the last one of the batch before.
+CREATE TABLE record_batch (
+    dataset_id  INTEGER NOT NULL REFERENCES dataset (id),
+    batch       INTEGER NOT NULL CHECK (batch > 0),                     -- 1, 2, … within the dataset
+    last_number INTEGER NOT NULL CHECK (last_number >= batch),          -- of its last record
+    recorded    INTEGER NOT NULL,                                       -- when it was entered, microseconds
+    recorded_by TEXT,                                                   -- NULL: unknown
+    note        TEXT,
+    replaces    INTEGER NOT NULL CHECK (replaces IN (0, 1)),            -- whether its records may contradict earlier ones
+    PRIMARY KEY (dataset_id, batch)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX record_batch_twice
+ON record_batch (recorded, dataset_id, batch, last_number, recorded_by, note, replaces);
+
+-- What is known of a file of a granule, whether the granule is held or not. A record that contradicts an
+-- earlier one of the same file (another size, or another checksum of the same algorithm) replaces all
+-- earlier ones of the file; otherwise they hold together. It has a checksum of its own, which takes a sixteenth
+-- of the space of an index.
+CREATE TABLE file_record (
+    dataset_id     INTEGER NOT NULL REFERENCES dataset (id),
+    granule_id     TEXT    NOT NULL CHECK (granule_id <> ''),
+    path           TEXT    NOT NULL,                                    -- '': it equals the id
+    number         INTEGER NOT NULL CHECK (number > 0),                 -- 1, 2, … within the dataset, without gaps
+    algorithm      INTEGER NOT NULL CHECK (algorithm BETWEEN 0 AND 9),  -- 0 none, 1 md5, 2 sha-1, 3 sha-256, 4 sha-384, 5 sha-512, 6 crc32, 7 cksum, 8 adler32, 9 other
+    algorithm_name TEXT    CHECK ((algorithm_name IS NULL) = (algorithm <> 9)),
+    checksum       BLOB    NOT NULL CHECK ((length(checksum) = 0) = (algorithm = 0)), -- of another algorithm: its text
+    size           INTEGER CHECK (size >= 0),                           -- bytes. NULL: unknown
+    row_check      BLOB    NOT NULL CHECK (length(row_check) = 4),      -- the CRC-32 of the other columns, by which a damaged row is found
+    CHECK (algorithm <> 0 OR size IS NOT NULL),                         -- a record says something
+    PRIMARY KEY (dataset_id, granule_id, path, number)
+) STRICT, WITHOUT ROWID;
+
+-- How far the checks of the files at a root directory have come. A cycle checks each granule once.
+CREATE TABLE fixity_root (
+    dataset_id    INTEGER NOT NULL REFERENCES dataset (id),
+    root          TEXT    NOT NULL CHECK (root <> ''),                  -- the name of the directory
+    cursor        TEXT    CHECK (cursor <> ''),                         -- the last granule that the present cycle has checked. NULL: none
+    cycle_started INTEGER,                                              -- when the present cycle began, microseconds. NULL: none is under way
+    full_since    INTEGER,                                              -- when the last cycle that came to the end began, microseconds. NULL: none did
+    locked_by     TEXT,                                                 -- the run that is checking files, a random number. NULL: none is
+    locked_until  INTEGER CHECK ((locked_until IS NULL) = (locked_by IS NULL)), -- microseconds; at most ten minutes from the last save
+    files         INTEGER NOT NULL CHECK (files >= 0),                  -- that the present cycle has checked, or else the last one
+    bytes         INTEGER NOT NULL CHECK (bytes >= 0),                  -- that were read of them
+    PRIMARY KEY (dataset_id, root)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX fixity_root_twice
+ON fixity_root (full_since, dataset_id, root, cursor, cycle_started, locked_by, locked_until, files, bytes);
+
+-- A file that is not as it is recorded: what the last check of it has found. A row is deleted when the file
+-- is found to be good, when its granule is deleted, or when other content of it is recorded.
+CREATE TABLE fixity_finding (
+    dataset_id INTEGER NOT NULL,
+    root       TEXT    NOT NULL,
+    granule_id TEXT    NOT NULL,                                        -- '': no granule has the file
+    path       TEXT    NOT NULL CHECK (path <> ''),
+    status     TEXT    NOT NULL CHECK (status <> ''),                   -- missing, size, checksum, unreadable, …
+    expected   TEXT,                                                    -- NULL: nothing
+    found      TEXT,                                                    -- also why it is unreadable. NULL: nothing
+    first_seen INTEGER NOT NULL,                                        -- when it was first found like this, microseconds
+    PRIMARY KEY (dataset_id, granule_id, path, root),
+    FOREIGN KEY (dataset_id, root) REFERENCES fixity_root (dataset_id, root)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX fixity_finding_twice
+ON fixity_finding (first_seen, dataset_id, root, granule_id, path, status, expected, found);
+
+-- The last payment id of each worker. All rows have one layout and one epoch: ids of two could be the same.
+CREATE TABLE payment_worker (
+    worker       INTEGER PRIMARY KEY CHECK (worker BETWEEN 0 AND 44),
+    layout       TEXT    NOT NULL CHECK (layout IN ('standard', 'wide')),
+    epoch        INTEGER NOT NULL,                                      -- microseconds, as all instants
+    last_second  INTEGER NOT NULL CHECK (last_second >= 0),             -- since the epoch
+    next_counter INTEGER NOT NULL CHECK (next_counter >= 0)             -- within that second
+) STRICT;
+
+CREATE INDEX payment_worker_twice
+ON payment_worker (worker, layout, epoch, last_second, next_counter);
+
+-- The ids of the old scheme, which must not be issued again.
+CREATE TABLE payment_taken (
+    id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 9)                 -- upper case
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX payment_taken_twice ON payment_taken (id);

@@ -1,0 +1,569 @@
+//! Recognises citations in pasted text: the tuple, a sentence, BibTeX, RIS or JSON.
+//!
+//! # Identifiers
+//!
+//! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over lines, or once
+//! by a space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
+//! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
+//! reference has no other identifier. What follows `DI:` and cannot be read as an identifier is reported
+//! as [`Stated::Unreadable`]: a wrong number of digits, or another letter among them.
+//!
+//! # DOIs and dates
+//!
+//! The identifier alone names the set; the DOI and the date are only compared with it. They are those of its
+//! [reference](references) and, in running text, those between its neighbours. The date follows `as held at`,
+//! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member. It is an ISO date or an
+//! instant of RFC 3339: other spellings are not compared. The year of publication and the day of access are not
+//! taken for the date.
+//!
+//! # Cost
+//!
+//! Linear in the length of the text: what is examined around an identifier is bounded.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use percent_encoding::percent_decode_str;
+
+use super::references::{Reference, references};
+use crate::model::{DatasetName, Doi, Identifier, Moment};
+
+/// A citation that was recognised.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pasted {
+    /// The identifier.
+    pub identifier: Stated<Identifier>,
+    /// The DOI; `None` if there is none that can be read.
+    pub doi: Option<Doi>,
+    /// The name of the dataset in an archive, which a tuple without a DOI contains.
+    pub dataset: Option<DatasetName>,
+    /// The time for which the set is cited; `None` if the citation does not state one.
+    pub date: Option<Stated<Moment>>,
+}
+
+/// Something that a citation states.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Stated<T> {
+    /// The value.
+    Read(T),
+    /// The text in its place, which cannot be read.
+    Unreadable(String),
+}
+
+/// Finds the citations in a text, in their order. A citation that a record repeats is returned
+/// once.
+///
+/// Costs time in proportion to the length of the text.
+///
+/// # Examples
+///
+/// ```
+/// use accession::citation::recognise::{Stated, find};
+///
+/// let text = "{ doi:10.9999/US/FOOL2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }";
+/// let found = find(text);
+/// assert_eq!(found.len(), 1);
+/// assert_eq!(found[0].date, Some(Stated::Read("2001-01-05".parse()?)));
+/// # Ok::<(), accession::model::TimestampError>(())
+/// ```
+pub fn find(text: &str) -> Vec<Pasted> {
+    references(text).iter().flat_map(citations_of).collect()
+}
+
+/// Finds the citations of a reference, in their order.
+pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
+    let text = reference.text.as_str();
+    let marks = marks(text);
+    let citations =
+        (0..marks.len()).map(|index| citation_at(&marks, index, text, reference.is_record));
+    if !reference.is_record {
+        return citations.collect();
+    }
+    // All of a record has one DOI.
+    let first = || doi_of_record(&text[..text.floor_char_boundary(NEAR_BYTES)]);
+    let doi = reference.doi.clone().or_else(first);
+    let stated: Vec<Pasted> =
+        citations.map(|citation| Pasted { doi: doi.clone(), dataset: None, ..citation }).collect();
+    let dated = stated.iter().filter(|citation| citation.date.is_some());
+    let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
+    let mut seen = HashSet::new();
+    let is_new = |citation: &Pasted| {
+        (citation.date.is_some() || !dated.contains(&citation.identifier))
+            && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
+    };
+    stated.into_iter().filter(is_new).collect()
+}
+
+/// Finds the DOIs that a reference may cite: the one that a field declares or, without such a field, all.
+pub fn dois_of(reference: &Reference) -> Vec<Doi> {
+    match &reference.doi {
+        Some(doi) => vec![doi.clone()],
+        None => dois(&reference.text),
+    }
+}
+
+/// The bytes before and after an identifier in which its DOI is looked for.
+const NEAR_BYTES: usize = 2_000;
+
+/// The bytes before and after an identifier in which its date is looked for.
+const DATE_NEAR_BYTES: usize = 200;
+
+/// The citation of an identifier, with the DOI that running text has for it.
+fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pasted {
+    let Range { start, end } = marks[index].location;
+    let previous = index.checked_sub(1).map_or(0, |previous| marks[previous].location.end);
+    let next = marks.get(index + 1).map_or(text.len(), |next| next.location.start);
+    let from = text.ceil_char_boundary(previous.max(start.saturating_sub(NEAR_BYTES)));
+    let to = text.floor_char_boundary(next.min(end + NEAR_BYTES));
+    let (mut before, whole_after) = (&text[from..start], &text[end..to]);
+    // The text after the previous identifier belongs to that one, up to its full stop.
+    if index > 0
+        && from == previous
+        && let Some(end) = full_stop(before)
+    {
+        before = &before[end + 1..];
+    }
+    let after = &whole_after[..full_stop(whole_after).unwrap_or(whole_after.len())];
+    let Members { doi, dataset, date } = Members::around(before, whole_after).unwrap_or_default();
+    let doi = match (doi, &dataset) {
+        (None, None) => dois(before).pop().or_else(|| dois(after).into_iter().next()),
+        (doi, _) => doi,
+    };
+    let inside = after.split('}').next().unwrap_or_default();
+    let date = date_after(inside)
+        .or(date)
+        .or_else(|| date_after(after))
+        .or_else(|| date_before(before))
+        // The title of a record may state a date, too.
+        .or_else(|| nearest_date(before, after).filter(|_| !is_record));
+    Pasted { identifier: marks[index].identifier.clone(), doi, dataset, date }
+}
+
+/// The location of the first full stop that ends a sentence.
+fn full_stop(text: &str) -> Option<usize> {
+    [". ", ".\n"].into_iter().filter_map(|stop| text.find(stop)).min()
+}
+
+/// The members of a tuple beside the identifier.
+#[derive(Default)]
+struct Members {
+    doi: Option<Doi>,
+    dataset: Option<DatasetName>,
+    date: Option<Stated<Moment>>,
+}
+
+impl Members {
+    /// The members beside an identifier that is between two texts; `None` if it is not in braces with
+    /// at least one other member.
+    fn around(before: &str, after: &str) -> Option<Self> {
+        const SEPARATORS: [char; 2] = [',', ';'];
+        let opens = before.rfind('{').filter(|at| !before[*at..].contains('}'))?;
+        let before = one_spaced(&before[opens + 1..]);
+        let after = one_spaced(&after[..after.find('}')?]);
+        let unquoted = |member: &str| {
+            let member = member.trim();
+            let between = |open, close| member.strip_prefix(open)?.strip_suffix(close);
+            between('"', '"').or(between('“', '”')).unwrap_or(member).to_owned()
+        };
+        let members = before.split(SEPARATORS).chain(after.split(SEPARATORS));
+        let members: Vec<String> = members.map(unquoted).collect();
+        // The texts before and after the identifier count as one member each.
+        if members.len() < 3 || before.ends_with(char::is_alphanumeric) {
+            return None;
+        }
+        let date = members.iter().find_map(|member| stated_date(member));
+        // The date ends the DOI, which may contain the separators.
+        let first = before.trim_end().trim_end_matches(SEPARATORS);
+        let first = first.rsplit_once(SEPARATORS).map(|(first, _)| unquoted(first));
+        let of_first = |first: &String| {
+            let doi = first.get(4..).filter(|_| first[..4].eq_ignore_ascii_case("doi:"))?;
+            doi.parse::<Doi>().ok()
+        };
+        let doi = first.as_ref().and_then(of_first);
+        let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&after)).next());
+        let dataset = first.filter(|_| doi.is_none()).and_then(|first| first.parse().ok());
+        Some(Members { doi, dataset, date })
+    }
+}
+
+/// The words before the time for which a set is cited.
+const PHRASES: [&str; 2] = ["as held at ", "as held on "];
+
+/// The date of a statement directly after an identifier: `DI:…, as held at 2001-01-05`.
+fn date_after(after: &str) -> Option<Stated<Moment>> {
+    let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
+    let text = after.trim_start_matches([' ', ',', ')', ']', '}', '"', '.']);
+    let phrases = PHRASES.into_iter().chain(["as of "]);
+    let starts = |phrase: &&str| {
+        text.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
+    };
+    stated_date(&text[phrases.into_iter().find(starts)?.len()..])
+}
+
+/// The date between commas before an identifier, as in a tuple without braces.
+fn date_before(before: &str) -> Option<Stated<Moment>> {
+    let before = before.trim_end().strip_suffix(',')?;
+    let (_, date) = before.rsplit_once([',', ';'])?;
+    date.trim().parse().ok().map(Stated::Read)
+}
+
+/// The date of the statement nearest to an identifier between two texts.
+fn nearest_date(before: &str, after: &str) -> Option<Stated<Moment>> {
+    let near = before.ceil_char_boundary(before.len().saturating_sub(DATE_NEAR_BYTES));
+    let before = one_spaced(&before[near..]);
+    let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
+    let (lower_before, lower_after) = (before.to_ascii_lowercase(), after.to_ascii_lowercase());
+    let last = PHRASES.iter().filter_map(|phrase| Some(lower_before.rfind(phrase)? + phrase.len()));
+    let first = PHRASES.iter().filter_map(|phrase| Some((lower_after.find(phrase)?, phrase.len())));
+    let last = last.max().and_then(|at| Some((before.len() - at, stated_date(&before[at..])?)));
+    let first =
+        first.min().and_then(|(at, length)| Some((at, stated_date(&after[at + length..])?)));
+    // The distance of the statement before the identifier is measured from the end of its date.
+    const DATE_BYTES: usize = 10;
+    match (last, first) {
+        (Some((back, last)), Some((on, first))) => {
+            Some(if back.saturating_sub(DATE_BYTES) <= on { last } else { first })
+        }
+        (last, first) => last.or(first).map(|(_, date)| date),
+    }
+}
+
+/// The date with which a text begins. `None` if it does not begin with a year and a hyphen.
+fn stated_date(text: &str) -> Option<Stated<Moment>> {
+    let text = text.trim_start_matches(['"', '\'', '(']);
+    let (year, rest) = text.split_at_checked(4)?;
+    if !year.bytes().all(|byte| byte.is_ascii_digit()) || !rest.starts_with('-') {
+        return None;
+    }
+    let word = |text: &str| {
+        let is_of_date = |c: char| c.is_ascii_alphanumeric() || "-:+.".contains(c);
+        let word = text.split(|c| !is_of_date(c)).next().unwrap_or_default();
+        word.trim_end_matches(['.', ':']).to_owned()
+    };
+    let first = word(text);
+    // A space may be in the place of the T: `2001-01-05 10:00:00Z`.
+    let second = text[first.len()..].strip_prefix(' ').map(word).unwrap_or_default();
+    Some(match format!("{first} {second}").parse().or_else(|_| first.parse()) {
+        Ok(moment) => Stated::Read(moment),
+        Err(_) => Stated::Unreadable(first.chars().take(30).collect()),
+    })
+}
+
+/// Replaces runs of white space by one space, so that a phrase may be broken over lines. A date
+/// that was broken after a hyphen is joined.
+fn one_spaced(text: &str) -> String {
+    work::count(text.len());
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_padded = |is_padded: bool| if is_padded { " " } else { "" };
+    let starts = is_padded(text.starts_with(char::is_whitespace));
+    let ends = is_padded(text.ends_with(char::is_whitespace));
+    format!("{starts}{}{ends}", words.join(" ")).replace("- ", "-")
+}
+
+/// Finds the DOIs in a text, in their order, also those that are repeated.
+fn dois(text: &str) -> Vec<Doi> {
+    dois_in(text).into_iter().map(|(doi, _)| doi).collect()
+}
+
+/// The DOI of a record: the first that is an address, since a title may mention another DOI.
+fn doi_of_record(text: &str) -> Option<Doi> {
+    let mut found = dois_in(text);
+    let address = found.iter().position(|(_, is_address)| *is_address).unwrap_or_default();
+    (!found.is_empty()).then(|| found.swap_remove(address).0)
+}
+
+/// The DOIs in a text, and whether each follows the host of the resolver.
+fn dois_in(text: &str) -> Vec<(Doi, bool)> {
+    let (mut found, mut from) = (Vec::new(), 0);
+    while let Some(at) = text[from..].find("10.").map(|at| from + at) {
+        from = at + 3;
+        let before = text[..at].chars().next_back();
+        if before.is_some_and(|before| before.is_alphanumeric() || before == '.') {
+            continue;
+        }
+        let word = doi_at(&text[at..]);
+        from = at + word.len().max(3);
+        let host = text.get(at.saturating_sub(8)..at).unwrap_or_default();
+        let is_address = host.eq_ignore_ascii_case("doi.org/");
+        let decoded = if is_address {
+            // In an address, a question mark of the DOI itself is written as %3F.
+            let word = word.split('?').next().unwrap_or_default();
+            percent_decode_str(word).decode_utf8_lossy()
+        } else {
+            word.into()
+        };
+        found.extend(decoded.parse().map(|doi| (doi, is_address)));
+    }
+    found
+}
+
+/// The DOI at the beginning of a text, without the punctuation after it.
+fn doi_at(text: &str) -> &str {
+    /// Longer words are not DOIs.
+    const MAX_BYTES: usize = 500;
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '"' | '“' | '”' | '{' | '}' | '|');
+    let text = &text[..text.floor_char_boundary(MAX_BYTES)];
+    work::count(text.len());
+    let mut doi = text.split(ends).next().unwrap_or_default();
+    doi = doi.split("#DI:").next().unwrap_or_default();
+    // "[10.9999/x](https://doi.org/10.9999/x)".
+    doi = doi.split("](").next().unwrap_or_default();
+    // Old DOIs contain "<1::AID-"; a tag begins with a letter or a slash.
+    let is_tag = |(at, _): &(usize, &str)| {
+        doi[at + 1..].starts_with(|c: char| c.is_alphabetic() || c == '/')
+    };
+    doi = doi.match_indices('<').find(is_tag).map_or(doi, |(at, _)| &doi[..at]);
+    loop {
+        let shorter = doi.trim_end_matches(['.', ';', ':', '\'', '’', '‘', '»', '_', '\\', '#']);
+        let unopened = |open, close| {
+            shorter.ends_with(close)
+                && shorter.matches(close).count() > shorter.matches(open).count()
+        };
+        if !(unopened('(', ')') || unopened('[', ']') || unopened('<', '>')) {
+            return shorter;
+        }
+        doi = &shorter[..shorter.len() - 1];
+    }
+}
+
+/// The hexadecimal digits of an identifier.
+const DIGITS: usize = 32;
+
+/// An identifier, and where it is; the location includes its prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mark {
+    location: Range<usize>,
+    identifier: Stated<Identifier>,
+}
+
+/// The identifiers with a `DI:`, in their order; if there are none, the bare ones; if there are none of
+/// these either, the related ones.
+fn marks(text: &str) -> Vec<Mark> {
+    let bytes = text.as_bytes();
+    let prefixes =
+        bytes.windows(3).enumerate().filter(|(_, word)| word.eq_ignore_ascii_case(b"DI:"));
+    let (mut marks, mut related) = (Vec::new(), Vec::new());
+    let mut end = 0;
+    for (start, _) in prefixes {
+        let before = text[..start].chars().next_back();
+        if start < end || before.is_some_and(char::is_alphanumeric) {
+            continue;
+        }
+        if let Some(mark) = mark_at(text, start) {
+            end = mark.location.end;
+            if before == Some('#') { related.push(mark) } else { marks.push(mark) }
+        }
+    }
+    if marks.is_empty() {
+        marks = bare_identifiers(text);
+    }
+    if marks.is_empty() { related } else { marks }
+}
+
+/// The identifier whose `DI:` begins at `start`; `None` if the text after it is not meant as one.
+fn mark_at(text: &str, start: usize) -> Option<Mark> {
+    let after = &text[start + 3..];
+    let digits_from = start + 3 + (after.len() - after.trim_start().len());
+    if let Some((digits, end)) = broken_digits(text, digits_from)
+        && let Ok(identifier) = digits.parse()
+    {
+        return Some(Mark { location: start..end, identifier: Stated::Read(identifier) });
+    }
+    let length = length_of_attempt(&text[digits_from..])?;
+    let end = digits_from + length;
+    let shown = text[digits_from..end].chars().take(40).collect::<String>();
+    let identifier = Stated::Unreadable(format!("DI:{shown}"));
+    Some(Mark { location: start..end, identifier })
+}
+
+/// The 32 digits from `start` on, which may be broken over lines or once by a space; and their end.
+fn broken_digits(text: &str, start: usize) -> Option<(String, usize)> {
+    let (mut digits, mut at) = (String::new(), start);
+    loop {
+        let length = hexadecimal_length(&text[at..], DIGITS - digits.len());
+        digits.push_str(&text[at..at + length]);
+        at += length;
+        // The rest of it may be on the next line, after a hyphen or without one.
+        let rest = text[at..].strip_prefix('-').unwrap_or(&text[at..]);
+        let rest = rest.trim_start_matches([' ', '\t', '\r']);
+        let next = match rest.strip_prefix('\n') {
+            Some(line) => line.trim_start_matches([' ', '\t', '>']),
+            // A PDF reader may replace a line break by a space, which counts only before exactly the
+            // missing digits.
+            None if is_word_of(DIGITS - digits.len(), rest) => rest,
+            None => break,
+        };
+        if digits.len() == DIGITS || length == 0 {
+            break;
+        }
+        at = text.len() - next.len();
+    }
+    let is_whole = digits.len() == DIGITS && !text[at..].starts_with(char::is_alphanumeric);
+    is_whole.then_some((digits, at))
+}
+
+/// The length of the text after a `DI:` that is meant as an identifier, although it cannot be read as
+/// one; `None` if it is other text.
+fn length_of_attempt(text: &str) -> Option<usize> {
+    /// Shorter words after `DI:` are ordinary words,
+    const MIN_CHARS: usize = 16;
+    /// unless they are the first digits of an identifier,
+    const MIN_DIGITS: usize = 6;
+    /// of which an ellipsis may follow even fewer.
+    const MIN_DIGITS_BEFORE_ELLIPSIS: usize = 3;
+    let length = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
+    let (word, rest) = text.split_at(length);
+    let is_cut = rest.starts_with("..") || rest.starts_with('…');
+    let min_digits = if is_cut { MIN_DIGITS_BEFORE_ELLIPSIS } else { MIN_DIGITS };
+    let is_begun = length >= min_digits
+        && hexadecimal_length(word, length) == length
+        && word.bytes().any(|byte| byte.is_ascii_digit());
+    (is_begun || word.chars().count() >= MIN_CHARS).then_some(length)
+}
+
+/// The number of hexadecimal digits at the beginning of a text, counted up to `max`.
+fn hexadecimal_length(text: &str, max: usize) -> usize {
+    let length = text.bytes().take(max).take_while(u8::is_ascii_hexdigit).count();
+    work::count(length + 1);
+    length
+}
+
+/// Whether a text begins with a word of exactly `length` hexadecimal digits, if that is longer than
+/// a word has by chance.
+fn is_word_of(length: usize, text: &str) -> bool {
+    const MIN_CHARS: usize = 6;
+    length >= MIN_CHARS
+        && hexadecimal_length(text, length) == length
+        && !text[length..].starts_with(char::is_alphanumeric)
+}
+
+/// The words of 32 hexadecimal digits, but for those of something else, such as `md5:…`.
+fn bare_identifiers(text: &str) -> Vec<Mark> {
+    let (mut marks, mut start) = (Vec::new(), 0);
+    for part in text.split_inclusive(|character: char| !character.is_alphanumeric()) {
+        work::count(part.len());
+        let word = part.trim_end_matches(|character: char| !character.is_alphanumeric());
+        let is_of_something_else = text[..start].ends_with([':', '#']);
+        if word.len() == DIGITS
+            && !is_of_something_else
+            && let Ok(identifier) = word.parse()
+        {
+            let location = start..start + word.len();
+            marks.push(Mark { location, identifier: Stated::Read(identifier) });
+        }
+        start += part.len();
+    }
+    marks
+}
+
+/// A count of the work that recognising costs, so that tests can assert that it is linear.
+mod work {
+    #[cfg(test)]
+    use std::cell::Cell;
+
+    #[cfg(test)]
+    thread_local! {
+        static STEPS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Adds steps: bytes examined. Does nothing outside tests.
+    pub(super) fn count(steps: usize) {
+        #[cfg(test)]
+        STEPS.set(STEPS.get() + steps);
+        #[cfg(not(test))]
+        let _ = steps;
+    }
+
+    /// The steps that `run` counts on this thread.
+    #[cfg(test)]
+    pub(super) fn steps_of<T>(run: impl FnOnce() -> T) -> usize {
+        let before = STEPS.get();
+        run();
+        STEPS.get() - before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIGITS: &str = "763122197bfb3ffbf0da14adbfb1b13b";
+
+    /// Texts of `size` repetitions that once made recognising quadratic, or could.
+    fn texts(size: usize) -> Vec<String> {
+        let items = vec![format!("\"DI:{DIGITS}, as held at 2001-01-05\""); size];
+        vec![
+            format!("[{}]", items.join(",")),
+            format!("DI:{DIGITS} {}", format!("{} ", &DIGITS[1..]).repeat(size)),
+            format!("@a{{b, {}", format!("DI:{DIGITS}\n").repeat(size)),
+            format!("10.1000/a{}", ")".repeat(size * 30)),
+            format!("https://doi.org/10.1000/a {DIGITS} ").repeat(size),
+            "https://doi.org/10.1000/a/\n".repeat(size),
+            "DI:".repeat(size * 10),
+            "DI:7631 ".repeat(size),
+            format!("DI:{}", "a\n".repeat(size * 15)),
+        ]
+    }
+
+    #[test]
+    fn twice_the_text_costs_twice_the_steps() {
+        for (text, twice) in texts(1_000).iter().zip(texts(2_000)) {
+            let (steps, twice_steps) =
+                (work::steps_of(|| find(text)), work::steps_of(|| find(&twice)));
+            let shown = &text[..20];
+            assert!(steps > 0, "{shown}: counts nothing");
+            assert!(
+                twice_steps <= 2 * steps + 10_000,
+                "{shown}: {steps} steps, of twice the text {twice_steps}"
+            );
+        }
+    }
+
+    fn shown(marks: Vec<Mark>) -> Vec<String> {
+        let shown = |mark: Mark| match mark.identifier {
+            Stated::Read(identifier) => identifier.to_string().replace(DIGITS, "A"),
+            Stated::Unreadable(text) => format!("!{}", text.replace(&DIGITS[1..], "…")),
+        };
+        marks.into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn what_is_meant_as_an_identifier_and_cannot_be_read_is_reported() {
+        let groups = format!("{} {} {}", &DIGITS[..8], &DIGITS[8..16], &DIGITS[16..24]);
+        let cases = [
+            (format!("DI:{}", &DIGITS[1..]), "!DI:…"),
+            (format!("DI:{DIGITS}0"), "!DI:7…0"),
+            (format!("DI:{}", DIGITS.replace('0', "O")), "!DI:763122197bfb3ffbfOda14adbfb1b13b"),
+            (format!("DI:{groups}"), "!DI:76312219"),
+            ("DI:763…".to_owned(), "!DI:763"),
+            ("DI:7631...".to_owned(), "!DI:7631"),
+        ];
+        for (unreadable, expected) in cases {
+            for text in
+                [format!("DI:{DIGITS}, {unreadable}, x"), format!("{unreadable} DI:{DIGITS}")]
+            {
+                let mut shown = shown(marks(&text));
+                let good = shown.iter().position(|shown| shown == "A").unwrap();
+                shown.remove(good);
+                assert_eq!(shown, [expected], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_words_are_not_identifiers() {
+        let others = [
+            format!("md5:{DIGITS}"),
+            format!("https://x.org/{}/y", &DIGITS[1..]),
+            DIGITS[1..].to_owned(),
+            "DI: a 2001 inventory".to_owned(),
+            "DI: 2001-01-05".to_owned(),
+            "DI: 10.9999/x".to_owned(),
+            "DI:…".to_owned(),
+        ];
+        for other in others {
+            let text = format!("DI:{DIGITS} {other}");
+            assert_eq!(shown(marks(&text)), ["A"], "{text}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The outline of a history in the table `instance`: what a plot draws of it.
+
+use crate::model::{Instance, Timestamp};
+use crate::store::Result;
+use crate::store::rows::{DatasetKey, LargeChange, Span};
+use crate::store::session::Snapshot;
+use crate::store::statement::{Scope, Sql};
+
+impl Snapshot {
+    /// The changes of a dataset after a change and at or before `up_to`, in order of time, with those as one
+    /// that are in the same span of `width` microseconds, counted from 1970. One statement, which passes
+    /// over the history.
+    pub fn spans(
+        &self,
+        dataset: DatasetKey,
+        after: &Instance,
+        up_to: Timestamp,
+        width: i64,
+    ) -> Result<Vec<Span>> {
+        // The sum of a bigint is a numeric on a server.
+        static SPANS: Sql = Sql::new(
+            "SELECT min(timestamp), max(timestamp), min(granules), max(granules),
+                CAST(sum(ingested) AS bigint), CAST(sum(deleted) AS bigint), count(*)
+            FROM {instance}
+            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3
+            GROUP BY (timestamp - ?4) / ?5
+            ORDER BY 1",
+        );
+        // A division rounds towards 0: from a beginning of a span before all of them, always down.
+        let begin = after.timestamp.as_micros().div_euclid(width) * width;
+        let values =
+            [dataset.into(), after.timestamp.into(), up_to.into(), begin.into(), width.into()];
+        let mut spans = self.rows(Scope::Dataset(dataset), &SPANS, &values, |row| {
+            Ok(Span {
+                first: row.instant(0)?,
+                last: row.instant(1)?,
+                least: row.count(2)?,
+                most: row.count(3)?,
+                held: 0,
+                added: row.count(4)?,
+                deleted: row.count(5)?,
+                changes: row.count(6)?,
+            })
+        })?;
+        let mut held = after.granules;
+        for span in &mut spans {
+            held = held.saturating_add(span.added).saturating_sub(span.deleted);
+            span.held = held;
+        }
+        Ok(spans)
+    }
+
+    /// The largest changes of a dataset after a time and at or before `up_to`, the largest first, at most
+    /// `limit` of them; of equally large ones, first those with a note.
+    pub fn largest_changes(
+        &self,
+        dataset: DatasetKey,
+        after: Timestamp,
+        up_to: Timestamp,
+        limit: u32,
+    ) -> Result<Vec<LargeChange>> {
+        static LARGEST: Sql = Sql::new(
+            "SELECT timestamp, ingested, deleted, substr(note, 1, 300)
+            FROM {instance}
+            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3
+            ORDER BY ingested + deleted DESC, note IS NULL, timestamp
+            LIMIT ?4",
+        );
+        let values = [dataset.into(), after.into(), up_to.into(), limit.into()];
+        self.rows(Scope::Dataset(dataset), &LARGEST, &values, |row| {
+            Ok(LargeChange {
+                at: row.instant(0)?,
+                added: row.count(1)?,
+                deleted: row.count(2)?,
+                note: row.string_or_null(3)?,
+            })
+        })
+    }
+}
