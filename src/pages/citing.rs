@@ -4,7 +4,6 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::figures::{copy_button, visible};
-use super::fixity::Fixity;
 use super::record;
 use super::site::Site;
 use crate::citation::{Citation, CitationFormat};
@@ -101,14 +100,13 @@ pub(super) fn meta(
     meta
 }
 
-/// The citation as schema.org describes it, with where its granules are listed, their size, and the
+/// The citation as schema.org describes it, with where its granules are listed, and the
 /// catalogue that lists it.
 pub(super) fn described(
     site: &Site,
     record: &Dataset,
     citation: &Citation,
     identifier: Identifier,
-    fixity: Option<&Fixity>,
 ) -> String {
     let written = citation.write(CitationFormat::JsonLd);
     let Ok(Value::Object(mut object)) = serde_json::from_str::<Value>(&written) else {
@@ -130,9 +128,6 @@ pub(super) fn described(
                 "encodingFormat": "text/plain",
             }]),
         );
-    }
-    if let Some(fixity) = fixity {
-        fixity.describe(&mut object);
     }
     if let Some(address) = site.address("/") {
         object.insert(

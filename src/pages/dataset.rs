@@ -16,7 +16,7 @@ use super::site::Site;
 use super::{citing, record};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
-use crate::model::{Annotation, DatasetName, GranuleId, Instance, Moment, Set, Subset, Timestamp};
+use crate::model::{Annotation, DatasetName, GranuleId, Instance, Moment, Subset, Timestamp};
 use crate::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
@@ -46,15 +46,14 @@ pub struct DatasetPage {
     pub ends: Option<(GranuleId, GranuleId)>,
     /// The citation of its latest set. `None` means that there was no change yet.
     pub citation: Option<Citation>,
-    /// What is recorded of the files of its latest set. `None` means nothing.
+    /// What is known of its files. `None` means nothing.
     pub fixity: Option<Fixity>,
     /// The present time.
     pub now: Timestamp,
 }
 
 impl DatasetPage {
-    /// Reads what the page shows. `series` is its history, and `fixity` reads what is recorded
-    /// of the files of its latest set.
+    /// Reads what the page shows. `series` is its history.
     ///
     /// # Errors
     ///
@@ -63,12 +62,10 @@ impl DatasetPage {
         snapshot: &Snapshot,
         name: &DatasetName,
         series: Series,
-        fixity: impl FnOnce(&Set) -> Result<Option<Fixity>>,
         now: Timestamp,
     ) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
-        let latest = listed.latest.clone().map(Set::Instance);
-        let fixity = latest.as_ref().map(fixity).transpose()?.flatten();
+        let fixity = Fixity::read(snapshot, name)?;
         let recent = snapshot.instances_before(name, None, RECENT_CHANGES)?;
         let at = Some(Moment::Day(now.day()));
         let citation = match &listed.latest {
@@ -100,7 +97,7 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
-            citing::described(site, dataset, citation, latest.identifier, self.fixity.as_ref())
+            citing::described(site, dataset, citation, latest.identifier)
         });
         let path = Site::dataset(&dataset.name);
         let head = Head {

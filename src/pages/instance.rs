@@ -42,13 +42,7 @@ impl InstancePage {
             title,
             links,
             meta: citing::meta(site, dataset, Some(instance.identifier), &path),
-            json_ld: Some(citing::described(
-                site,
-                dataset,
-                &self.citation,
-                instance.identifier,
-                None,
-            )),
+            json_ld: Some(citing::described(site, dataset, &self.citation, instance.identifier)),
             section: Section::Datasets,
             is_unlisted: true,
             ..Head::default()

@@ -43,7 +43,7 @@ pub struct SetPage {
     pub since: Option<Since>,
     /// Its citation.
     pub citation: Citation,
-    /// What is recorded of its files. `None` means nothing.
+    /// What is known of the files of a dataset that held it. `None` means nothing.
     pub fixity: Option<Fixity>,
 }
 
@@ -84,13 +84,7 @@ impl SetPage {
             links,
             meta: citing::meta(site, &self.record, Some(self.identifier), &path),
             canonical: Some(path),
-            json_ld: Some(citing::described(
-                site,
-                &self.record,
-                &self.citation,
-                self.identifier,
-                self.fixity.as_ref(),
-            )),
+            json_ld: Some(citing::described(site, &self.record, &self.citation, self.identifier)),
             // What nobody cited is not for search engines.
             is_unlisted: self.subsets.is_empty(),
             ..Head::default()

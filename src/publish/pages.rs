@@ -3,17 +3,16 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{HEAD, Place, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Set, Timestamp};
+use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, FILES, Feed, Fixity, IndexPage, IndexRow, Series, Serves, Site, Spark,
-    entries, identifier_page, links, moved, robots, sitemap,
+    DatasetPage, Describes, FILES, Feed, IndexPage, IndexRow, Series, Serves, Site, Spark, entries,
+    identifier_page, links, moved, robots, sitemap,
 };
 use crate::registry::{Edit, Listed, Registry, Snapshot, Withdrawn};
 
@@ -109,10 +108,7 @@ fn dataset_files(
 ) -> Result<[(&'static str, String); 2]> {
     let snapshot = registry.snapshot()?;
     let series = Series::read(&snapshot, name)?;
-    let fixity = |set: &Set| {
-        Fixity::read(&snapshot, set, |_| Ok(Some(Arc::new(snapshot.files(set)?.totals()?))))
-    };
-    let page = DatasetPage::read(&snapshot, name, series, fixity, now)?;
+    let page = DatasetPage::read(&snapshot, name, series, now)?;
     let Listed { dataset, latest, .. } = &page.listed;
     let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
     let links = links(site, dataset, &Site::dataset(name), describes);

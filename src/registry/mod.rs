@@ -36,8 +36,6 @@ pub(crate) use log::{LogChanges, Outcome, Outcomes, Replay};
 pub use monitor::Monitor;
 pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
-#[cfg(feature = "serve")]
-pub(crate) use snapshot::CountedFiles;
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
     FileTotals, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource, NotedPeriod,

@@ -51,7 +51,7 @@ impl Snapshot {
     }
 
     /// The files of granules of a set, whose ids are in canonical order.
-    pub(super) fn files_of(
+    fn files_of(
         &self,
         set: &Set,
         pages: impl Iterator<Item = Result<IdPage>> + Send + 'static,
@@ -71,14 +71,22 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// The number of the last file record of a dataset. 0 if there is none.
+    /// The usual algorithm of the first file records of a dataset. The outer `None` means that there is
+    /// none, the inner one that they have no checksum.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     #[cfg(feature = "serve")]
-    pub(crate) fn last_file_record(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask_of(dataset, |read, key| read.last_file_record(key))
+    pub(crate) fn recorded_algorithm(
+        &self,
+        dataset: &DatasetName,
+    ) -> Result<Option<Option<Algorithm>>> {
+        let first = self.ask_of(dataset, |read, key| read.file_records_after(key, None, 16))?;
+        let checksums = first.iter().filter_map(|stored| stored.record.content.checksum());
+        let algorithms = checksums.map(|it| (it.algorithm().clone(), 1)).collect();
+        let totals = FileTotals { algorithms, ..FileTotals::default() };
+        Ok((!first.is_empty()).then(|| totals.usual_algorithm().cloned()))
     }
 }
 
@@ -191,8 +199,6 @@ pub struct FileTotals {
     pub bytes: u64,
     /// The files whose sizes are not known.
     pub without_size: u64,
-    /// The length of the list of the granules, an id a line.
-    pub list_bytes: u64,
     /// The number of files with a checksum of each algorithm.
     pub algorithms: BTreeMap<Algorithm, u64>,
 }
@@ -217,9 +223,8 @@ impl FileList {
     pub fn totals(self) -> Result<FileTotals> {
         let mut totals = FileTotals::default();
         for granule in self {
-            let GranuleFiles { granule_id, files } = granule?;
+            let GranuleFiles { files, .. } = granule?;
             totals.granules += 1;
-            totals.list_bytes += granule_id.as_str().len() as u64 + 1;
             totals.with_checksums += u64::from(files.iter().any(|it| !it.checksums.is_empty()));
             for file in files {
                 totals.files += 1;

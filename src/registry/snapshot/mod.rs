@@ -9,8 +9,6 @@
 //! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
 
 mod cite;
-#[cfg(feature = "serve")]
-mod counted;
 mod datasets;
 mod differences;
 mod export;
@@ -26,8 +24,6 @@ mod view;
 
 pub(super) use cite::cited;
 pub use cite::{Cited, Part};
-#[cfg(feature = "serve")]
-pub(crate) use counted::CountedFiles;
 pub use datasets::DatasetPage;
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{HasGranuleId, Merge, Only, Side, Walk};

@@ -30,18 +30,14 @@ pub async fn dataset(
         return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)));
     }
     let format = asked.format(&formats(&[]))?;
-    let (shared, now) = (Arc::clone(&state), state.now());
-    let read = read_present(&state, &asked, &name, move |reading, snapshot, name| {
+    let now = state.now();
+    let read = read_present(&state, &asked, &name, move |snapshot, name| {
         // Only the page for people has the plot.
         let series = match format {
             Format::Html => Series::read(snapshot, name)?,
             _ => Series::default(),
         };
-        let fixity = |set: &Set| match format {
-            Format::Html => shared.fixity(reading, snapshot, set),
-            _ => Ok(None),
-        };
-        let mut page = DatasetPage::read(snapshot, name, series, fixity, now)?;
+        let mut page = DatasetPage::read(snapshot, name, series, now)?;
         if let (Format::Html, Some(latest)) = (format, &page.listed.latest) {
             let (mut first, mut last) =
                 first_and_last(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
@@ -76,7 +72,7 @@ pub async fn feed(
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
     let read =
-        read_present(&state, &asked, &name, |_, snapshot, name| Feed::of_dataset(snapshot, name));
+        read_present(&state, &asked, &name, |snapshot, name| Feed::of_dataset(snapshot, name));
     Ok(match read.await? {
         Ok(feed) => {
             response::whole_of_type(ATOM, feed.atom(&state.site), response::Keep::WhileCurrent)
@@ -112,7 +108,7 @@ pub async fn instance(
         let detail = format!("{at} is in the future: what will be held then is not known.");
         return Err(Problem::unknown("usage", detail));
     }
-    let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
+    let read = read_present(&state, &asked, &name, move |snapshot, name| {
         let listed = snapshot.dataset(name)?;
         let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
         let cited = snapshot.cite(&selection)?;

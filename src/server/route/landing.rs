@@ -13,7 +13,6 @@ use crate::registry::Snapshot;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
 use crate::server::response::{Keep, redirect, whole, with_links};
-use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// How many of the first and of the last ids a page shows.
@@ -73,7 +72,7 @@ pub async fn read_present<T: Send + 'static>(
     state: &Arc<State>,
     asked: &Asked,
     name: &DatasetName,
-    work: impl Fn(&Reading, &Snapshot, &DatasetName) -> Result<T> + Send + 'static,
+    work: impl Fn(&Snapshot, &DatasetName) -> Result<T> + Send + 'static,
 ) -> Result<Result<T, Response<Body>>, Problem> {
     let wanted = name.clone();
     let read = state.source.read(move |reading| {
@@ -85,7 +84,7 @@ pub async fn read_present<T: Send + 'static>(
             present => present?,
         };
         match present == wanted {
-            true => work(reading, &snapshot, &wanted).map(Ok),
+            true => work(&snapshot, &wanted).map(Ok),
             false => Ok(Err(present)),
         }
     });

@@ -289,7 +289,7 @@ pub async fn history(
     let format = asked.format(&OFFERED)?;
     let limit = asked.rows(format, (50, 200), (1_000, 10_000))?;
     let before: Option<Timestamp> = asked.parsed("after")?;
-    let read = read_present(&state, &asked, &name, move |_, snapshot, name| {
+    let read = read_present(&state, &asked, &name, move |snapshot, name| {
         let page = read_page(limit, instance_bytes, |last, count| {
             snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
         })?;

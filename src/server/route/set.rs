@@ -10,7 +10,7 @@ use serde_json::json;
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
 use crate::citation::Citation;
 use crate::error::Result;
-use crate::model::{Identifier, Instance, Moment, Pattern, Set, Timestamp};
+use crate::model::{DatasetName, Identifier, Instance, Moment, Pattern, Set, Timestamp};
 use crate::pages::{Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links};
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
@@ -18,7 +18,6 @@ use crate::server::request::{Asked, Format};
 use crate::server::response::{
     self, Keep, instance_bytes, list, read_page, redirect, unlisted, with_links,
 };
-use crate::server::source::Reading;
 use crate::server::state::State;
 
 /// How many of the subsets that were cited with an identifier its page shows.
@@ -181,7 +180,7 @@ async fn page(
     identifier: Identifier,
     format: Format,
 ) -> Result<Response<Body>, Problem> {
-    let (now, shared) = (state.now(), Arc::clone(state));
+    let now = state.now();
     let page = state
         .source
         .read(move |reading| {
@@ -200,10 +199,7 @@ async fn page(
                 (false, None, Some(latest)) => Some(since(&snapshot, &cited.set, latest)?),
                 _ => None,
             };
-            let fixity = match format {
-                Format::Html => fixity(&shared, reading, &snapshot, &cited.set, &intervals)?,
-                _ => None,
-            };
+            let fixity = fixity(&snapshot, cited.set.dataset(), &intervals)?;
             let places = intervals.into_iter().map(|instance| place(&snapshot, instance, now));
             Ok(SetPage {
                 identifier,
@@ -234,19 +230,17 @@ async fn page(
     Ok(if page.subsets.is_empty() { unlisted(response) } else { response })
 }
 
-/// What is recorded of the files of a set: by the dataset whose citation is shown, else by another one that
+/// What is known of the files of a set: by the dataset whose citation is shown, else by another one that
 /// held it.
 fn fixity(
-    state: &State,
-    reading: &Reading,
     snapshot: &Snapshot,
-    cited: &Set,
+    cited: &DatasetName,
     intervals: &[Instance],
 ) -> Result<Option<Fixity>> {
-    let mut others = intervals.to_vec();
-    others.dedup_by(|next, one| next.dataset == one.dataset);
-    let sets = [cited.clone()].into_iter().chain(others.into_iter().map(Set::Instance));
-    let found = sets.map(|set| state.fixity(reading, snapshot, &set)).find_map(Result::transpose);
+    let mut datasets = vec![cited];
+    datasets.extend(intervals.iter().map(|instance| &instance.dataset));
+    datasets.dedup();
+    let found = datasets.into_iter().find_map(|name| Fixity::read(snapshot, name).transpose());
     found.transpose()
 }
 

@@ -138,33 +138,6 @@ impl Snapshot {
         self.rows(Scope::Dataset(dataset), &AMONG, &values, |row| stored(dataset, row))
     }
 
-    /// The granules that were ingested or deleted after a time, or of which a file record has a number
-    /// after this one, in canonical order, at most `limit` of them.
-    ///
-    /// Costs a pass over the rows of the dataset, of which only these are returned.
-    #[cfg(feature = "serve")]
-    pub fn touched_after(
-        &self,
-        dataset: DatasetKey,
-        at: Timestamp,
-        number: u64,
-        limit: u32,
-    ) -> Result<Vec<GranuleId>> {
-        static TOUCHED: Sql = Sql::new(
-            "SELECT granule_id
-            FROM {granule}
-            WHERE dataset_id = ?1 AND (ingested > ?2 OR deleted > ?2)
-            UNION
-            SELECT granule_id
-            FROM {file_record}
-            WHERE dataset_id = ?1 AND number > ?3
-            ORDER BY granule_id
-            LIMIT ?4",
-        );
-        let values = [dataset.into(), at.into(), number.into(), limit.into()];
-        self.rows(Scope::Dataset(dataset), &TOUCHED, &values, |row| row.granule_id(0))
-    }
-
     fn record_batch(&self, row: &dyn Columns) -> Result<RecordBatch> {
         Ok(RecordBatch {
             batch: row.count(0)?,
