@@ -1,9 +1,17 @@
 //! A subset that was cited has the identifier of its granules, and keeps it.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use accession::error::Result;
+use accession::mirror::manifest;
 use accession::{
-    Criteria, Listing, Members, Moment, Pattern, Registry, Selection, Stamp, Subset, Timestamp,
+    Access, Criteria, Import, Imported, Listing, Members, Moment, Monitor, OpenOptions, Pattern,
+    Registry, Selection, Stamp, Subset, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -122,6 +130,16 @@ proptest! {
         for cited in &cited {
             assert_kept(&registry, cited);
         }
+        // Another registry that imports the history, at once or after its first half, has them, too.
+        let (middle, last) = (second(steps.len() as i64 / 2), second(steps.len() as i64));
+        for imports in [&[last][..], &[middle, last]] {
+            let replica = new_registry();
+            for until in imports {
+                import(&replica, &manifest_until(&registry, *until)).unwrap();
+            }
+            prop_assert_eq!(subsets(&replica), subsets(&registry));
+            cited.iter().for_each(|cited| assert_kept(&replica, cited));
+        }
         let verification = registry.verify(&dataset).unwrap();
         prop_assert_eq!(verification.mismatches, []);
         history.assert_sets_match(&registry, &dataset);
@@ -212,4 +230,97 @@ fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
     assert_eq!(cited.dataset.latest.as_ref(), Some(cited.set.instance()));
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
     assert!(cited.dataset.withdrawn.is_some());
+}
+
+/// The manifest of a dataset, up to a time.
+fn manifest_until(registry: &Registry, until: Timestamp) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    manifest::write_until(registry, &name("dataset"), until, &mut bytes).unwrap();
+    bytes
+}
+
+fn import(registry: &Registry, manifest: &[u8]) -> Result<Imported> {
+    let mut import = Import::new();
+    let reader = manifest::Reader::open(manifest, "manifest.jsonl", now())?;
+    import.options.record = Some(reader.read_into(&mut import, |_| {})?);
+    import.options.create_dataset = true;
+    registry.import(&name("dataset"), &import, &Stamp::now(now()))
+}
+
+fn subsets(registry: &Registry) -> Vec<Subset> {
+    registry.snapshot().unwrap().subsets(&name("dataset")).unwrap()
+}
+
+/// Another writer, who writes whenever subsets are selected, and counts what is read to select them.
+struct Writer {
+    registry: Registry,
+    current: Mutex<&'static str>,
+    selections: AtomicU64,
+    periods: AtomicU64,
+}
+
+impl Writer {
+    fn of(path: &Path) -> Arc<Self> {
+        let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
+        let registry = options.open(path).unwrap();
+        let [selections, periods] = [0; 2].map(AtomicU64::new);
+        Arc::new(Writer { registry, current: Mutex::new(""), selections, periods })
+    }
+}
+
+impl Monitor for Writer {
+    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
+        *self.current.lock().unwrap() = what;
+        if what == "selecting" {
+            let number = self.selections.fetch_add(1, Ordering::SeqCst);
+            let mut change = change([number.to_string().as_str()], []);
+            change.options.create_dataset = true;
+            self.registry.change(&name("other"), &change, &Stamp::now(now())).unwrap();
+        }
+    }
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        if *self.current.lock().unwrap() == "selecting" {
+            self.periods.fetch_add(more, Ordering::SeqCst);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end(&self) {}
+}
+
+#[test]
+fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers() {
+    let ids: Vec<String> = (0..10_000).map(|number| format!("granule.{number:05}")).collect();
+    let primary = Registry::in_memory().unwrap();
+    let halves = ids.chunks(5_000).map(|half| half.iter().map(String::as_str));
+    for (half, seconds) in halves.zip(0..) {
+        let mut change = change(half, []);
+        change.options.create_dataset = true;
+        primary.change(&name("dataset"), &change, &Stamp::at(second(seconds), now())).unwrap();
+    }
+    for number in 0..100 {
+        let at = Some(Moment::Instant(second(number % 2)));
+        let wanted = patterns(&[&format!("*{number:02}"), "*7*"]);
+        primary.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    let writer = Writer::of(&path);
+    let watched = registry.with_monitor(writer.clone());
+    let counts =
+        || (writer.selections.load(Ordering::SeqCst), writer.periods.load(Ordering::SeqCst));
+    // The rest selects from stored rows and from events; the second time, all of them are stored.
+    let imports =
+        [(second(0), 50, 1, 5_000), (second(1), 50, 2, 15_000), (second(1), 0, 2, 15_000)];
+    for (until, new, selections, periods) in imports {
+        let imported = import(&watched, &manifest_until(&primary, until)).unwrap();
+        assert_eq!(imported.subsets, new);
+        let (selected, read) = counts();
+        assert_eq!(selected, selections);
+        assert!(read <= periods, "{read} of {periods}");
+    }
+    assert_eq!(subsets(&registry), subsets(&primary));
+    assert_eq!(registry.verify(&name("dataset")).unwrap().mismatches, []);
 }

@@ -131,7 +131,7 @@ impl Pass<'_> {
         self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
             progress.advance()?;
             let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
-            selecting.held(granule_id, period);
+            selecting.held(granule_id, period.ingested, period.deleted);
             checkpoints.compare(hashing.hold(granule_id, span))
         })?;
         let ((sweep, reached), selected) = (hashing.finish(), selecting.finish());

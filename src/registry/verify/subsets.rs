@@ -1,4 +1,4 @@
-//! Checks that subsets still select the granules that were cited.
+//! Selects many subsets in one pass, and checks that subsets still select the granules that were cited.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::history::Stated;
 use crate::chain::{Chain, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{Criteria, Identifier, Pattern, Subset, Timestamp, quoted};
-use crate::store::{DatasetKey, Period, Snapshot, SubsetKey};
+use crate::store::{DatasetKey, Snapshot, SubsetKey};
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
 /// rows, and those that name their granules, which are looked up.
@@ -20,15 +20,15 @@ pub(super) struct Subsets {
 }
 
 /// The values that the granule rows give for a subset.
-#[derive(Clone, Copy)]
-struct Recomputed {
-    identifier: Identifier,
-    granules: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::registry) struct Recomputed {
+    pub identifier: Identifier,
+    pub granules: u64,
 }
 
 /// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
 /// which each subset takes the place of an instance.
-pub(super) struct Selecting {
+pub(in crate::registry) struct Selecting {
     hashing: Hashing,
     patterns: Patterns,
     /// For each distinct criteria, the numbers of its subsets.
@@ -49,8 +49,9 @@ pub(super) struct Selecting {
 
 /// The result of the pass over the granule rows.
 #[derive(Default)]
-pub(super) struct Selected {
-    recomputed: Vec<Recomputed>,
+pub(in crate::registry) struct Selected {
+    /// What each subset selects.
+    pub recomputed: Vec<Recomputed>,
     /// The number of chain steps that were hashed.
     pub steps: u64,
     /// How many times a pattern was tried on an id.
@@ -75,29 +76,9 @@ impl Subsets {
 
     /// Begins the pass over the granule rows.
     pub fn select(&self) -> Selecting {
-        let timestamps: Vec<i64> =
-            self.by_pattern.iter().map(|subset| subset.timestamp.as_micros()).collect();
-        let mut sorted = timestamps.clone();
-        sorted.sort_unstable();
-        let mut subsets: Vec<Range<usize>> = Vec::new();
-        for alike in self.by_pattern.chunk_by(|a, b| patterns(a) == patterns(b)) {
-            let start = subsets.last().map_or(0, |last| last.end);
-            subsets.push(start..start + alike.len());
-        }
-        let used = subsets.iter().enumerate().flat_map(|(criteria, subsets)| {
-            patterns(&self.by_pattern[subsets.start]).iter().map(move |pattern| (pattern, criteria))
-        });
-        Selecting {
-            hashing: Hashing::of(Sweep::over(timestamps.len())),
-            patterns: Patterns::of(used),
-            subsets,
-            more: vec![0; timestamps.len() + 1],
-            timestamps,
-            sorted,
-            granule_id: String::new(),
-            until: i64::MIN,
-            criteria: None,
-        }
+        let subsets: Vec<_> =
+            self.by_pattern.iter().map(|subset| (patterns(subset), subset.timestamp)).collect();
+        Selecting::of(&subsets)
     }
 
     /// The findings, given the result of the whole pass. `None` means that the granule rows cannot
@@ -142,15 +123,42 @@ impl Subsets {
 }
 
 impl Selecting {
-    /// Takes the next granule row.
-    pub fn held(&mut self, granule_id: &str, period: Period<'_>) {
+    /// Begins a pass for subsets, each with its patterns and the time of its instance, by patterns and
+    /// then by time.
+    pub fn of(by_pattern: &[(&[Pattern], Timestamp)]) -> Self {
+        let timestamps: Vec<i64> = by_pattern.iter().map(|(_, at)| at.as_micros()).collect();
+        let mut sorted = timestamps.clone();
+        sorted.sort_unstable();
+        let mut subsets: Vec<Range<usize>> = Vec::new();
+        for alike in by_pattern.chunk_by(|a, b| a.0 == b.0) {
+            let start = subsets.last().map_or(0, |last| last.end);
+            subsets.push(start..start + alike.len());
+        }
+        let used = subsets.iter().enumerate().flat_map(|(criteria, subsets)| {
+            by_pattern[subsets.start].0.iter().map(move |pattern| (pattern, criteria))
+        });
+        Selecting {
+            hashing: Hashing::of(Sweep::over(timestamps.len())),
+            patterns: Patterns::of(used),
+            subsets,
+            more: vec![0; timestamps.len() + 1],
+            timestamps,
+            sorted,
+            granule_id: String::new(),
+            until: i64::MIN,
+            criteria: None,
+        }
+    }
+
+    /// Takes the next period, by id and then by time: from when until when a granule is held.
+    pub fn held(&mut self, granule_id: &str, ingested: i64, deleted: Option<i64>) {
         if self.granule_id != granule_id {
             granule_id.clone_into(&mut self.granule_id);
             (self.until, self.criteria) = (i64::MIN, None);
         }
         // Periods that overlap are a finding; the granule is held once.
-        let ingested = period.ingested.max(self.until);
-        let deleted = period.deleted.unwrap_or(i64::MAX).max(ingested);
+        let ingested = ingested.max(self.until);
+        let deleted = deleted.unwrap_or(i64::MAX).max(ingested);
         self.until = deleted;
         let during = |timestamps: &[i64]| {
             let number = |micros: i64| timestamps.partition_point(|&timestamp| timestamp < micros);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::annotate::{Kept, LoggedAnnotation, LoggedAnnotations};
-use super::cite::{CitedSubset, CitedSubsets};
+use super::cited::{CitedSubset, CitedSubsets, Origin, Selection};
 use super::engine::{self, Skipped};
 use super::files::{self, Held};
 use super::remember::Remembered;
@@ -228,8 +228,9 @@ impl Registry {
         stamp: &Stamp,
         remembered: Option<&dyn Fn(&Imported) -> Remembered<'a>>,
     ) -> Result<Imported> {
+        let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
-            let (key, imported) = import.apply(self, transaction, dataset, stamp)?;
+            let (key, imported) = import.apply(self, transaction, dataset, stamp, &selected)?;
             let has_changed = !imported.instances.is_empty()
                 || imported.subsets > 0
                 || imported.annotations > 0
@@ -247,6 +248,18 @@ impl Registry {
 }
 
 impl Import {
+    /// Selects the subsets from the history that the dataset will have. The patterns are the primary's:
+    /// what they cost must not be spent while other writers wait.
+    fn select_subsets(&self, registry: &Registry, dataset: &DatasetName) -> Result<Vec<Selection>> {
+        if self.subsets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = registry.read()?;
+        let key = read.key_and_name(dataset)?.map(|(key, _)| key);
+        let from = Origin { registry, read: &read, key, dataset };
+        self.subsets.select(from, || self.staging.sorted())
+    }
+
     /// Applies the import within a transaction.
     fn apply(
         &self,
@@ -254,6 +267,7 @@ impl Import {
         transaction: &Transaction,
         name: &DatasetName,
         stamp: &Stamp,
+        selected: &[Selection],
     ) -> Result<(DatasetKey, Imported)> {
         let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
         let (key, last) = (target.dataset, target.last());
@@ -292,10 +306,8 @@ impl Import {
         let recorded = added.instances.last().or(target.latest.as_ref());
         let recorded = recorded.map(|instance| instance.recorded);
         let files = files::record(&target, &self.files, held, recorded)?;
-        let mut subsets = 0;
-        for subset in self.subsets.iter() {
-            subsets += u64::from(subset?.keep(transaction, key, &target.name)?);
-        }
+        let dataset = (key, &target.name);
+        let subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
         let (mut annotations, mut annotations_left_out) = (0, self.annotations.left_out);
         let mut annotated = None;
         for annotation in self.annotations.iter() {

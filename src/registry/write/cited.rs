@@ -1,0 +1,470 @@
+//! The subsets that another registry cited, and their selection again, which proves that this history has
+//! them.
+
+use std::collections::BTreeMap;
+
+use super::cite::{Members, batches, identify_named};
+use crate::disk::{Records, Spool, scratch};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{
+    Criteria, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Pattern,
+    SourceLocation, Subset, Timestamp,
+};
+use crate::registry::handle::Registry;
+use crate::registry::listing::Listing;
+use crate::registry::proof;
+use crate::registry::verify::{Recomputed, Selecting};
+use crate::store::{self, Begin, DatasetKey, Transaction};
+
+/// A subset that another registry cited, and that is to be kept here too, since its identifier must
+/// resolve.
+#[derive(Debug)]
+pub(crate) struct CitedSubset {
+    /// Its identifier.
+    pub identifier: Identifier,
+    /// The time of the change from whose granules it was selected.
+    pub timestamp: Timestamp,
+    /// How it was selected.
+    pub members: Members,
+    /// How many granules it has.
+    pub granules: u64,
+    /// When it was first cited.
+    pub cited: Timestamp,
+    /// Where it was read, for messages.
+    pub location: SourceLocation,
+}
+
+impl CitedSubset {
+    /// Keeps the subset, unless it is kept already; returns whether it was new. What its patterns select
+    /// from an instance, or the granules that it names, must have the same identifier.
+    fn keep(
+        &self,
+        transaction: &Transaction,
+        key: DatasetKey,
+        dataset: &DatasetName,
+        select: impl FnOnce(&Instance) -> Result<Recomputed>,
+    ) -> Result<bool> {
+        let refused = |identifier: Identifier| {
+            let message = format!(
+                "the subset {} of the change at {} is not what this history selects: {identifier}",
+                self.identifier, self.timestamp
+            );
+            Error::new(ErrorKind::NotAsExpected, message).at(self.location.clone())
+        };
+        let Some(criteria) = self.members.criteria() else {
+            return Err(refused(Identifier::EMPTY));
+        };
+        if transaction.subset(key, self.identifier, &criteria)?.is_some() {
+            return Ok(false);
+        }
+        let in_force = transaction.instance_at(key, self.timestamp)?;
+        let Some(instance) = in_force.filter(|instance| instance.timestamp == self.timestamp)
+        else {
+            return Err(refused(Identifier::EMPTY));
+        };
+        let (identifier, granules) = match &self.members {
+            Members::Patterns(_) => {
+                let Recomputed { identifier, granules } = select(&instance)?;
+                (identifier, granules)
+            }
+            // A look-up for each granule, as for each event.
+            Members::Listed(listing) => {
+                identify_named(transaction, key, dataset, self.timestamp, listing)?
+            }
+        };
+        if (identifier, granules) != (self.identifier, self.granules) {
+            return Err(refused(identifier));
+        }
+        let subset = Subset {
+            dataset: dataset.clone(),
+            timestamp: self.timestamp,
+            criteria,
+            identifier,
+            granules,
+            cited: self.cited,
+        };
+        self.members.store(transaction, key, &subset)?;
+        Ok(true)
+    }
+}
+
+/// What the patterns of a subset select, and the whole set that they select it from. Both are empty if
+/// nothing was selected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Selection {
+    all: Recomputed,
+    part: Recomputed,
+}
+
+/// Where subsets are selected: from the rows of a dataset, which has none if it has no key yet.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'read> {
+    pub registry: &'read Registry,
+    pub read: &'read store::Snapshot,
+    pub key: Option<DatasetKey>,
+    pub dataset: &'read DatasetName,
+}
+
+/// The memory that the patterns of one pass may take, in bytes.
+const BATCH_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// About the bytes that a subset or a pattern takes in memory besides its text.
+const OVERHEAD_BYTES: usize = 128;
+
+/// The subsets with patterns that one pass selects, by patterns and then by time, each with the numbers of
+/// its repetitions. Those whose only pattern is `*` are whole sets.
+#[derive(Default)]
+struct Batch {
+    subsets: BTreeMap<(Vec<Pattern>, Timestamp), Vec<usize>>,
+    bytes: usize,
+}
+
+impl Batch {
+    fn add(&mut self, patterns: Vec<Pattern>, at: Timestamp, number: usize) {
+        self.bytes += Criteria::bytes_of(&patterns) + (patterns.len() + 1) * OVERHEAD_BYTES;
+        self.subsets.entry((patterns, at)).or_default().push(number);
+        self.subsets.entry((vec![any()], at)).or_default();
+    }
+
+    /// Selects them in one pass over rows and events, as [`Changes`] combines them.
+    fn select(
+        self,
+        from: Origin<'_>,
+        events: impl Iterator<Item = Result<Event>>,
+        selected: &mut [Selection],
+    ) -> Result<()> {
+        let mut progress = from.registry.begin("selecting", "granules", None);
+        let criteria: Vec<(&[Pattern], Timestamp)> =
+            self.subsets.keys().map(|(patterns, at)| (patterns.as_slice(), *at)).collect();
+        let mut selecting = Selecting::of(&criteria);
+        Changes::show_periods(from, events, |granule_id, ingested, deleted| {
+            selecting.held(granule_id, ingested, deleted);
+            progress.advance()
+        })?;
+        let found = selecting.finish().recomputed;
+        let (whole, mut sets) = ([any()], BTreeMap::new());
+        for ((patterns, at), all) in criteria.iter().zip(&found) {
+            if *patterns == whole {
+                sets.insert(*at, *all);
+            }
+        }
+        for (((_, at), numbers), part) in self.subsets.iter().zip(found) {
+            for &number in numbers {
+                selected[number] = Selection { all: sets[at], part };
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The pattern that selects every granule.
+fn any() -> Pattern {
+    "*".parse().expect("an asterisk is a pattern")
+}
+
+/// The changes of one granule, which are stored or are going to be.
+struct Changes<Show> {
+    granule_id: String,
+    changes: Vec<(i64, EventKind)>,
+    show: Show,
+}
+
+impl<Show: FnMut(&str, i64, Option<i64>) -> Result<()>> Changes<Show> {
+    /// Calls `show` for every period in which a granule is held, from when until when, once the events
+    /// were added to the rows. They are in order of granule; those that are stored are added once.
+    fn show_periods(
+        from: Origin<'_>,
+        events: impl Iterator<Item = Result<Event>>,
+        show: Show,
+    ) -> Result<()> {
+        let mut changes = Changes { granule_id: String::new(), changes: Vec::new(), show };
+        let mut events = events.peekable();
+        if let Some(key) = from.key {
+            from.read.each_period(key, Begin::Start, None, |period| -> Result<()> {
+                let granule_id = proof::granule_id(period.granule_id, from.dataset)?;
+                while let Some(event) = events.next_if(|event| match event {
+                    Ok(event) => event.granule_id.as_str() <= granule_id,
+                    Err(_) => true,
+                }) {
+                    changes.add_event(&event?)?;
+                }
+                changes.add(granule_id, period.ingested, EventKind::Ingested)?;
+                match period.deleted {
+                    Some(deleted) => changes.add(granule_id, deleted, EventKind::Deleted),
+                    None => Ok(()),
+                }
+            })?;
+        }
+        events.try_for_each(|event| changes.add_event(&event?))?;
+        changes.end_granule()
+    }
+
+    fn add_event(&mut self, event: &Event) -> Result<()> {
+        self.add(event.granule_id.as_str(), event.at.as_micros(), event.kind)
+    }
+
+    fn add(&mut self, granule_id: &str, at: i64, kind: EventKind) -> Result<()> {
+        if self.granule_id != granule_id {
+            self.end_granule()?;
+            granule_id.clone_into(&mut self.granule_id);
+        }
+        self.changes.push((at, kind));
+        Ok(())
+    }
+
+    fn end_granule(&mut self) -> Result<()> {
+        self.changes.sort_unstable();
+        let mut since = None;
+        for (at, kind) in self.changes.drain(..) {
+            match (kind, since) {
+                (EventKind::Ingested, None) => since = Some(at),
+                (EventKind::Deleted, Some(ingested)) => {
+                    (self.show)(&self.granule_id, ingested, Some(at))?;
+                    since = None;
+                }
+                // An event that is stored, or one that will be refused.
+                (EventKind::Ingested, Some(_)) | (EventKind::Deleted, None) => {}
+            }
+        }
+        since.map_or(Ok(()), |ingested| (self.show)(&self.granule_id, ingested, None))
+    }
+}
+
+/// Any number of cited subsets. One of them is in memory at a time: they are kept in a temporary file,
+/// each as a header and parts of its patterns or ids.
+#[derive(Debug, Default)]
+pub(crate) struct CitedSubsets {
+    records: Spool,
+    count: u64,
+}
+
+/// The header of a subset: whether its granules are named, its identifier, the times of its change and of
+/// its citation, how many granules it has, and where it was read.
+type Header = (bool, Identifier, Timestamp, Timestamp, u64, String, u64);
+
+impl CitedSubsets {
+    /// Adds a subset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
+    /// granule is named twice.
+    pub fn add(&mut self, subset: &CitedSubset) -> Result<()> {
+        let CitedSubset { identifier, timestamp, members, granules, cited, location } = subset;
+        let (source, line) = match location {
+            SourceLocation::Line { source, line } => (&**source, *line),
+            SourceLocation::Argument { number } => ("", *number),
+        };
+        let is_named = matches!(members, Members::Listed(_));
+        let header: Header =
+            (is_named, *identifier, *timestamp, *cited, *granules, source.to_owned(), line);
+        self.count += 1;
+        self.records.add_value(&header)?;
+        match members {
+            Members::Patterns(patterns) if patterns.is_empty() => {}
+            Members::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
+            Members::Listed(listing) => {
+                for batch in batches(listing)? {
+                    self.add_part(batch?.iter().map(|event| event.granule_id.as_str()))?;
+                }
+            }
+        }
+        // An empty part is the end.
+        self.add_part(std::iter::empty())
+    }
+
+    /// Adds patterns or ids, which have no line ends.
+    fn add_part<'a>(&mut self, items: impl Iterator<Item = &'a str>) -> Result<()> {
+        let mut part = Vec::new();
+        for item in items {
+            part.extend(item.as_bytes());
+            part.push(b'\n');
+        }
+        self.records.add(&part)?;
+        Ok(())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Selects those with patterns that are not stored yet, from rows to which these events were added. The
+    /// result has an element for each subset.
+    ///
+    /// Costs a pass over rows and events for all of them together, or one for each 8 MiB of patterns.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry; those of the events.
+    pub(super) fn select<Events: Iterator<Item = Result<Event>>>(
+        &self,
+        from: Origin<'_>,
+        events: impl Fn() -> Result<Events>,
+    ) -> Result<Vec<Selection>> {
+        let none = Recomputed { identifier: Identifier::EMPTY, granules: 0 };
+        let mut selected = Vec::new();
+        let mut batch = Batch::default();
+        for subset in self.iter() {
+            let CitedSubset { identifier, timestamp, members, .. } = subset?;
+            selected.push(Selection { all: none, part: none });
+            let Some(criteria) = members.criteria() else { continue };
+            if let Some(key) = from.key
+                && from.read.subset(key, identifier, &criteria)?.is_some()
+            {
+                continue;
+            }
+            let Criteria::Patterns(patterns) = criteria else { continue };
+            batch.add(patterns, timestamp, selected.len() - 1);
+            if batch.bytes > BATCH_BYTES {
+                std::mem::take(&mut batch).select(from, events()?, &mut selected)?;
+            }
+        }
+        if !batch.subsets.is_empty() {
+            batch.select(from, events()?, &mut selected)?;
+        }
+        Ok(selected)
+    }
+
+    /// Keeps those that are not kept already; returns how many were new. `selected` is what they selected
+    /// before the transaction began: it holds if it was selected from the same set, since what is
+    /// selected from a set never changes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected): one has another identifier here;
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
+    pub(super) fn keep(
+        &self,
+        registry: &Registry,
+        transaction: &Transaction,
+        (key, dataset): (DatasetKey, &DatasetName),
+        selected: &[Selection],
+    ) -> Result<u64> {
+        let mut again = None;
+        let mut kept = 0;
+        for (number, subset) in self.iter().enumerate() {
+            let is_new = subset?.keep(transaction, key, dataset, |instance| {
+                let set =
+                    Recomputed { identifier: instance.identifier, granules: instance.granules };
+                if let Some(Selection { part, .. }) =
+                    selected.get(number).filter(|it| it.all == set)
+                {
+                    return Ok(*part);
+                }
+                // Another process changed the dataset in between, the name goes to a new dataset, or a row
+                // is damaged. One pass for all subsets, while others wait, is what remains.
+                let again = match &mut again {
+                    Some(again) => again,
+                    none => {
+                        let from = Origin { registry, read: transaction, key: Some(key), dataset };
+                        none.insert(self.select(from, || Ok(std::iter::empty()))?)
+                    }
+                };
+                let Selection { all, part } = again[number];
+                proof::check(instance, all.identifier, all.granules)?;
+                Ok(part)
+            })?;
+            kept += u64::from(is_new);
+        }
+        Ok(kept)
+    }
+
+    /// The subsets, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = Result<CitedSubset>> + '_ {
+        let (mut records, mut left) = (self.records.records(), self.count);
+        std::iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            Some(next(&mut records))
+        })
+    }
+}
+
+/// Reads the next subset.
+fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
+    let mut record = || records.next().unwrap_or_else(|| Err(scratch::unreadable()));
+    let header = record()?;
+    let (is_named, identifier, timestamp, cited, granules, source, line): Header =
+        scratch::value_of(&header)?;
+    let members = match is_named {
+        true => Members::Listed(Listing::new()),
+        false => Members::Patterns(Vec::new()),
+    };
+    let location = SourceLocation::Line { source: source.into(), line };
+    let mut subset = CitedSubset { identifier, timestamp, members, granules, cited, location };
+    loop {
+        let part = record()?;
+        if part.is_empty() {
+            return Ok(subset);
+        }
+        let items = std::str::from_utf8(&part).map_err(|_| scratch::unreadable())?;
+        for item in items.lines() {
+            match &mut subset.members {
+                Members::Patterns(patterns) => {
+                    patterns.push(item.parse().map_err(|_| scratch::unreadable())?);
+                }
+                Members::Listed(listing) => {
+                    listing.add(item.parse::<GranuleId>().map_err(|_| scratch::unreadable())?)?;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn subsets_are_read_as_they_were_added() {
+        let subset = |number: u64, members| CitedSubset {
+            identifier: Identifier::from_bytes([number as u8; 16]),
+            timestamp: Timestamp::from_micros(-5).unwrap(),
+            members,
+            granules: number,
+            cited: Timestamp::from_micros(7).unwrap(),
+            location: SourceLocation::Line { source: "us.jsonl".into(), line: number },
+        };
+        let patterns = |number: u64| -> Vec<Pattern> {
+            (0..number).map(|n| format!("ä[{n}]*").parse().unwrap()).collect()
+        };
+        let ids = |number: u64| -> Vec<GranuleId> {
+            (0..number).map(|n| format!(" granule.{n:05} ").parse().unwrap()).collect()
+        };
+        let mut subsets = CitedSubsets::default();
+        for number in [1, 3, 2_500] {
+            subsets.add(&subset(number, Members::Patterns(patterns(number)))).unwrap();
+            let mut listing = Listing::new();
+            ids(number).into_iter().rev().for_each(|id| listing.add(id).unwrap());
+            subsets.add(&subset(number, Members::Listed(listing))).unwrap();
+        }
+        // They can be read again and again.
+        for _ in 0..2 {
+            let mut found = subsets.iter().map(Result::unwrap);
+            for number in [1, 3, 2_500] {
+                for is_named in [false, true] {
+                    let found = found.next().unwrap();
+                    let expected = subset(number, Members::Patterns(Vec::new()));
+                    assert_eq!(found.identifier, expected.identifier);
+                    assert_eq!(
+                        (found.timestamp, found.cited),
+                        (expected.timestamp, expected.cited)
+                    );
+                    assert_eq!((found.granules, found.location), (number, expected.location));
+                    match found.members {
+                        Members::Patterns(found) => {
+                            assert!(!is_named && found == patterns(number));
+                        }
+                        Members::Listed(listing) => {
+                            let events = batches(&listing).unwrap().flat_map(Result::unwrap);
+                            let found: Vec<GranuleId> =
+                                events.map(|event| event.granule_id).collect();
+                            assert!(is_named && found == ids(number));
+                        }
+                    }
+                }
+            }
+            assert!(found.next().is_none());
+        }
+    }
+}
