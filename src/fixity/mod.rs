@@ -30,7 +30,6 @@
 //! ```
 
 mod check;
-mod compute;
 mod digest;
 mod found;
 mod list;
@@ -38,20 +37,18 @@ mod listed;
 mod of_set;
 mod problem;
 mod reader;
-mod readings;
 mod recorded;
 mod root;
 mod survey;
 mod unexpected;
 
-pub use check::{Check, Checked};
-pub use compute::{Compute, Computed};
+pub use check::{Check, Checked, Compute, Computed};
 pub use found::{Compared, FoundFiles};
 pub use list::ListStyle;
 pub use listed::{Lacking, SetContent, algorithm_of, each_checksum, listed_set, no_checksums};
 pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
 pub use problem::Problem;
-pub use readings::ReadOptions;
+pub use reader::ReadOptions;
 pub use recorded::{Depth, RecordedFile};
 pub use root::{Mounted, Root};
 pub use survey::Survey;

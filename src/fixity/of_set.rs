@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::check::{Check, Checked};
-use super::compute::{Compute, Computed};
+use super::check::{Check, Checked, Compute, Computed};
 use super::problem::Problem;
-use super::readings::ReadOptions;
+use super::reader::ReadOptions;
 use super::recorded::{Depth, RecordedFile};
 use super::root::Root;
 use super::survey::Survey;

@@ -1,32 +1,35 @@
-//! Reads and hashes one file after the other. Other threads read while one hashes, and the kernel reads
-//! ahead of each.
+//! Files that are read and hashed on several threads, and returned in the order in which they were asked
+//! for. Some threads read while others hash, and the kernel reads ahead of each.
+//!
+//! The threads take the files in order, so those that were begun are always the first ones; what is
+//! returned is a prefix without a gap. At most [`WINDOW`] files are taken from the input ahead of the one
+//! that is returned next, so the memory does not depend on their number.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::digest::Digests;
+use super::recorded::{RecordedFile, Task, Wanted};
 use super::root::{FileState, Refusal, Root};
+use crate::error::{Error, Result};
 use crate::model::{Algorithm, Checksum};
+use crate::registry::{self, InOrder, Monitor};
+
+/// The files that are taken from the input ahead of the one that is returned next. A thread that reads a
+/// large file does not keep the others from that many small ones.
+const WINDOW: usize = 4_096;
+
+/// The bytes and the files after which the monitor is called.
+const REPORTED_BYTES: u64 = 1_024 * 1_024;
+const REPORTED_FILES: u64 = 256;
 
 /// The bytes that are read at once.
 const CHUNK_BYTES: usize = 256 * 1_024;
-
-/// What is to be found out about a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
-    /// Nothing: the file is not looked at.
-    Nothing,
-    /// Its size. It is not opened.
-    Size,
-    /// Its size and its checksums of these algorithms.
-    Checksums {
-        algorithms: Vec<Algorithm>,
-        /// The size that it should have. A file of another size is not read.
-        size: Option<u64>,
-    },
-}
 
 /// What was found out about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,13 +63,8 @@ pub(super) enum Stability {
     Written,
 }
 
-/// Reports how many bytes were read since the last call.
-pub(super) trait Meter {
-    fn count(&mut self, bytes: u64);
-}
-
 /// Reads and hashes files.
-pub(super) struct Reader {
+struct Reader {
     root: Arc<Root>,
     is_stopped: Arc<AtomicBool>,
     buffer: Vec<u8>,
@@ -78,13 +76,14 @@ impl Reader {
         Reader { root, is_stopped, buffer: vec![0; CHUNK_BYTES] }
     }
 
-    /// Finds out about a file what is wanted. `None` means that the work was stopped.
-    pub fn read(&mut self, path: &str, wanted: &Wanted, meter: &mut impl Meter) -> Option<Reading> {
+    /// Finds out about a file what is wanted. `count` gets the bytes as they are read. `None` means that the
+    /// work was stopped.
+    pub fn read(&mut self, path: &str, wanted: &Wanted, count: &impl Fn(u64)) -> Option<Reading> {
         let reading = match wanted {
             Wanted::Nothing => Ok(Reading::Nothing),
             Wanted::Size => self.root.find(path).map(|state| Reading::Size(state.size)),
             Wanted::Checksums { algorithms, size } => {
-                self.read_content(path, algorithms, *size, meter)
+                self.read_content(path, algorithms, *size, count)
             }
         };
         match self.is_stopped.load(Ordering::Relaxed) {
@@ -98,14 +97,14 @@ impl Reader {
         path: &str,
         algorithms: &[Algorithm],
         expected: Option<u64>,
-        meter: &mut impl Meter,
+        count: &impl Fn(u64),
     ) -> Result<Reading, Refusal> {
         let (file, before) = self.root.open_file(path)?;
         if expected.is_some_and(|expected| expected != before.size) {
             return Ok(Reading::Size(before.size));
         }
         let mut digests = Digests::new(algorithms);
-        let read = self.hash(&file, before.size, &mut digests, meter);
+        let read = self.hash(&file, before.size, &mut digests, count);
         read.map_err(|error| Refusal::of(&error))?;
         let after = FileState::of(&file)?;
         let size = digests.size();
@@ -127,7 +126,7 @@ impl Reader {
         mut file: &File,
         size: u64,
         digests: &mut Digests,
-        meter: &mut impl Meter,
+        count: &impl Fn(u64),
     ) -> io::Result<()> {
         // That the kernel does not read further ahead is no error.
         #[cfg(target_os = "linux")]
@@ -142,10 +141,159 @@ impl Reader {
                 Ok(0) => break,
                 Ok(read) => {
                     digests.update(&self.buffer[..read]);
-                    meter.count(read as u64);
+                    count(read as u64);
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// How files are read.
+#[derive(Clone)]
+pub struct ReadOptions {
+    /// The number of files that are read at a time.
+    pub jobs: NonZeroUsize,
+    /// After this time no further file is begun, except the first ones; one that was begun is finished.
+    /// `None` means that all are read.
+    pub begin_until: Option<Instant>,
+    /// So many files are begun in any case, so that repeated short runs come to an end.
+    pub at_least: u64,
+    /// Gets the number of bytes that were read, and can stop the reading.
+    pub monitor: Option<Arc<dyn Monitor>>,
+}
+
+impl ReadOptions {
+    /// Reads all files, so many at a time.
+    pub fn new(jobs: NonZeroUsize) -> Self {
+        ReadOptions { jobs, begin_until: None, at_least: 1, monitor: None }
+    }
+}
+
+/// Files that are being read. When it is dropped, files that were begun are not finished.
+///
+/// After an error, or after the first file that was not begun in time, it ends. If the monitor stopped the
+/// reading, that is the error.
+pub(super) struct Readings<I> {
+    files: InOrder<Reads, I>,
+    has_ended: bool,
+}
+
+/// Reads one file after another.
+struct Reads {
+    root: Arc<Root>,
+    task: Task,
+    options: ReadOptions,
+    /// Those that read no file now.
+    readers: Mutex<Vec<Reader>>,
+    is_stopped: Arc<AtomicBool>,
+    /// What was not reported to the monitor yet.
+    bytes: AtomicU64,
+    files: AtomicU64,
+}
+
+impl registry::Task for Reads {
+    type Job = RecordedFile;
+    /// `None` means that the file was not begun in time, or that the reading was stopped.
+    type Done = Option<(RecordedFile, Reading)>;
+
+    const WINDOW: usize = WINDOW;
+
+    fn work(&self, number: u64, file: RecordedFile) -> Option<(RecordedFile, Reading)> {
+        let ReadOptions { begin_until, at_least, .. } = self.options;
+        let is_late =
+            number >= at_least && begin_until.is_some_and(|until| Instant::now() >= until);
+        if is_late || self.is_stopped() {
+            return None;
+        }
+        let mut reader = self
+            .readers()
+            .pop()
+            .unwrap_or_else(|| Reader::new(Arc::clone(&self.root), Arc::clone(&self.is_stopped)));
+        let wanted = self.task.wanted(&file);
+        let reading = reader.read(&file.path, &wanted, &|bytes| self.count(bytes, 0))?;
+        self.readers().push(reader);
+        self.count(0, 1);
+        Some((file, reading))
+    }
+
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Reads {
+    fn readers(&self) -> MutexGuard<'_, Vec<Reader>> {
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, bytes: u64, files: u64) {
+        let bytes = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let files = self.files.fetch_add(files, Ordering::Relaxed) + files;
+        if bytes >= REPORTED_BYTES || files >= REPORTED_FILES {
+            self.report();
+        }
+    }
+
+    /// Reports to the monitor what was read since the last time.
+    fn report(&self) {
+        let bytes = self.bytes.swap(0, Ordering::Relaxed);
+        self.files.store(0, Ordering::Relaxed);
+        if let Some(monitor) = &self.options.monitor
+            && monitor.advance(bytes) == ControlFlow::Break(())
+        {
+            registry::Task::stop(self);
+        }
+    }
+}
+
+impl<I: Iterator<Item = Result<RecordedFile>>> Readings<I> {
+    /// Starts the threads.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): a thread cannot be started.
+    pub fn start(root: &Arc<Root>, input: I, task: Task, options: ReadOptions) -> Result<Self> {
+        let jobs = options.jobs.get();
+        let reads = Reads {
+            root: Arc::clone(root),
+            task,
+            options,
+            readers: Mutex::default(),
+            is_stopped: Arc::default(),
+            bytes: AtomicU64::new(0),
+            files: AtomicU64::new(0),
+        };
+        Ok(Readings { files: InOrder::of(jobs, reads, input)?, has_ended: false })
+    }
+
+    /// Waits until the next file was read, at most for a time. Returns whether [`Readings::next`] returns
+    /// at once.
+    pub fn wait(&mut self, at_most: Duration) -> bool {
+        self.has_ended || self.files.wait(at_most)
+    }
+}
+
+impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Readings<I> {
+    type Item = Result<(RecordedFile, Reading)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_ended {
+            return None;
+        }
+        let next = self.files.next().and_then(Result::transpose);
+        self.has_ended = !matches!(next, Some(Ok(_)));
+        let reads = self.files.task();
+        if next.is_none() {
+            reads.report();
+        }
+        match next {
+            None if reads.is_stopped() => Some(Err(Error::interrupted())),
+            next => next,
+        }
     }
 }

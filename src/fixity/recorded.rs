@@ -1,6 +1,5 @@
 //! Files, what is recorded of them, and what is to be read of them.
 
-use super::reader::Wanted;
 use crate::model::{Algorithm, Checksum, GranuleId};
 
 /// A file of a granule, with everything that is known of it.
@@ -41,6 +40,21 @@ pub(super) enum Task {
     Check(Depth),
     /// To compute their checksums of an algorithm.
     Compute(Algorithm),
+}
+
+/// What is to be found out about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Nothing: the file is not looked at.
+    Nothing,
+    /// Its size. It is not opened.
+    Size,
+    /// Its size and its checksums of these algorithms.
+    Checksums {
+        algorithms: Vec<Algorithm>,
+        /// The size that it should have. A file of another size is not read.
+        size: Option<u64>,
+    },
 }
 
 impl Task {

@@ -19,6 +19,7 @@ mod handle;
 mod listing;
 mod log;
 mod monitor;
+mod parallel;
 mod proof;
 mod restore;
 mod snapshot;
@@ -34,6 +35,7 @@ pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Outcome, Outcomes, Replay};
 pub use monitor::Monitor;
+pub(crate) use parallel::{Ahead, InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
@@ -41,7 +43,7 @@ pub use snapshot::{
     FileTotals, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource, NotedPeriod,
     OpenFinding, Part, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
 };
-pub(crate) use snapshot::{Ahead, Merge, Side};
+pub(crate) use snapshot::{Merge, Side};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{

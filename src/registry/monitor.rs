@@ -35,7 +35,7 @@ struct JointMonitor {
     is_over: AtomicBool,
 }
 
-/// Stops threads that work side by side when it is dropped.
+/// Stops threads that work side by side.
 pub(super) struct JointWork(Arc<JointMonitor>);
 
 impl JointWork {
@@ -43,6 +43,11 @@ impl JointWork {
     pub fn of(inner: Option<Arc<dyn Monitor>>) -> (Arc<dyn Monitor>, Self) {
         let joint = Arc::new(JointMonitor { inner, is_over: AtomicBool::new(false) });
         (joint.clone(), JointWork(joint))
+    }
+
+    /// Stops them.
+    pub fn stop(&self) {
+        self.0.is_over.store(true, Ordering::Relaxed);
     }
 }
 
@@ -57,12 +62,6 @@ impl Monitor for JointMonitor {
     }
 
     fn end(&self) {}
-}
-
-impl Drop for JointWork {
-    fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Work that is reported to a monitor.

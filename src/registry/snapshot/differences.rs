@@ -2,7 +2,6 @@
 
 use std::iter::Peekable;
 
-use super::export::Ahead;
 use super::granules::Granules;
 use super::select::Selection;
 use super::view::Snapshot;
@@ -12,6 +11,7 @@ use crate::model::{Event, Granule, GranuleId, IdPage, Identifier, Set};
 use crate::registry::handle::Registry;
 use crate::registry::listing::{Identified, Listing};
 use crate::registry::monitor::Work;
+use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
 /// An item with an id, by which lists are sorted.

@@ -27,7 +27,6 @@ pub use cite::{Cited, Part};
 pub use datasets::DatasetPage;
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{HasGranuleId, Merge, Only, Side, Walk};
-pub(crate) use export::Ahead;
 pub use export::{Export, Exported};
 pub use files::{FileList, FileTotals, GranuleFiles, ListedFile};
 pub use fixity::{OpenFinding, RootState};

@@ -12,14 +12,14 @@ use std::collections::binary_heap::PeekMut;
 use std::io::BufReader;
 use std::iter::Peekable;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread::Scope;
 
 use super::READ_AHEAD_BYTES;
 use super::record::{ARGUMENT, Buffer, NOWHERE, Record, Runs, SortBy, Spill, encode, read_after};
 use crate::disk::{Section, scratch};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Event, EventKind, GranuleId, SourceLocation};
+use crate::registry::parallel::ahead_within;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
 /// buffers: one is filled while the other is written.
@@ -260,94 +260,42 @@ const BATCH_GRANULES: usize = 16_384;
 /// The number of events from which a thread of their own reads and merges them.
 const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
 
-/// The batches that exist at the same time if a thread fills them.
-const BATCHES: usize = 3;
-
 /// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch.
 /// `count` is how many events there are.
 ///
 /// # Errors
 ///
 /// Those of `events` and of `enter`.
-pub(in crate::registry) fn each_batch<'scope, E: From<Error>>(
+pub(in crate::registry) fn each_batch<'scope>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,
     events: impl Iterator<Item = Result<Event>> + Send + 'scope,
-    mut enter: impl FnMut(&mut Vec<Event>) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let events = events.peekable();
-    if count <= EVENTS_OF_A_THREAD {
-        let (mut events, mut batch) = (events, Vec::new());
-        while fill(&mut events, &mut batch)? {
-            enter(&mut batch)?;
-        }
-        return Ok(());
-    }
-    let (empty, to_fill) = channel();
-    let (full, to_enter) = sync_channel(BATCHES);
-    for _ in 0..BATCHES {
-        // The batches go round: the thread that allocated an numbered frees it, which costs less.
-        let _ = empty.send(Vec::new());
-    }
-    let fill = move || fill_all(events, &to_fill, |filled| full.send(filled).is_ok());
-    let thread = std::thread::Builder::new().spawn_scoped(scope, fill);
-    thread.map_err(|source| scratch::unusable("read", source))?;
-    enter_all(&to_enter, &empty, enter)
-}
-
-/// Fills batches until the last numbered, or until they are no longer wanted.
-fn fill_all(
-    mut events: Peekable<impl Iterator<Item = Result<Event>>>,
-    to_fill: &Receiver<Vec<Event>>,
-    pass_on: impl Fn(Result<Vec<Event>>) -> bool,
-) {
-    for mut batch in to_fill {
-        let filled = match fill(&mut events, &mut batch) {
-            Ok(true) => Ok(batch),
-            Ok(false) => return,
-            Err(error) => Err(error),
-        };
-        let is_last = filled.is_err();
-        if !pass_on(filled) || is_last {
-            return;
-        }
+    mut enter: impl FnMut(&[Event]) -> Result<()>,
+) -> Result<()> {
+    let mut events = events.peekable();
+    let mut batches = std::iter::from_fn(move || next_batch(&mut events).transpose());
+    match count <= EVENTS_OF_A_THREAD {
+        true => batches.try_for_each(|batch| enter(&batch?)),
+        false => ahead_within(scope, batches).try_for_each(|batch| enter(&batch?)),
     }
 }
 
-fn enter_all<E: From<Error>>(
-    to_enter: &Receiver<Result<Vec<Event>>>,
-    empty: &Sender<Vec<Event>>,
-    mut enter: impl FnMut(&mut Vec<Event>) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    for filled in to_enter {
-        let mut batch = filled?;
-        enter(&mut batch)?;
-        // After the last batch, nobody takes it any more.
-        let _ = empty.send(batch);
-    }
-    Ok(())
-}
-
-/// Replaces the events of a batch by the next ones. `false` means that there are none.
-fn fill(
+/// The next events, whose granules have no others. `None` means that there are none.
+fn next_batch(
     events: &mut Peekable<impl Iterator<Item = Result<Event>>>,
-    batch: &mut Vec<Event>,
-) -> Result<bool> {
-    batch.clear();
-    let mut granules = 0;
-    while let Some(numbered) = events.next_if(|numbered| match (numbered, batch.last()) {
-        (Ok(numbered), Some(last)) if numbered.granule_id != last.granule_id => {
-            granules < BATCH_GRANULES
-        }
+) -> Result<Option<Vec<Event>>> {
+    let (mut batch, mut granules): (Vec<Event>, _) = (Vec::new(), 0);
+    while let Some(event) = events.next_if(|event| match (event, batch.last()) {
+        (Ok(event), Some(last)) if event.granule_id != last.granule_id => granules < BATCH_GRANULES,
         _ => true,
     }) {
-        let numbered = numbered?;
-        if batch.last().is_none_or(|last| last.granule_id != numbered.granule_id) {
+        let event = event?;
+        if batch.last().is_none_or(|last| last.granule_id != event.granule_id) {
             granules += 1;
         }
-        batch.push(numbered);
+        batch.push(event);
     }
-    Ok(!batch.is_empty())
+    Ok((!batch.is_empty()).then_some(batch))
 }
 
 #[cfg(test)]
@@ -355,7 +303,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::ErrorKind;
+    use crate::error::{Error, ErrorKind};
     use crate::model::Timestamp;
 
     fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Event {
@@ -435,7 +383,7 @@ mod tests {
             let count = if is_many { u64::MAX } else { 0 };
             let mut batches: Vec<Vec<Event>> = Vec::new();
             std::thread::scope(|scope| {
-                each_batch(scope, count, events.map(|it| Ok(numbered(it))), |batch| -> Result<()> {
+                each_batch(scope, count, events.map(|it| Ok(numbered(it))), |batch| {
                     batches.push(batch.to_vec());
                     Ok(())
                 })
@@ -450,16 +398,16 @@ mod tests {
 
     #[test]
     fn an_error_on_either_side_ends_both() {
-        let interrupted = || Err(Error::interrupted());
+        let interrupted = || Err::<(), _>(Error::interrupted());
         let endless = || (0..).map(|number| Ok(numbered((number, 0))));
-        let failed = std::thread::scope(|scope| {
-            each_batch(scope, u64::MAX, endless(), |_| Err::<(), Error>(Error::interrupted()))
-        });
+        let failed =
+            std::thread::scope(|scope| each_batch(scope, u64::MAX, endless(), |_| interrupted()));
         assert_eq!(failed.unwrap_err().kind(), ErrorKind::Interrupted);
         let mut entered = 0;
-        let events = endless().take(BATCH_GRANULES + 1).chain(std::iter::once_with(interrupted));
+        let events =
+            endless().take(BATCH_GRANULES + 1).chain(std::iter::once(Err(Error::interrupted())));
         let failed = std::thread::scope(|scope| {
-            each_batch(scope, u64::MAX, events, |batch| -> Result<()> {
+            each_batch(scope, u64::MAX, events, |batch| {
                 entered += batch.len();
                 Ok(())
             })
