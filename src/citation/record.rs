@@ -231,10 +231,13 @@ fn wrong(field: &str, what: &str) -> RecordError {
     RecordError::Field { field: field.to_owned(), what: what.to_owned() }
 }
 
-/// A string, or a number as a string.
+/// A string, or a number as a string. Line ends become LF in an abstract, and spaces in what is one line.
 fn text(field: &str, value: &Value) -> Result<String, RecordError> {
     match value {
-        Value::String(text) => Ok(text.trim().to_owned()),
+        Value::String(text) if matches!(field, "abstract" | "description") => {
+            Ok(text.trim().replace("\r\n", "\n"))
+        }
+        Value::String(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
         Value::Number(number) => Ok(number.to_string()),
         _ => Err(wrong(field, "is not a string")),
     }

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::Value;
+
 /// Shows `text` in double quotes, on one line, without characters that control a terminal.
 ///
 /// Quotes, backslashes and control characters are escaped as in a Rust literal, and so are the
@@ -57,6 +60,45 @@ impl ValueError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
         ValueError(message.into())
     }
+}
+
+/// Refuses control characters in a string that people write for people: they drive terminals, XML cannot have
+/// them, and PostgreSQL does not store NUL. A note and a description are paragraphs, with line feeds and tabs;
+/// anything else is one line.
+///
+/// # Errors
+///
+/// The string has a control character that `what` cannot have: the character, and where it is.
+pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ValueError> {
+    let has_lines = matches!(what, "note" | "description");
+    let is_refused = |it: char| it.is_control() && !(has_lines && matches!(it, '\n' | '\t'));
+    let Some((before, refused)) = text.chars().enumerate().find(|(_, it)| is_refused(*it)) else {
+        return Ok(());
+    };
+    let allowed = if has_lines { ": only line feeds and tabs are allowed" } else { "" };
+    Err(ValueError::new(format!(
+        "character {} of the {what} is the control character U+{:04X}: remove it{allowed}",
+        before + 1,
+        u32::from(refused)
+    )))
+}
+
+/// [`check_characters`] for all strings of a record, by the names of its fields.
+///
+/// # Errors
+///
+/// Those of [`check_characters`]; the record cannot be written as JSON.
+pub(crate) fn check_fields(record: impl Serialize) -> Result<(), ValueError> {
+    fn check(name: &str, value: &Value) -> Result<(), ValueError> {
+        match value {
+            Value::String(text) => check_characters(name, text),
+            Value::Array(values) => values.iter().try_for_each(|value| check(name, value)),
+            Value::Object(fields) => fields.iter().try_for_each(|(name, value)| check(name, value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        }
+    }
+    let record = serde_json::to_value(record).map_err(|error| ValueError(error.to_string()))?;
+    check("record", &record)
 }
 
 /// Where a value was read, as messages name it: `ids.txt:12`, `argument 3`.

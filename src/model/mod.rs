@@ -40,6 +40,7 @@ pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPr
 pub use licence::{Licence, LicenceError};
 pub use limit::{Limit, LimitError, Limits};
 pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
+pub(crate) use message::{check_characters, check_fields};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
 pub use pattern::Pattern;

@@ -2,7 +2,11 @@
 
 use accession::mirror::{HttpOptions, Primary, compare, manifest};
 use accession::registry::{Edit, Withdrawn};
-use accession::{Change, DatasetEdit, Identifier, Import, Members, Pattern, Registry, Stamp};
+use accession::{
+    Change, Dataset, DatasetEdit, Identifier, Import, Members, Pattern, Registry, Stamp,
+};
+
+use sha2::{Digest, Sha256};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::hostile_log::HostileLog;
@@ -87,28 +91,47 @@ fn a_change_is_divided_after_1_000_granules_only() {
 }
 
 #[test]
-fn a_note_and_metadata_with_nul_are_refused() {
-    let error = refused(&[line("[\"A\"]", "\"a\\u0000b\"")]);
-    assert!(error.contains("its note has a NUL character"), "{error}");
+fn control_characters_in_notes_and_metadata_are_refused() {
+    for (character, code) in [("u0000", "U+0000"), ("r", "U+000D"), ("u0007", "U+0007")] {
+        let error = refused(&[line("[\"A\"]", &format!("\"a\\{character}b\""))]);
+        let expected =
+            format!("character 2 of the note is the control character {code}: remove it");
+        assert!(error.contains(&expected), "{error}");
+    }
     // Nor is such a note entered, which would be in the log for ever.
     let mut change = Change::new();
     change.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
     change.options.create_dataset = true;
-    change.options.note = Some("a\0b".to_owned());
+    change.options.note = Some("a\u{1b}b".to_owned());
     let registry = Registry::in_memory().unwrap();
     let error = registry.change(&name("us"), &change, &Stamp::now(now())).unwrap_err();
     assert_eq!(error.kind().as_str(), "input");
 
     let us = Registry::in_memory().unwrap();
-    change.options.note = None;
+    change.options.note = Some("lines\n\tand tabs".to_owned());
     us.change(&name("us"), &change, &Stamp::now(now())).unwrap();
-    let edit = DatasetEdit { title: Edit::Set("a\0b".to_owned()), ..DatasetEdit::default() };
-    us.edit_dataset(&name("us"), &edit, &Stamp::now(now())).unwrap();
+    let title = |text: &str| {
+        let edit = DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() };
+        us.edit_dataset(&name("us"), &edit, &Stamp::now(now()))
+    };
+    for refused in ["a\0b", "a\nb"] {
+        let error = title(refused).unwrap_err();
+        assert!(error.to_string().contains("character 2 of the title"), "{error}");
+    }
+    let dataset = Dataset { publisher: Some("a\tb".to_owned()), ..Dataset::named(name("them")) };
+    assert_eq!(us.add_dataset(&dataset, &Stamp::now(now())).unwrap_err().kind().as_str(), "input");
+    title("a+b").unwrap();
     let mut bytes = Vec::new();
     manifest::write(&us, &name("us"), &mut bytes).unwrap();
-    let primary = Primary::from_manifest(&*bytes, "us.jsonl", None, now()).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let (log, head) = text.rsplit_once("{\"accession_head\":").unwrap();
+    let head = format!("{{\"accession_head\":{}", head.replace("a+b", "a\\u0007b"));
+    let body = head.rsplit_once(",\"sha256\":").unwrap().0;
+    let sealed = hex::encode(Sha256::digest(body));
+    let hostile = format!("{log}{body},\"sha256\":\"{sealed}\"}}\n");
+    let primary = Primary::from_manifest(hostile.as_bytes(), "us.jsonl", None, now()).unwrap();
     let error = compare(&registry, &name("mirror"), &primary, None).err().unwrap();
-    assert!(error.to_string().contains("NUL"), "{error}");
+    assert!(error.to_string().contains("character 2 of the title"), "{error}");
 }
 
 #[test]

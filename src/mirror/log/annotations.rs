@@ -9,7 +9,8 @@ use sha2::{Digest, Sha256};
 use super::LinesDigest;
 use super::line::LINE_GRANULES;
 use crate::model::{
-    Annotation, AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset, Timestamp,
+    Annotation, AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset,
+    Timestamp, check_characters,
 };
 use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members};
 
@@ -98,9 +99,10 @@ impl AnnotationReader {
         let Line { annotation: timestamp, note, questionable, recorded } =
             serde_json::from_slice(line)
                 .map_err(|error| format!("this line is not an annotation: {error}"))?;
-        if note.trim().is_empty() || note.contains('\0') {
-            return Err("its note is empty, or has a NUL character".to_owned());
+        if note.trim().is_empty() {
+            return Err("its note is empty".to_owned());
         }
+        check_characters("note", &note).map_err(|error| error.to_string())?;
         if note.len() > Annotation::MAX_BYTES {
             return Err("its note has more than 64 KiB".to_owned());
         }

@@ -2,13 +2,14 @@
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::LinesDigest;
 use super::chained::Segments;
 use super::writer::LogWriter;
-use crate::model::{AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal};
+use crate::model::{
+    AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal, check_fields,
+};
 use crate::registry::Listed;
 
 /// The version that is written, and the greatest that is read.
@@ -135,11 +136,7 @@ impl Head {
         if !self.segments.end_with(self.check) {
             return Err("the head contradicts itself about the segments".to_owned());
         }
-        let record = serde_json::to_value((&self.record, &self.withdrawn));
-        match record.is_ok_and(|record| !has_nul(&record)) {
-            true => Ok(()),
-            false => Err("the metadata has a NUL character".to_owned()),
-        }
+        check_fields((&self.record, &self.withdrawn)).map_err(|error| error.to_string())
     }
 
     /// Compares the head with the last change of its log, and says what is wrong.
@@ -211,16 +208,6 @@ impl HeadFile {
         let head: Head = serde_json::from_str(line).map_err(wrong)?;
         head.check()?;
         Ok(HeadFile::Head(Box::new(head)))
-    }
-}
-
-/// Whether a string has a NUL character, which not every registry can store.
-fn has_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(values) => values.iter().any(has_nul),
-        Value::Object(members) => members.values().any(has_nul),
-        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

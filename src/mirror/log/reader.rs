@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::chained::ChainedReader;
 use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd, LogLineRead};
 use crate::error::{Error, Result};
-use crate::model::{GranuleId, Identifier, LogChange, Timestamp};
+use crate::model::{GranuleId, Identifier, LogChange, Timestamp, check_characters};
 
 /// A place in a log at which a change ends, or its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,8 +83,8 @@ impl LogReader {
         if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
             return self.fail("its note has more than 64 KiB");
         }
-        if note.as_ref().is_some_and(|note| note.contains('\0')) {
-            return self.fail("its note has a NUL character");
+        if let Some(Err(error)) = note.as_ref().map(|note| check_characters("note", note)) {
+            return self.fail(&error.to_string());
         }
         let ingested = read.ingested.elements.into_iter().map(|ingested| {
             let producer =

@@ -29,8 +29,8 @@ impl NewAnnotation {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the note is empty, or has a NUL character, which no
-    /// registry can store; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): it has more than
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): the note is empty, or has a control character
+    /// other than LF and TAB; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): it has more than
     /// 4,096 characters.
     pub fn new(note: impl Into<String>) -> Result<Self> {
         let note = note.into();

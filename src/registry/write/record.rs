@@ -7,7 +7,7 @@ use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Limit, Limits, RecordVersion,
-    Temporal, Timestamp, WebAddress, Withdrawal, Year, quoted,
+    Temporal, Timestamp, WebAddress, Withdrawal, Year, check_fields, quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, ToChange, Transaction};
@@ -195,7 +195,8 @@ impl Registry {
     ///
     /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): a dataset has the name, or
     /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
-    /// dataset has the DOI.
+    /// dataset has the DOI; [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a control
+    /// character.
     pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
         self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused, stamp)
     }
@@ -227,7 +228,8 @@ impl Registry {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
-    /// [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another dataset has the new DOI.
+    /// [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another dataset has the new DOI;
+    /// [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a control character.
     pub fn edit_dataset(
         &self,
         name: &DatasetName,
@@ -258,6 +260,7 @@ impl Registry {
             if (&dataset, limits) == (&before, limits_before) {
                 return Ok((dataset, End::RollBack));
             }
+            check_record(&dataset)?;
             if dataset.doi != before.doi {
                 refuse_shared_doi(transaction, &dataset, shared_doi)?;
             }
@@ -344,6 +347,11 @@ impl Registry {
     }
 }
 
+/// Refuses a record with a control character, but for the lines of its description.
+fn check_record(dataset: &Dataset) -> Result<()> {
+    check_fields(dataset).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
+}
+
 /// Adds a dataset, and the first version of its record.
 pub(super) fn insert(
     transaction: &Transaction,
@@ -351,6 +359,7 @@ pub(super) fn insert(
     limits: Limits,
     stamp: &Stamp,
 ) -> Result<DatasetKey> {
+    check_record(dataset)?;
     let key = transaction.insert_dataset(dataset)?;
     if limits != Limits::default() {
         transaction.set_limits(key, limits)?;

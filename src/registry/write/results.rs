@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::disk::{Spool, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Identifier, LogChange, SourceLocation, Timestamp};
+use crate::model::{Identifier, LogChange, SourceLocation, Timestamp, check_characters};
 
 /// Expected identifiers and notes by the time of their change. The notes are kept in a temporary file:
 /// a log can have any number of notes, each as long as a page.
@@ -68,9 +68,7 @@ const MAX_ENTERED_CHARACTERS: usize = 4_096;
 /// Refuses a note that is entered here and is longer than a page of text: everybody who reads the
 /// history reads it.
 pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
-    if note.is_some_and(|note| note.contains('\0')) {
-        return Err(Error::new(ErrorKind::Input, "the note has a NUL character"));
-    }
+    check_note(note)?;
     let characters = note.map_or(0, |note| note.chars().count());
     match characters > MAX_ENTERED_CHARACTERS {
         true => Err(Error::too_long("the note", "characters", characters, MAX_ENTERED_CHARACTERS)),
@@ -89,8 +87,10 @@ pub(super) fn check_accepted(accept_content: bool, note: Option<&str>) -> Result
     }
 }
 
-/// Refuses a note that is longer than a log may have it: mirrors could not read the log.
+/// Refuses a note that a log may not have, since mirrors could not read the log.
 fn check_note(note: Option<&str>) -> Result<()> {
+    let checked = note.map_or(Ok(()), |note| check_characters("note", note));
+    checked.map_err(|error| Error::new(ErrorKind::Input, error.to_string()))?;
     let (bytes, most) = (note.map_or(0, str::len), LogChange::MAX_NOTE_BYTES);
     match bytes > most {
         true => Err(Error::too_long("the note", "bytes", bytes, most)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Timestamp, quoted};
+use crate::model::{Timestamp, check_characters};
 use crate::store;
 
 /// When a change takes effect, the present time, and who records the change.
@@ -70,13 +70,9 @@ impl Stamp {
         latest: Option<Timestamp>,
         earliest: Timestamp,
     ) -> Result<(Timestamp, Option<String>)> {
-        if let Some(name) = self.recorded_by.as_ref().filter(|name| name.contains(char::is_control))
-        {
-            let message = format!(
-                "the name of who records a change has a control character: {}",
-                quoted(name)
-            );
-            return Err(Error::new(ErrorKind::Usage, message));
+        if let Some(name) = &self.recorded_by {
+            check_characters("name of who records a change", name)
+                .map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
         }
         let now = self.read_clock();
         let is_ahead_of =
