@@ -393,7 +393,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "nothing was changed; correct the time, or import the file when that time has come"
         }
         ErrorKind::Future => "name an earlier time with --at, or --at now",
-        ErrorKind::NotReplaced => "name another file, or move this one away",
+        ErrorKind::NotReplaced => "move it away, or write elsewhere",
         ErrorKind::NotYet => "name an earlier time, or omit it for now",
         ErrorKind::ClockBehind => "correct the clock, or wait until it has caught up",
         ErrorKind::NotYetIssued => "name the epoch of the id with --epoch",

@@ -198,8 +198,8 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-// A temporary file is named `.accession-STEM.new`, and its lock `.accession-STEM.lock`. The stem is random;
-// that of the files which `Directory` has is no such one, so they are never taken for leftovers.
+// A temporary file is named `.accession-STEM.new`, and its lock `.accession-STEM.lock`. The stem is random.
+// The temporary files of `Directory` are named differently, so they are never taken for leftovers.
 const PREFIX: &str = ".accession-";
 const LOCK: &str = ".lock";
 const NEW: &str = ".new";

@@ -249,8 +249,7 @@ impl DatasetPage {
             @if site.is_complete() {
                 dt { "Programs" }
                 dd {
-                    a href={ (site.href(&path)) "?format=json" } { "JSON" } ", "
-                    a href={ (site.href(&Site::history(&self.listed.dataset.name))) "?format=timemap" } { "TimeMap" }
+                    a href={ (site.href(&path)) "?format=json" } { "JSON" }
                 }
             }
         }

@@ -322,6 +322,10 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
         let held = sandbox.run(&format!("accession --registry m.db granules {mirror}"));
         assert_eq!(held, "A\nC\n", "{mirror}");
     }
+    // Nor does it keep their warnings back.
+    sandbox.run("accession --registry m.db ingest M2 X");
+    let (printed, _) = shell(&sandbox, "accession --registry m.db mirror pull --all >&-");
+    assert!(printed.contains("warning: M2 was not changed"), "{printed}");
 }
 
 #[cfg(target_os = "linux")]

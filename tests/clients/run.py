@@ -1,7 +1,7 @@
 """Clients that others wrote, against `accession serve`.
 
     pip install rispy pybtex datacite citeproc-py rdflib signposting extruct schemathesis \\
-        feedparser lxml
+        feedparser
     pip install --no-deps commonmeta-py    # for the JSON schema of CSL that it includes
     cargo build --release
     python3 tests/clients/run.py [CHECK]...

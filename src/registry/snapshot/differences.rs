@@ -39,7 +39,7 @@ impl HasGranuleId for GranuleId {
 }
 
 /// A list in canonical order.
-pub(crate) trait InOrder {
+pub(crate) trait SortedById {
     /// What is listed.
     type Item;
 
@@ -59,7 +59,7 @@ pub(crate) trait InOrder {
     }
 }
 
-impl<I: Iterator<Item = Result<T, E>>, T: HasGranuleId, E: 'static> InOrder for Peekable<I> {
+impl<I: Iterator<Item = Result<T, E>>, T: HasGranuleId, E: 'static> SortedById for Peekable<I> {
     type Item = T;
     type Error = E;
 
@@ -90,7 +90,7 @@ pub(crate) enum Side<L, R> {
 }
 
 /// What is taken of a merge of two lists.
-type Taken<L, R> = Side<<L as InOrder>::Item, <R as InOrder>::Item>;
+type Taken<L, R> = Side<<L as SortedById>::Item, <R as SortedById>::Item>;
 
 /// Two lists in canonical order, merged: each id once, with the side or sides that have it.
 pub(crate) struct Merge<L, R> {
@@ -98,7 +98,7 @@ pub(crate) struct Merge<L, R> {
     right: R,
 }
 
-impl<L: InOrder, R: InOrder<Error = L::Error>> Merge<L, R> {
+impl<L: SortedById, R: SortedById<Error = L::Error>> Merge<L, R> {
     /// Merges two lists.
     pub fn of(left: L, right: R) -> Self {
         Merge { left, right }
@@ -132,7 +132,7 @@ impl<L: InOrder, R: InOrder<Error = L::Error>> Merge<L, R> {
     }
 }
 
-impl<L: InOrder, R: InOrder<Error = L::Error>> Iterator for Merge<L, R> {
+impl<L: SortedById, R: SortedById<Error = L::Error>> Iterator for Merge<L, R> {
     type Item = Result<Side<L::Item, R::Item>, L::Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -193,7 +193,7 @@ pub(crate) struct Walk<L, R> {
     is_over: bool,
 }
 
-impl<L: InOrder<Error = Error>, R: InOrder<Error = Error>> Walk<L, R> {
+impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Walk<L, R> {
     /// Begins a walk, which reports to the monitor of `registry`.
     pub fn of(registry: &Registry, left: (L, Option<Claim>), right: (R, Option<Claim>)) -> Self {
         let hashing = Some(Hashing::of(Sweep::over(2)));
@@ -264,7 +264,7 @@ impl<L: InOrder<Error = Error>, R: InOrder<Error = Error>> Walk<L, R> {
     }
 }
 
-impl<L: InOrder<Error = Error>, R: InOrder<Error = Error>> Iterator for Walk<L, R> {
+impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Iterator for Walk<L, R> {
     type Item = Result<Only<L::Item, R::Item>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -424,7 +424,7 @@ impl Ids {
     }
 }
 
-impl InOrder for Ids {
+impl SortedById for Ids {
     type Item = GranuleId;
     type Error = Error;
 

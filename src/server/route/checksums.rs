@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State as Extracted;
 use axum::http::{HeaderValue, Response};
+use tokio::time::Instant;
 
 use super::granules::stored;
 use super::set::{elsewhere, identifier_in};
@@ -45,6 +46,7 @@ pub async fn checksums(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
+    let until = Instant::now() + state.limits.request_time;
     let identifier = identifier_in(&asked.segment(0)?)?;
     let path = Site::checksums(identifier);
     if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
@@ -68,9 +70,19 @@ pub async fn checksums(
     }
     let key = Key { name: name.clone(), coding: Coding::Identity };
     let write = move |writer: &mut Writer| wanted.write(writer);
-    let Found::Complete(list) = state.lists.get(key, Wait::Complete, write).await? else {
-        let detail = "This list does not fit into what the server keeps on disk now.";
-        return Err(Problem::too_costly(detail));
+    // One that is not complete by then never is: its writer ends when nobody waits for it.
+    let listed = state.lists.get(key, Wait::Complete, write);
+    let list = match tokio::time::timeout_at(until, listed).await {
+        Ok(Ok(Found::Complete(list))) => list,
+        Ok(Err(problem)) => return Err(problem),
+        Ok(Ok(_)) => {
+            let detail = "This list does not fit into what the server keeps on disk now.";
+            return Err(Problem::too_costly(detail));
+        }
+        Err(_) => {
+            let detail = "This list cannot be made in the time of a request: use the program.";
+            return Err(Problem::too_costly(detail));
+        }
     };
     let left_out = list.left_out;
     let mut response = stored(format, &name, Coding::Identity, list, Keep::WhileCurrent);

@@ -161,8 +161,10 @@ impl Args {
         text: fn(&mut Output, &DatasetName, &Pulled, bool) -> io::Result<()>,
     ) -> Result<Exit> {
         let (status, dry_run) = (Some(pulled.before.status), self.dry_run);
-        self.application(dataset)
-            .report(session, pulled, *created, status, |out| text(out, dataset, pulled, dry_run))?;
+        // Where nobody reads what was done, the warnings are still read.
+        let reported = self
+            .application(dataset)
+            .report(session, pulled, *created, status, |out| text(out, dataset, pulled, dry_run));
         if let Some(present) = &pulled.primary_renamed {
             session.warn(
                 WarningKind::PrimaryRenamed,
@@ -177,10 +179,10 @@ impl Args {
             let _ = warn_of_doi(session, dataset);
         }
         if pulled.is_identical() {
-            return Ok(Exit::Done);
+            return reported.map(|_| Exit::Done);
         }
         session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
-        Ok(Exit::Differs)
+        reported.map(|_| Exit::Differs)
     }
 }
 
