@@ -11,7 +11,7 @@ use crate::documents::{command_of, document, helps, leaf_commands, root};
 const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("certificate", "tests/server/encrypted.rs", "\"certificate\""),
     ("unknown-authority", "tests/server/encrypted.rs", "\"unknown-authority\""),
-    ("being-checked", "tests/cli/file_checks.rs", "being-checked"),
+    ("being-checked", "tests/library/rolling_checks.rs", "ErrorKind::BeingChecked"),
     ("busy", "tests/library/refusals.rs", "\"busy\""),
     ("cannot-open", "tests/trust/full_disk.rs", "\"cannot-open\""),
     ("changed", "src/store/sqlite/open.rs", "ErrorKind::Changed"),

@@ -1,16 +1,15 @@
 //! Checks of files that are stopped, killed, or made where nothing can be recorded.
 
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::harness::console::{Sandbox, program};
+use crate::harness::console::Sandbox;
 use crate::harness::installed::installed;
+use crate::harness::nobody::{as_nobody, set_mode};
 
 /// A dataset with a small file, a sparse one that takes minutes to read, and another small one.
 fn sandbox() -> Sandbox {
@@ -130,54 +129,6 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
 }
 
 #[test]
-fn the_root_of_a_killed_check_is_free_once_its_lock_has_lapsed() {
-    let sandbox = sandbox();
-    let registry = sandbox.path().join("accession.db");
-    let check = "--json fixity check D --root data --root-name nas --jobs 1 --for 1s";
-    let mut child = start(&sandbox, check);
-    wait_for_run(&registry);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let output = sandbox.command(check).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(output.stdout.is_empty(), "what was not checked is not good");
-    assert!(stderr(&output).contains("being-checked"), "{}", stderr(&output));
-    let connection = Connection::open(&registry).unwrap();
-    connection.execute("UPDATE fixity_root SET locked_until = 1", []).unwrap();
-    sandbox.run("truncate -s 1 data/B");
-    let output = sandbox.command(check).output().unwrap();
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(printed.contains("\"files\":3") && printed.contains("\"complete\":true"), "{printed}");
-}
-
-/// Runs the program as a user who owns nothing here, since root may write everywhere.
-fn as_nobody(sandbox: &Sandbox, arguments: &str) -> Output {
-    let set_mode = |path: &Path, mode| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    let bin = sandbox.path().join("accession-of-nobody");
-    std::fs::copy(program(), &bin).unwrap();
-    set_mode(&sandbox.path().join("accession.db"), 0o444);
-    set_mode(sandbox.path(), 0o555);
-    let mut command = Command::new(bin);
-    command.args(arguments.split_whitespace()).current_dir(sandbox.path());
-    if Command::new("id").arg("-u").output().unwrap().stdout == b"0\n" {
-        command.uid(65_534);
-    }
-    let output = loop {
-        match command.output() {
-            // A process that another test is starting may still have the copy open for writing.
-            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
-                std::thread::yield_now();
-            }
-            output => break output.unwrap(),
-        }
-    };
-    set_mode(sandbox.path(), 0o755);
-    output
-}
-
-#[test]
 fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_written() {
     let sandbox = sandbox();
     sandbox.run("printf ab > data/B");
@@ -185,7 +136,8 @@ fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_writte
     let bytes = std::fs::read(&registry).unwrap();
     for arguments in ["", "--for 1h"] {
         let check = format!("--json fixity check D --root data {arguments}");
-        let output = as_nobody(&sandbox, &check);
+        set_mode(&registry, 0o444);
+        let output = as_nobody(&sandbox, 0o555, &check);
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
         assert!(stderr(&output).contains("check-not-recorded"), "{}", stderr(&output));
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -200,7 +152,9 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_content() {
     std::fs::write(sandbox.path().join("two"), "C\nA\n").unwrap();
     for selection in ["--select A --select C", "--select-from two"] {
         let cite = format!("--json cite D {selection} --content");
-        let output = as_nobody(&sandbox, &cite);
+        let registry = sandbox.path().join("accession.db");
+        set_mode(&registry, 0o444);
+        let output = as_nobody(&sandbox, 0o555, &cite);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(stderr(&output).contains("subset-not-saved"), "{}", stderr(&output));
         let content = |output: Output| -> serde_json::Value {
@@ -211,8 +165,7 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_content() {
         let listed = sandbox.run("accession fixity list D | grep -v B | sha256sum");
         assert_eq!(cited["digest"].as_str(), listed.split_whitespace().next());
         // The same as of one that is saved.
-        let mode = std::fs::Permissions::from_mode(0o644);
-        std::fs::set_permissions(sandbox.path().join("accession.db"), mode).unwrap();
+        set_mode(&registry, 0o644);
         assert_eq!(content(sandbox.command(&cite).output().unwrap()), cited);
     }
 }

@@ -6,6 +6,7 @@
 mod harness {
     pub mod console;
     pub mod installed;
+    pub mod nobody;
     pub mod program;
     pub mod seal;
     mod two_streams;
@@ -13,7 +14,6 @@ mod harness {
 
 mod clock;
 mod completions;
-mod contract;
 mod coverage;
 mod documents;
 mod file_checks;

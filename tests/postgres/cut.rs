@@ -1,14 +1,14 @@
-//! The connection is cut after each of many byte counts, in either direction, by a proxy between the
-//! program and the server.
+//! The connection is cut after each of many byte counts, in either direction.
 
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use accession::{Access, Registry};
 
+use crate::proxy::Proxy;
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp};
 
 /// Which bytes are counted.
@@ -18,91 +18,49 @@ enum Direction {
     FromServer,
 }
 
-/// A proxy that passes everything on until its budget of bytes is spent: then it cuts that
-/// connection, and passes on all others.
-struct Proxy {
-    directory: tempfile::TempDir,
-    budget: Arc<AtomicI64>,
+/// Passes everything on until the budget of bytes is spent: then it cuts that connection, and passes on
+/// all others.
+fn spend(budget: &AtomicI64, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
+    let sent = bytes.len() as i64;
+    let left = budget.fetch_sub(sent, Ordering::SeqCst);
+    if left >= sent {
+        return to.write_all(bytes);
+    }
+    to.write_all(&bytes[..left.max(0) as usize])?;
+    budget.store(i64::MAX, Ordering::SeqCst);
+    Err(std::io::ErrorKind::ConnectionReset.into())
 }
 
-impl Proxy {
-    fn before(server: PathBuf, direction: Direction) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
-        let budget = Arc::new(AtomicI64::new(i64::MAX));
-        let shared = Arc::clone(&budget);
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let Ok(client) = client else { return };
-                let Ok(server) = UnixStream::connect(&server) else { continue };
-                let (to, from) = match direction {
-                    Direction::ToServer => (Some(Arc::clone(&shared)), None),
-                    Direction::FromServer => (None, Some(Arc::clone(&shared))),
-                };
-                pass(client.try_clone().unwrap(), server.try_clone().unwrap(), to);
-                pass(server, client, from);
-            }
-        });
-        Proxy { directory, budget }
+fn proxy(scene: &Scene, direction: Direction, budget: &Arc<AtomicI64>) -> Proxy {
+    let budget = Arc::clone(budget);
+    let spend = move |bytes: &[u8], to: &mut UnixStream| spend(&budget, bytes, to);
+    let pass = |bytes: &[u8], to: &mut UnixStream| to.write_all(bytes);
+    match direction {
+        Direction::ToServer => Proxy::before(scene, spend, pass),
+        Direction::FromServer => Proxy::before(scene, pass, spend),
     }
-
-    fn url(&self, database: &str) -> PathBuf {
-        let host = self.directory.path().to_str().unwrap().replace('/', "%2F");
-        format!("postgres://postgres@{host}/{database}").into()
-    }
-}
-
-fn pass(mut from: UnixStream, mut to: UnixStream, budget: Option<Arc<AtomicI64>>) {
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4_096];
-        while let Ok(read @ 1..) = from.read(&mut buffer) {
-            let mut length = read;
-            if let Some(budget) = &budget {
-                let left = budget.fetch_sub(read as i64, Ordering::SeqCst);
-                if left < read as i64 && left > i64::MIN / 2 {
-                    length = left.max(0) as usize;
-                }
-            }
-            let passed = to.write_all(&buffer[..length]);
-            if length < read {
-                // Only this connection: the next has no budget.
-                if let Some(budget) = &budget {
-                    budget.store(i64::MAX, Ordering::SeqCst);
-                }
-                break;
-            }
-            if passed.is_err() {
-                break;
-            }
-        }
-        let _ = from.shutdown(std::net::Shutdown::Both);
-        let _ = to.shutdown(std::net::Shutdown::Both);
-    });
 }
 
 #[test]
 fn a_change_is_made_once_or_refused_wherever_the_connection_is_cut() {
     let Some(scene) = Scene::private() else { return };
-    let database = scene.url.rsplit('/').next().unwrap().to_owned();
-    let socket =
-        scene.url.split('@').nth(1).unwrap().split('/').next().unwrap().replace("%2F", "/");
-    let socket = Path::new(&socket).join(".s.PGSQL.5432");
     let direct = scene.open();
     direct.change(&name("D"), &ingest("first"), &stamp()).unwrap();
     let mut report = String::new();
     for direction in [Direction::ToServer, Direction::FromServer] {
-        let proxy = Proxy::before(socket.clone(), direction);
-        let url = proxy.url(&database);
+        let budget = Arc::new(AtomicI64::new(i64::MAX));
+        let proxy = proxy(&scene, direction, &budget);
+        let url = PathBuf::from(proxy.url());
         let (mut made, mut refused, mut cuts) = (0, 0, 0);
         let step = i64::from(rounds(61, 7));
         let mut bytes = 0;
         // Until the whole change fits into the budget.
         loop {
             let granule_id = format!("{direction:?}.{bytes}");
-            proxy.budget.store(bytes, Ordering::SeqCst);
+            budget.store(bytes, Ordering::SeqCst);
             let result = Registry::open(&url, Access::Write)
                 .and_then(|registry| registry.change(&name("D"), &ingest(&granule_id), &stamp()));
-            let was_cut = proxy.budget.load(Ordering::SeqCst) > i64::MAX / 2;
+            let was_cut = budget.load(Ordering::SeqCst) > i64::MAX / 2;
             // A change queues for the lock, and so the cut one is over.
             direct.change(&name("D"), &ingest(&format!("{granule_id}.next")), &stamp()).unwrap();
             let periods = periods_of(&direct, &granule_id);

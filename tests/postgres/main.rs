@@ -43,6 +43,7 @@ mod migrations;
 mod moments;
 mod pooler;
 mod privileges;
+mod proxy;
 mod round_trips;
 mod scene;
 mod schema;

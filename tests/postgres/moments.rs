@@ -1,14 +1,15 @@
 //! The client or the server is killed at a certain moment of a commit: before the server has the
 //! message, when it has it, and when it has answered.
 
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
 use accession::{Access, Registry};
 
+use crate::proxy::Proxy;
 use crate::scene::{Scene, command, ingest, name, periods_of, rounds, stamp};
 
 /// When the kill comes.
@@ -24,41 +25,11 @@ enum Moment {
 
 type Kill = Box<dyn FnOnce() + Send>;
 
-/// A proxy that waits for one COMMIT, and then kills.
-struct Proxy {
-    directory: tempfile::TempDir,
-    armed: Arc<Mutex<Option<(Moment, Kill)>>>,
-}
+/// What is killed at the next COMMIT.
+#[derive(Clone, Default)]
+struct Armed(Arc<Mutex<Option<(Moment, Kill)>>>);
 
-impl Proxy {
-    fn before(server: PathBuf) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
-        let armed: Arc<Mutex<Option<(Moment, Kill)>>> = Arc::default();
-        let shared = Arc::clone(&armed);
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let Ok(client) = client else { return };
-                let Ok(server) = UnixStream::connect(&server) else { continue };
-                let copies = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                let to_server = Arc::clone(&shared);
-                std::thread::spawn(move || {
-                    pass(client, server, |bytes, to| at_commit(&to_server, bytes, to));
-                });
-                let to_client = Arc::clone(&shared);
-                std::thread::spawn(move || {
-                    pass(copies.1, copies.0, |bytes, to| at_answer(&to_client, bytes, to));
-                });
-            }
-        });
-        Proxy { directory, armed }
-    }
-
-    fn url(&self, database: &str) -> String {
-        let host = self.directory.path().to_str().unwrap().replace('/', "%2F");
-        format!("postgres://postgres@{host}/{database}")
-    }
-
+impl Armed {
     /// Prepares a kill. What is returned receives a message when it is over.
     fn arm(&self, moment: Moment, kill: impl FnOnce() + Send + 'static) -> Receiver<()> {
         let (over, is_over) = channel();
@@ -66,29 +37,13 @@ impl Proxy {
             kill();
             over.send(()).unwrap();
         };
-        *self.armed.lock().unwrap() = Some((moment, Box::new(kill)));
+        *self.0.lock().unwrap() = Some((moment, Box::new(kill)));
         is_over
     }
-}
 
-/// Passes messages on for as long as `each` says that it did.
-fn pass(
-    mut from: UnixStream,
-    mut to: UnixStream,
-    each: impl Fn(&[u8], &mut UnixStream) -> std::io::Result<()>,
-) {
-    let mut buffer = [0; 65_536];
-    while let Ok(read @ 1..) = from.read(&mut buffer) {
-        if each(&buffer[..read], &mut to).is_err() {
-            break;
-        }
+    fn take(&self, moments: &[Moment]) -> Option<(Moment, Kill)> {
+        self.0.lock().unwrap().take_if(|(moment, _)| moments.contains(moment))
     }
-    let _ = from.shutdown(std::net::Shutdown::Both);
-    let _ = to.shutdown(std::net::Shutdown::Both);
-}
-
-fn take(armed: &Mutex<Option<(Moment, Kill)>>, moments: &[Moment]) -> Option<(Moment, Kill)> {
-    armed.lock().unwrap().take_if(|(moment, _)| moments.contains(moment))
 }
 
 fn contains(bytes: &[u8], text: &[u8]) -> bool {
@@ -96,16 +51,12 @@ fn contains(bytes: &[u8], text: &[u8]) -> bool {
 }
 
 /// What the client sends: the rows of its change, and after them its COMMIT, a message of its own.
-fn at_commit(
-    armed: &Mutex<Option<(Moment, Kill)>>,
-    bytes: &[u8],
-    to: &mut UnixStream,
-) -> std::io::Result<()> {
+fn at_commit(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
     // A simple query, and its length in bytes.
     const COMMIT: &[u8] = b"Q\0\0\0\x0bCOMMIT\0";
     let commit = bytes.windows(COMMIT.len()).position(|window| window == COMMIT);
     if let Some(commit) = commit
-        && let Some((moment, kill)) = take(armed, &[Moment::Before, Moment::During])
+        && let Some((moment, kill)) = armed.take(&[Moment::Before, Moment::During])
     {
         if moment == Moment::Before {
             to.write_all(&bytes[..commit])?;
@@ -120,13 +71,9 @@ fn at_commit(
 }
 
 /// What the server sends: it confirms the commit with a tag.
-fn at_answer(
-    armed: &Mutex<Option<(Moment, Kill)>>,
-    bytes: &[u8],
-    to: &mut UnixStream,
-) -> std::io::Result<()> {
+fn at_answer(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
     if contains(bytes, b"COMMIT\0")
-        && let Some((_, kill)) = take(armed, &[Moment::After])
+        && let Some((_, kill)) = armed.take(&[Moment::After])
     {
         kill();
         return Err(std::io::ErrorKind::ConnectionReset.into());
@@ -134,34 +81,36 @@ fn at_answer(
     to.write_all(bytes)
 }
 
-/// A scene with a dataset, its database, and a proxy before its server.
-fn prepared() -> Option<(Scene, String, Proxy)> {
+/// A scene with a dataset, what is killed, and a proxy before its server.
+fn prepared() -> Option<(Scene, Armed, Proxy)> {
     let scene = Scene::private()?;
-    let database = scene.url.rsplit('/').next().unwrap().to_owned();
-    let socket =
-        scene.url.split('@').nth(1).unwrap().split('/').next().unwrap().replace("%2F", "/");
-    let proxy = Proxy::before(Path::new(&socket).join(".s.PGSQL.5432"));
     scene.open().change(&name("D"), &ingest("first"), &stamp()).unwrap();
-    let url = proxy.url(&database);
-    Some((scene, url, proxy))
+    let armed = Armed::default();
+    let (to_server, to_client) = (armed.clone(), armed.clone());
+    let proxy = Proxy::before(
+        &scene,
+        move |bytes, to| at_commit(&to_server, bytes, to),
+        move |bytes, to| at_answer(&to_client, bytes, to),
+    );
+    Some((scene, armed, proxy))
 }
 
 const MOMENTS: [Moment; 3] = [Moment::Before, Moment::During, Moment::After];
 
 #[test]
 fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
-    let Some((scene, url, proxy)) = prepared() else { return };
+    let Some((scene, armed, proxy)) = prepared() else { return };
     let direct = scene.open();
     for moment in MOMENTS {
         let (rounds, mut made) = (rounds(4, 40), 0);
         for round in 0..rounds {
             let granule_id = format!("{moment:?}.{round}");
-            let mut command = command(&url, &["ingest", "D", "--quiet", &granule_id]);
+            let mut command = command(&proxy.url(), &["ingest", "D", "--quiet", &granule_id]);
             let child: Arc<Mutex<Option<std::process::Child>>> = Arc::default();
             let killed = Arc::clone(&child);
             // The proxy gets the COMMIT only when the child is here to be killed.
             let mut child = child.lock().unwrap();
-            let is_over = proxy.arm(moment, move || {
+            let is_over = armed.arm(moment, move || {
                 killed.lock().unwrap().as_mut().unwrap().kill().unwrap();
             });
             *child = Some(command.spawn().unwrap());
@@ -184,15 +133,15 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
 
 #[test]
 fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told_so() {
-    let Some((scene, url, proxy)) = prepared() else { return };
+    let Some((scene, armed, proxy)) = prepared() else { return };
     let scene = Arc::new(scene);
     for moment in MOMENTS {
         let (rounds, mut results) = (rounds(4, 40), [0; 3]);
         for round in 0..rounds {
             let granule_id = format!("{moment:?}.{round}");
-            let registry = Registry::open(Path::new(&url), Access::Write).unwrap();
+            let registry = Registry::open(Path::new(&proxy.url()), Access::Write).unwrap();
             let killed = Arc::clone(&scene);
-            let is_over = proxy.arm(moment, move || killed.server.crash());
+            let is_over = armed.arm(moment, move || killed.server.crash());
             let result = registry.change(&name("D"), &ingest(&granule_id), &stamp());
             is_over.recv().unwrap();
             let periods = periods_of(&scene.open(), &granule_id);

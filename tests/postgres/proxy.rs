@@ -1,0 +1,69 @@
+//! A proxy between the program and a server, which sees what either side sends.
+
+use std::io::{Read, Result};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::scene::Scene;
+
+/// The proxy, as a server in a directory of its own.
+pub struct Proxy {
+    directory: tempfile::TempDir,
+    database: String,
+}
+
+impl Proxy {
+    /// A proxy before the server of a scene. What the client sends is given to `to_server`, and what the
+    /// server sends to `to_client`: each passes it on, and an error ends that connection.
+    pub fn before<ToServer, ToClient>(
+        scene: &Scene,
+        to_server: ToServer,
+        to_client: ToClient,
+    ) -> Self
+    where
+        ToServer: Fn(&[u8], &mut UnixStream) -> Result<()> + Send + Sync + 'static,
+        ToClient: Fn(&[u8], &mut UnixStream) -> Result<()> + Send + Sync + 'static,
+    {
+        let (server, database) = scene.url.split_once('@').unwrap().1.rsplit_once('/').unwrap();
+        let server = Path::new(&server.replace("%2F", "/")).join(".s.PGSQL.5432");
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
+        let (to_server, to_client) = (Arc::new(to_server), Arc::new(to_client));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                let Ok(server) = UnixStream::connect(&server) else { continue };
+                pass(
+                    client.try_clone().unwrap(),
+                    server.try_clone().unwrap(),
+                    Arc::clone(&to_server),
+                );
+                pass(server, client, Arc::clone(&to_client));
+            }
+        });
+        Proxy { directory, database: database.to_owned() }
+    }
+
+    /// The address of the registry of the scene, through the proxy.
+    pub fn url(&self) -> String {
+        let host = self.directory.path().to_str().unwrap().replace('/', "%2F");
+        format!("postgres://postgres@{host}/{}", self.database)
+    }
+}
+
+fn pass<Each>(mut from: UnixStream, mut to: UnixStream, each: Arc<Each>)
+where
+    Each: Fn(&[u8], &mut UnixStream) -> Result<()> + Send + Sync + 'static,
+{
+    std::thread::spawn(move || {
+        let mut buffer = [0; 65_536];
+        while let Ok(read @ 1..) = from.read(&mut buffer) {
+            if each(&buffer[..read], &mut to).is_err() {
+                break;
+            }
+        }
+        let _ = from.shutdown(std::net::Shutdown::Both);
+        let _ = to.shutdown(std::net::Shutdown::Both);
+    });
+}
