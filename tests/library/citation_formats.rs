@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use accession::citation::{Citation, CitationFormat, RecordField, record};
 use accession::registry::Edit;
 use accession::{
-    Access, Change, Dataset, DatasetEdit, Members, Moment, Pattern, Registry, Selection, Stamp,
+    Access, Change, Cited, Dataset, DatasetEdit, Members, Moment, Pattern, Registry, Selection,
+    Stamp,
 };
 use biblatex::{Bibliography, ChunksExt};
 
@@ -17,12 +18,12 @@ use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
 /// A record with everything that a format must escape: the special characters of TeX, quotes, the
-/// syntax of RIS, another script, an organisation with a comma, line ends.
+/// syntax of RIS, another script, an organisation with a comma.
 fn difficult() -> DatasetEdit {
     DatasetEdit {
         doi: Edit::Set("10.9999/US/FOO_L2.v2<1::A%ID>#x".parse().unwrap()),
         title: Edit::Set(
-            "FOO & Level_2: {100 %} of $x^2$ ~ #1 \"quoted\" \\TeX\r\nER  - \n- é 値".to_owned(),
+            "FOO & Level_2: {100 %} of $x^2$ ~ #1 \"quoted\" \\TeX ER  - - é 値".to_owned(),
         ),
         description: Edit::Set(
             "Retrievals of the quantity foo </script>, one granule an orbit; see doi:10.1234/other, as held at 1999-01-01.".to_owned(),
@@ -95,8 +96,14 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let subset = registry(difficult())
         .cite_subset(&name("US.FOOL2.002"), day, &Members::Patterns(patterns), now())
         .unwrap();
+    // Line ends, which a title cannot get any more, but may have in a registry that was damaged.
+    let with_line_ends = |mut cited: Cited| {
+        let title = &mut cited.dataset.dataset.title;
+        *title = title.take().map(|title| title.replace(" ER  - - ", "\r\nER  - \n- "));
+        cited
+    };
     [("whole", whole), ("bare", bare), ("part", subset)]
-        .map(|(kind, cited)| (kind, Citation::new(cited, day, today)))
+        .map(|(kind, cited)| (kind, Citation::new(with_line_ends(cited), day, today)))
         .into()
 }
 
