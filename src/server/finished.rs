@@ -12,12 +12,12 @@ use axum::http::header::{
     ACCEPT, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use hashlink::LinkedHashMap;
 use sha2::{Digest, Sha256};
 
 use super::coding::Coding;
 use super::conditions::{Conditions, Extent};
 use super::problem::Problem;
-use super::recent::Recent;
 use super::response::{REPR_DIGEST, describe, digest, value};
 use super::sending::{Flight, Form, Room, Stored};
 
@@ -66,7 +66,8 @@ pub struct Finished {
 /// The finished responses that were used last.
 pub struct Responses {
     memory: Flight,
-    kept: Mutex<Recent<Key, Arc<Finished>>>,
+    /// In the order of their last use.
+    kept: Mutex<LinkedHashMap<Key, Arc<Finished>>>,
 }
 
 impl Epoch {
@@ -217,7 +218,7 @@ impl Default for Responses {
 impl Responses {
     /// The response to a request, if it was kept in this epoch.
     pub fn find(&self, epoch: Epoch, wanted: &Wanted) -> Option<Arc<Finished>> {
-        self.kept().get(&(epoch, wanted.digest)).cloned()
+        self.kept().to_back(&(epoch, wanted.digest)).cloned()
     }
 
     /// Keeps the response to a request of this epoch, in place of others that were used less recently.
@@ -252,11 +253,11 @@ impl Responses {
             if let Ok(room) = self.memory.room_now(bytes) {
                 return Some(room);
             }
-            self.kept().remove_oldest()?;
+            self.kept().pop_front()?;
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Recent<Key, Arc<Finished>>> {
+    fn kept(&self) -> MutexGuard<'_, LinkedHashMap<Key, Arc<Finished>>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,13 +11,13 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use hashlink::LinkedHashMap;
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, watch};
 
 use super::coding::Coding;
 use super::config::Limits;
 use super::problem::Problem;
-use super::recent::Recent;
 use super::sending::Stored;
 use crate::disk::scratch;
 
@@ -90,8 +90,8 @@ pub struct Lists {
 
 #[derive(Default)]
 struct Kept {
-    /// `None` is a list that is longer than the cache.
-    lists: Recent<Key, Option<List>>,
+    /// In the order of their last use. `None` is a list that is longer than the cache.
+    lists: LinkedHashMap<Key, Option<List>>,
     /// Every file that takes space on the disk, with its bytes: of a list that is kept, that is being written, or that
     /// was removed while clients read it.
     files: Vec<(Weak<File>, u64)>,
@@ -210,7 +210,7 @@ impl Lists {
     ) -> Result<Found, Problem> {
         let filling = {
             let mut kept = self.kept();
-            match kept.lists.get(&key) {
+            match kept.lists.to_back(&key) {
                 Some(Some(list)) => return Ok(Found::Complete(list.clone())),
                 Some(None) => return Ok(Found::Unkept),
                 None => {}
@@ -314,7 +314,7 @@ impl Lists {
                 kept.files.push((file, bytes));
                 return Ok(());
             }
-            if kept.lists.remove_oldest().is_none() {
+            if kept.lists.pop_front().is_none() {
                 return Err(io::Error::other("what clients read fills the cache"));
             }
         }
@@ -325,7 +325,7 @@ impl Lists {
         let mut kept = self.kept();
         kept.lists.insert(key, list);
         if kept.lists.len() > MAX_LISTS {
-            kept.lists.remove_oldest();
+            kept.lists.pop_front();
         }
     }
 

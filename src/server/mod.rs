@@ -23,7 +23,6 @@ mod listed;
 mod listener;
 mod metrics;
 mod problem;
-mod recent;
 mod request;
 mod response;
 mod route;

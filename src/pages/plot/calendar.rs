@@ -12,28 +12,16 @@ pub(super) enum Unit {
     Month,
     Quarter,
     Year,
-    Decade,
-    Century,
-    Millennium,
 }
 
 impl Unit {
     /// All of them, the finest first.
-    pub const ALL: [Unit; 8] = [
-        Unit::Day,
-        Unit::Week,
-        Unit::Month,
-        Unit::Quarter,
-        Unit::Year,
-        Unit::Decade,
-        Unit::Century,
-        Unit::Millennium,
-    ];
+    pub const ALL: [Unit; 5] = [Unit::Day, Unit::Week, Unit::Month, Unit::Quarter, Unit::Year];
 
-    /// The finest unit of which a range of time has at most so many.
+    /// The finest unit of which a range of time has at most so many, else the year.
     pub fn finest(most: i64, first: Timestamp, last: Timestamp) -> Self {
         let fits = |unit: &Unit| unit.index(last) - unit.index(first) < most;
-        Unit::ALL.into_iter().find(fits).unwrap_or(Unit::Millennium)
+        Unit::ALL.into_iter().find(fits).unwrap_or(Unit::Year)
     }
 
     /// How many months it has. `None` means that it is counted in days.
@@ -43,9 +31,6 @@ impl Unit {
             Unit::Month => 1,
             Unit::Quarter => 3,
             Unit::Year => 12,
-            Unit::Decade => 120,
-            Unit::Century => 1_200,
-            Unit::Millennium => 12_000,
         })
     }
 
@@ -84,9 +69,6 @@ impl Unit {
             Unit::Month => "month",
             Unit::Quarter => "quarter",
             Unit::Year => "year",
-            Unit::Decade => "decade",
-            Unit::Century => "century",
-            Unit::Millennium => "millennium",
         }
     }
 
@@ -105,7 +87,6 @@ impl Unit {
             Unit::Month => format!("{from} {year}"),
             Unit::Quarter => format!("{from}–{to} {year}"),
             Unit::Year => year.to_string(),
-            _ => format!("{year}–{}", last.year_month_day().0),
         }
     }
 }
@@ -133,7 +114,7 @@ pub(super) struct Tick {
 pub(super) fn ticks(first: Timestamp, until: Timestamp) -> Vec<Tick> {
     const MOST: i64 = 14;
     let years = Unit::Year.index(until) - Unit::Year.index(first);
-    let unit = Unit::finest(MOST, first, until).min(Unit::Year);
+    let unit = Unit::finest(MOST, first, until);
     let every = if unit == Unit::Year { round_up(years as f64 / MOST as f64) as i64 } else { 1 };
     let in_months = matches!(unit, Unit::Month | Unit::Quarter);
     let passed = |at: Timestamp| at.as_micros() - first.as_micros();
@@ -201,7 +182,6 @@ mod tests {
             (Unit::Week, "2026-01-01", "29 Dec–4 Jan"),
             (Unit::Week, "2026-10-24", "19–25 Oct"),
             (Unit::Quarter, "2026-10-24", "Oct–Dec 2026"),
-            (Unit::Decade, "2026-10-24", "2020–2029"),
         ] {
             assert_eq!(unit.describe(unit.index(at(&format!("{day}T00:00:00Z")))), name);
         }

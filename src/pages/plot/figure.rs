@@ -65,8 +65,6 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                     _ => "Numbered: the largest changes. ",
                 }
                 @if unit == Unit::Week { "Weeks begin on Monday, UTC. " }
-                @else if unit == Unit::Century { "Centuries are in UTC. " }
-                @else if unit == Unit::Millennium { "Millennia are in UTC. " }
                 @else { (capital(unit.name())) "s are in UTC. " }
                 "The first change, " (counted(begin, "granule")) " on " (day_text(first.day()))
                 ", has no bar."
