@@ -242,8 +242,6 @@ fn declared_doi(value: &str) -> Option<Doi> {
 /// Removes tags, emphasis, commands of TeX and invisible characters, and replaces the many hyphens by ASCII.
 fn without_markup(text: &str) -> String {
     let mut output = String::with_capacity(text.len());
-    // For each open brace, what takes its place and that of its end.
-    let mut braces: Vec<Option<&str>> = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let after = &rest[first.len_utf8()..];
@@ -259,47 +257,23 @@ fn without_markup(text: &str) -> String {
                 taken += entity.len();
             }
             '\\' if command > 0 && after[command..].starts_with('{') => {
-                braces.push(Some(" "));
                 output.push(' ');
                 taken += command + 1;
             }
             '\\' if after.starts_with(|next: char| next.is_ascii_punctuation()) => {
-                match after.as_bytes()[0] {
-                    b'{' => braces.push(None),
-                    b'}' => drop(braces.pop()),
-                    _ => {}
-                }
                 output.push_str(&after[..1]);
                 taken += 1;
             }
-            '{' => {
-                let instead = is_one_word(after).then_some("");
-                output.push_str(instead.unwrap_or("{"));
-                braces.push(instead);
-            }
-            '}' => output.push_str(braces.pop().flatten().unwrap_or("}")),
             '*' | '`' => output.push(' '),
             '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => {}
             '\u{2010}'..='\u{2015}' | '\u{2212}' => output.push('-'),
             '\r' if after.starts_with('\n') => {}
-            '\n' if let Some(skipped) = continued_doi(&output, after) => taken += skipped,
             '\r' | '\u{2028}' | '\u{2029}' => output.push('\n'),
             _ => output.push(first),
         }
         rest = &rest[taken..];
     }
     output
-}
-
-/// How many bytes to skip after a line that ends with a slash of a DOI, which continues on the next line.
-fn continued_doi(before: &str, after: &str) -> Option<usize> {
-    /// Longer words are not DOIs.
-    const MAX_BYTES: usize = 500;
-    let near = &before[before.ceil_char_boundary(before.len().saturating_sub(MAX_BYTES))..];
-    let next_line = after.trim_start_matches([' ', '\t', '>']);
-    let word = near.strip_suffix('/')?.rsplit(char::is_whitespace).next()?;
-    let continues = word.contains("10.") && next_line.starts_with(char::is_alphanumeric);
-    continues.then(|| after.len() - next_line.len())
 }
 
 /// The tag of HTML that follows a `<`, without its `>`. An address in angle brackets is not a tag.
@@ -319,12 +293,4 @@ fn entity(text: &str) -> Option<(&'static str, &'static str)> {
     const ENTITIES: [(&str, &str); 6] =
         [("nbsp;", " "), ("lt;", "<"), ("gt;", ">"), ("amp;", "&"), ("quot;", "\""), ("shy;", "")];
     ENTITIES.into_iter().find(|(entity, _)| text.starts_with(entity))
-}
-
-/// Whether braces contain a single word, of which BibTeX keeps the letter case.
-fn is_one_word(text: &str) -> bool {
-    /// Longer words are not looked for.
-    const MAX_BYTES: usize = 64;
-    let end = text.bytes().take(MAX_BYTES).position(|byte| b"{},; \t\n".contains(&byte));
-    end.is_some_and(|end| end > 0 && text.as_bytes()[end] == b'}')
 }
