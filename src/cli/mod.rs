@@ -9,7 +9,6 @@ mod output;
 mod paths;
 mod program;
 mod reading;
-mod references;
 mod session;
 
 use std::ffi::OsString;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use accession::{DatasetName, GranuleId, Selection, Snapshot};
+use accession::{DatasetName, ErrorKind, GranuleId, Selection, Snapshot};
 use clap::ValueEnum;
 
 use super::error::{Error, Result};
@@ -173,9 +173,11 @@ impl Samples {
         self.matching(&snapshot, &selection).ok()?
     }
 
-    /// The error with a hint of the options with which ids of the list are held, if there are any.
+    /// The error; of a change of granules that are not held, with a hint of the options with which they are.
     pub fn hint(&self, error: Error, session: &Session, dataset: &DatasetName) -> Error {
-        match self.matching_latest(session, dataset) {
+        let is_of_list =
+            matches!(error.of_library(), Some(ErrorKind::NotHeld | ErrorKind::TooManyDeletions));
+        match is_of_list.then(|| self.matching_latest(session, dataset)).flatten() {
             Some(matching) => error.with_hint(matching.to_string()),
             None => error,
         }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use accession::Monitor;
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::args::named_path;
 use super::command::{self, change, compare, history, publish, shell, store};
@@ -200,14 +201,6 @@ fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     0
 }
 
-/// Waits until the program is asked to end.
-async fn requested([interrupted, terminated]: &mut [Signal; 2]) {
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
-    }
-}
-
 /// Whether the program was asked to end.
 #[derive(Clone)]
 pub struct Interrupt(Arc<AtomicBool>);
@@ -215,28 +208,13 @@ pub struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// Catches the first request from now on. A second one ends the program at once.
     pub fn watch() -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let cannot = || "cannot watch for Ctrl-C".to_owned();
-        let runtime = runtime.with_context(cannot)?;
         let flag = Arc::new(AtomicBool::new(false));
-        let set = Arc::clone(&flag);
-        let (caught, is_caught) = std::sync::mpsc::channel();
-        let watch = move || {
-            runtime.block_on(async {
-                let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
-                let (Ok(interrupted), Ok(terminated)) = signals else { return };
-                let _ = caught.send(());
-                let mut signals = [interrupted, terminated];
-                requested(&mut signals).await;
-                set.store(true, Ordering::Relaxed);
-                requested(&mut signals).await;
-                std::process::exit(130);
-            });
-        };
-        let watching = std::thread::Builder::new().spawn(watch);
-        watching.with_context(cannot)?;
-        // A request that comes earlier ends the program, as it does elsewhere.
-        let _ = is_caught.recv();
+        for signal in [SIGINT, SIGTERM] {
+            // In this order, the first request is not yet a second one.
+            register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+                .and_then(|_| register(signal, Arc::clone(&flag)))
+                .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
+        }
         Ok(Interrupt(flag))
     }
 

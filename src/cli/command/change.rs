@@ -14,7 +14,7 @@ use crate::cli::args::{
     Deletions, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::paths::{PathArgs, Samples};
+use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 
@@ -108,21 +108,6 @@ impl Ingest {
     }
 }
 
-/// The error with a hint, if it is that of a list of which no id is held because the ids are paths.
-fn hint_of_paths(
-    error: Error,
-    session: &Session,
-    dataset: &DatasetName,
-    samples: &Samples,
-) -> Error {
-    match error.of_library() {
-        Some(ErrorKind::NotHeld | ErrorKind::TooManyDeletions) => {
-            samples.hint(error, session, dataset)
-        }
-        _ => error,
-    }
-}
-
 /// Mark granules of a dataset deleted, in one change
 ///
 /// Nothing is erased: the earlier states of the dataset can still be looked up. If one granule is
@@ -160,7 +145,7 @@ impl Delete {
         apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
-        .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
+        .map_err(|error| samples.hint(error, session, &self.dataset))
     }
 }
 
@@ -239,7 +224,7 @@ impl Change {
         apply(session, &application, None, |registry, stamp| {
             registry.change(&self.dataset, &change, stamp)
         })
-        .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
+        .map_err(|error| samples.hint(error, session, &self.dataset))
     }
 }
 
@@ -309,7 +294,7 @@ impl Sync {
         });
         synced
             .map_err(|error| self.with_way_out(error, session))
-            .map_err(|error| hint_of_paths(error, session, &self.dataset, &samples))
+            .map_err(|error| samples.hint(error, session, &self.dataset))
     }
 
     /// Adds to the error of a guard how to see all that differs, and how to accept it.

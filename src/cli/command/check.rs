@@ -14,8 +14,7 @@ use serde::Serialize;
 
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{annotated, count, json, one_line, selected_by};
-use crate::cli::reading::{CitationText, InputFile};
-use crate::cli::references;
+use crate::cli::reading::{CitationText, InputFile, read_citations, read_references};
 use crate::cli::session::Session;
 
 /// Check citations, in any form that people paste
@@ -49,7 +48,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut items = self.citations()?;
         for file in &self.from {
-            items.extend(references::read(file)?.iter().flat_map(items_of));
+            items.extend(read_references(file)?.iter().flat_map(items_of));
         }
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
@@ -92,7 +91,7 @@ impl Args {
             let (name, text) = match citation {
                 CitationText::StandardInput => {
                     let file = InputFile::StandardInput;
-                    (file.name(), references::read_text(&file)?)
+                    (file.name(), read_citations(&file)?)
                 }
                 CitationText::Text(text) => (format!("citation {number}"), text.clone()),
             };

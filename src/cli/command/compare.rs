@@ -6,7 +6,9 @@ use std::sync::Arc;
 use accession::disk::Spool;
 use accession::model::WarningKind;
 use accession::registry::{Counts, Identified};
-use accession::{Access, Difference, Identifier, Instance, Listing, Selection, Set, Snapshot};
+use accession::{
+    Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
+};
 use serde::Serialize;
 
 use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
@@ -53,8 +55,8 @@ pub struct Compare {
     limit: Option<u64>,
 }
 
-/// How many granules of each side are listed as text without `--limit`.
-const MAX_LISTED: u64 = 20;
+/// How many granules of each side are listed as text, unless more are asked for.
+pub const MAX_LISTED: u64 = 20;
 
 /// One side of a comparison, as JSON.
 #[derive(Serialize)]
@@ -114,7 +116,8 @@ impl Compare {
             (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let mut report = Report { limit, is_summary: self.summary, ..Report::default() };
+        let only = OneSided { limit, ..OneSided::default() };
+        let mut report = Report { is_summary: self.summary, only, ..Report::default() };
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let left = self.left.into_selection(now, &snapshot)?;
         let sides = match self.right {
@@ -159,7 +162,10 @@ fn compare_sets(
 ) -> Result<[Side<Compared>; 2]> {
     let mut differences = snapshot.compare(left, right)?;
     for difference in differences.by_ref() {
-        report.add(difference?)?;
+        match difference? {
+            Difference::OnlyLeft(id) => report.only.add_left(&id)?,
+            Difference::OnlyRight(id) => report.only.add_right(&id)?,
+        }
     }
     report.counts = differences.counts();
     Ok([side_of_set("left", differences.left()), side_of_set("right", differences.right())])
@@ -176,7 +182,10 @@ fn compare_with_list(
     let mut differences = snapshot.compare_with(left, listing)?;
     drop(snapshot);
     for difference in differences.by_ref() {
-        report.add(difference?)?;
+        match difference? {
+            Difference::OnlyLeft(id) => report.only.add_left(&id)?,
+            Difference::OnlyRight(id) => report.only.add_right(&id)?,
+        }
     }
     report.counts = differences.counts();
     if report.counts.matched == 0
@@ -205,32 +214,59 @@ fn side_of_set(side: &str, set: &Set) -> Side<Compared> {
     Side { compared: Compared::Set(Box::new(set.instance().clone())), cells }
 }
 
-/// The result of a comparison. The granules are kept in temporary files until the counts, which are
-/// printed first, are known.
+/// The granules that only one of two sides has. They are kept in temporary files until the counts, which
+/// are printed first, are known.
 #[derive(Default)]
-struct Report {
-    /// How many granules of each side are listed.
-    limit: u64,
-    is_summary: bool,
-    counts: Counts,
-    only_left: Spool,
-    only_right: Spool,
+pub struct OneSided {
+    /// How many of each side are kept.
+    pub limit: u64,
+    pub left: Spool,
+    pub right: Spool,
 }
 
-impl Report {
-    fn add(&mut self, difference: Difference) -> Result<()> {
-        let (spool, granule_id) = match difference {
-            Difference::OnlyLeft(granule_id) => (&mut self.only_left, granule_id),
-            Difference::OnlyRight(granule_id) => (&mut self.only_right, granule_id),
-        };
-        if spool.count() < self.limit {
+impl OneSided {
+    pub fn add_left(&mut self, granule_id: &GranuleId) -> Result<()> {
+        OneSided::add(&mut self.left, self.limit, granule_id)
+    }
+
+    pub fn add_right(&mut self, granule_id: &GranuleId) -> Result<()> {
+        OneSided::add(&mut self.right, self.limit, granule_id)
+    }
+
+    fn add(spool: &mut Spool, limit: u64, granule_id: &GranuleId) -> Result<()> {
+        if spool.count() < limit {
             spool.add(granule_id.as_str().as_bytes())?;
         }
         Ok(())
     }
 
+    /// Writes them: each with the mark of its side, and how many more only that side has.
+    pub fn write(&self, out: &mut impl Write, counts: Counts, sides: [[&str; 2]; 2]) -> Result<()> {
+        let both = [(&self.left, counts.only_left), (&self.right, counts.only_right)];
+        for ((ids, total), [mark, side]) in both.into_iter().zip(sides) {
+            for id in ids.records() {
+                writeln!(out, "{mark} {}", String::from_utf8_lossy(&id?))?;
+            }
+            let more = total - ids.count();
+            if more > 0 {
+                writeln!(out, "and {more} more {side}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The result of a comparison.
+#[derive(Default)]
+struct Report {
+    is_summary: bool,
+    counts: Counts,
+    only: OneSided,
+}
+
+impl Report {
     fn print(&self, session: &mut Session, sides: &[Side<Compared>; 2]) -> Result<()> {
-        let Report { is_summary, counts, only_left, only_right, .. } = self;
+        let Report { is_summary, counts, only } = self;
         let Counts { matched, only_left: left, only_right: right } = *counts;
         if session.is_json() {
             let granules = |count, ids| match is_summary {
@@ -242,8 +278,8 @@ impl Report {
                 left: &sides[0],
                 right: &sides[1],
                 matched,
-                only_left: granules(left, only_left),
-                only_right: granules(right, only_right),
+                only_left: granules(left, &only.left),
+                only_right: granules(right, &only.right),
             })?);
         }
         if counts.is_identical() {
@@ -254,22 +290,10 @@ impl Report {
             writeln!(session.out(), "{different}")?;
         }
         session.rows(sides.iter().map(Ok))?;
-        if *is_summary {
-            return Ok(());
+        match is_summary {
+            true => Ok(()),
+            false => only.write(session.out(), *counts, [["<", "only left"], [">", "only right"]]),
         }
-        let out = session.out();
-        for (mark, side, ids, total) in
-            [("<", "left", only_left, left), (">", "right", only_right, right)]
-        {
-            let more = total - ids.count();
-            for id in ids.records() {
-                writeln!(out, "{mark} {}", String::from_utf8_lossy(&id?))?;
-            }
-            if more > 0 {
-                writeln!(out, "and {more} more only {side}")?;
-            }
-        }
-        Ok(())
     }
 }
 

@@ -33,13 +33,6 @@ pub struct Add {
 
     #[command(flatten)]
     record: Record,
-
-    /// Accept a DOI that another dataset has
-    #[arg(long)]
-    shared_doi: bool,
-
-    #[command(flatten)]
-    clock: ClockArgs,
 }
 
 /// Change the metadata of a dataset
@@ -56,13 +49,6 @@ pub struct Edit {
 
     #[command(flatten)]
     record: Record,
-
-    /// Accept a DOI that another dataset has
-    #[arg(long)]
-    shared_doi: bool,
-
-    #[command(flatten)]
-    clock: ClockArgs,
 }
 
 /// The JSON that `dataset add` prints.
@@ -76,14 +62,13 @@ struct Added<'a> {
 impl Add {
     pub fn run(self, session: &mut Session) -> Result<()> {
         let mut dataset = Dataset::named(self.name);
-        let edit = self.record.into_edit()?;
+        let (edit, shared_doi, clock) = self.record.into_edit()?;
         let limits = edit.limits(Limits::default());
         edit.apply_to(&mut dataset);
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
-            let stamp = session.stamp(self.clock.time())?;
-            let shared_doi = shared_doi(self.shared_doi);
+            let stamp = session.stamp(clock.time())?;
             registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
             Ok(Written { result: (), committed: true })
         })?;
@@ -103,27 +88,15 @@ impl Add {
 
 impl Edit {
     pub fn run(self, session: &mut Session) -> Result<()> {
-        let edit = self.record.into_edit()?;
+        let (edit, shared_doi, clock) = self.record.into_edit()?;
         if edit == DatasetEdit::default() {
             return Err(Error::usage("no field is named")
                 .with_hint("name the fields to change, such as --title"));
         }
-        session.write(Create::Never, |registry, session| {
-            let stamp = session.stamp(self.clock.time())?;
-            let shared_doi = shared_doi(self.shared_doi);
-            registry.edit_dataset_with(&self.name, &edit, shared_doi, &stamp)?;
-            Ok(Written { result: (), committed: true })
-        })?;
-        let listed = session.open(Access::Read)?.snapshot()?.dataset(&self.name)?;
-        session.warn_all(Warning::of_former_name(&self.name, &listed.dataset.name));
-        session.confirm(&listed, |out| write_listed(out, &listed))?;
-        Ok(())
+        edit_and_confirm(session, &self.name, &clock, |registry, stamp| {
+            registry.edit_dataset_with(&self.name, &edit, shared_doi, stamp).map(drop)
+        })
     }
-}
-
-/// What `--shared-doi` means.
-fn shared_doi(is_accepted: bool) -> SharedDoi {
-    if is_accepted { SharedDoi::Accepted } else { SharedDoi::Refused }
 }
 
 /// Give a dataset another name
@@ -225,7 +198,7 @@ fn edit_and_confirm(
     Ok(())
 }
 
-/// The fields of a record.
+/// The fields of a record, and how they are recorded.
 #[derive(clap::Args)]
 pub struct Record {
     /// The DOI
@@ -301,6 +274,13 @@ pub struct Record {
     /// precedence over it
     #[arg(long, value_name = "FILE")]
     from: Option<InputFile>,
+
+    /// Accept a DOI that another dataset has
+    #[arg(long)]
+    shared_doi: bool,
+
+    #[command(flatten)]
+    clock: ClockArgs,
 }
 
 /// Reads an option of which the registry keeps something else than the value itself.
@@ -340,16 +320,10 @@ fn list_edit<T>(values: Vec<Change<T>>) -> Change<Vec<T>> {
 
 impl Record {
     /// The fields of the file, if one is named, overridden by those of the options.
-    pub fn into_edit(self) -> Result<DatasetEdit> {
-        let edit = match &self.from {
-            Some(file) => read_record(file)?,
-            None => DatasetEdit::default(),
-        };
-        Ok(self.options().or(edit))
-    }
-
-    fn options(self) -> DatasetEdit {
-        DatasetEdit {
+    fn into_edit(self) -> Result<(DatasetEdit, SharedDoi, ClockArgs)> {
+        let of_file = self.from.as_ref().map(read_record).transpose()?.unwrap_or_default();
+        let shared_doi = if self.shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
+        let options = DatasetEdit {
             doi: self.doi.unwrap_or_default(),
             title: self.title.unwrap_or_default(),
             description: self.description.unwrap_or_default(),
@@ -366,7 +340,8 @@ impl Record {
             keywords: list_edit(self.keywords),
             free_access: self.free_access.unwrap_or_default(),
             temporal: self.temporal.unwrap_or_default(),
-        }
+        };
+        Ok((options.or(of_file), shared_doi, self.clock))
     }
 }
 

@@ -1,6 +1,5 @@
 use std::io::{self, Write};
 
-use accession::disk::Spool;
 use accession::mirror::{
     Comparison, FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing,
     Status, compare,
@@ -11,7 +10,7 @@ use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
 
 use crate::cli::args::{PrimaryArgs, Source};
-use crate::cli::command::compare::Side;
+use crate::cli::command::compare::{MAX_LISTED, OneSided, Side};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
@@ -37,13 +36,10 @@ pub struct Args {
     #[command(flatten)]
     primary: PrimaryArgs,
 
-    /// List all granules that differ, instead of the first 20
+    /// List all granules that differ, instead of the first 20 of each side
     #[arg(long)]
     all: bool,
 }
-
-/// How many granules are listed without `--all`.
-const MAX_LISTED: usize = 20;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
@@ -55,18 +51,13 @@ impl Args {
             }
         })?;
         let (status, mut differences) = (comparison.status(), comparison.differences()?);
-        // The counts are printed before the granules, which are kept until they are known.
-        let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
-        let mut listed = Vec::new();
+        let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
+        let mut only = OneSided { limit, ..OneSided::default() };
         for difference in differences.by_ref() {
-            let (word, ids, granule) = match difference? {
-                MirrorDifference::Missing(granule) => (MISSING, &mut missing, granule),
-                MirrorDifference::Unexpected(granule) => (UNEXPECTED, &mut unexpected, granule),
-            };
-            if listed.len() < MAX_LISTED {
-                listed.push((word, granule.granule_id.clone()));
+            match difference? {
+                MirrorDifference::Unexpected(granule) => only.add_left(&granule.granule_id)?,
+                MirrorDifference::Missing(granule) => only.add_right(&granule.granule_id)?,
             }
-            ids.add(granule.granule_id.as_str().as_bytes())?;
         }
         let counts = differences.counts();
         if comparison.has_memory() {
@@ -98,31 +89,14 @@ impl Args {
                     .map(|standing| Interval { from: standing.since, until: standing.until }),
                 first_difference: status.first_difference,
                 matched: counts.matched,
-                missing: Ids(&missing),
-                unexpected: Ids(&unexpected),
+                missing: Ids(&only.right),
+                unexpected: Ids(&only.left),
             })?;
         } else {
             write_found(session.out(), status, counts)?;
             session.rows([mirror, primary].map(Ok))?;
-            let out = session.out();
-            if let Some((_, first)) = listed.first() {
-                writeln!(out, "first difference at {}", first.as_str())?;
-            }
-            if self.all {
-                for (word, ids) in [(MISSING, missing), (UNEXPECTED, unexpected)] {
-                    for id in ids.records() {
-                        writeln!(out, "{word:10}  {}", String::from_utf8_lossy(&id?))?;
-                    }
-                }
-            } else {
-                for (word, id) in &listed {
-                    writeln!(out, "{word:10}  {}", id.as_str())?;
-                }
-                let more = counts.only_left + counts.only_right - listed.len() as u64;
-                if more > 0 {
-                    writeln!(out, "and {more} more; --all lists all")?;
-                }
-            }
+            let sides = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
+            only.write(session.out(), counts, sides)?;
         }
         let is_same = status.status == Status::Identical;
         Ok(if is_same { Exit::Done } else { Exit::Differs })
@@ -137,10 +111,6 @@ impl Args {
         Ok((dataset, comparison))
     }
 }
-
-/// How a granule of the mirror differs from the primary.
-const MISSING: &str = "missing";
-const UNEXPECTED: &str = "unexpected";
 
 /// The result of `mirror compare`, as JSON.
 #[derive(Serialize)]
