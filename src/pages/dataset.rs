@@ -10,13 +10,13 @@ use super::history::{self, Picks};
 use super::identifier::{means, verifying};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
-use super::part;
+use super::part::{self, Ends};
 use super::plot::{Figure, Series, figure};
 use super::site::Site;
 use super::{citing, record};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
-use crate::model::{Annotation, DatasetName, GranuleId, Instance, Moment, Subset, Timestamp};
+use crate::model::{Annotation, DatasetName, Instance, Moment, Subset, Timestamp};
 use crate::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
@@ -42,8 +42,8 @@ pub struct DatasetPage {
     /// The subsets that were cited last, and how many there are.
     pub subsets: (Vec<Subset>, u64),
     /// The first and the last granule of the latest set, for patterns that match some: the caller may set
-    /// them. `None` means that none is shown.
-    pub ends: Option<(GranuleId, GranuleId)>,
+    /// them.
+    pub ends: Ends,
     /// The citation of its latest set. `None` means that there was no change yet.
     pub citation: Option<Citation>,
     /// What is known of its files. `None` means nothing.
@@ -85,7 +85,7 @@ impl DatasetPage {
             series,
             annotated,
             subsets,
-            ends: None,
+            ends: Ends::default(),
             citation,
             fixity,
             now,
@@ -158,7 +158,7 @@ impl DatasetPage {
                 }
             }
             @if let Some(latest) = latest.filter(|_| site.is_complete()) {
-                (part::form(site, latest.identifier, self.ends.as_ref()))
+                (part::form(site, latest.identifier, &self.ends))
             }
             @if let Some(latest) = latest {
                 (verifying(latest.identifier))

@@ -7,11 +7,11 @@ use super::history::{self, Picks};
 use super::identifier::{means, verifying};
 use super::layout::{Head, Section, page, trail};
 use super::link::Link;
-use super::part::{form_unless_all_are_shown, granules};
+use super::part::{Ends, form_unless_all_are_shown, granules};
 use super::site::Site;
 use super::{citing, record};
 use crate::citation::Citation;
-use crate::model::{GranuleId, Instance, Moment};
+use crate::model::{Instance, Moment};
 use crate::registry::{Cited, Listed};
 
 /// The page of an instance.
@@ -25,10 +25,8 @@ pub struct InstancePage {
     pub citation: Citation,
     /// The time that was asked for, as it was typed.
     pub at: Moment,
-    /// The first granules.
-    pub first: Vec<GranuleId>,
-    /// The last granules, without those that are among the first.
-    pub last: Vec<GranuleId>,
+    /// Its first and last granules.
+    pub ends: Ends,
 }
 
 impl InstancePage {
@@ -54,7 +52,6 @@ impl InstancePage {
         let dataset = &self.listed.dataset;
         // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
         let path = format!("/datasets/{}@{}", dataset.name, self.at);
-        let (first, last) = (&self.first, &self.last);
         html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], &time_text(instance.timestamp)))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
@@ -78,8 +75,8 @@ impl InstancePage {
             }
             div.cols.side {
                 div {
-                    (granules(site, instance.identifier, instance.granules, dataset, first, last))
-                    (form_unless_all_are_shown(site, instance.identifier, instance.granules, first, last))
+                    (granules(site, instance.identifier, instance.granules, dataset, &self.ends))
+                    (form_unless_all_are_shown(site, instance.identifier, instance.granules, &self.ends))
                     (verifying(instance.identifier))
                 }
                 aside { (citing::section(site, &self.citation, &path)) }

@@ -40,7 +40,7 @@ pub use index::{IndexPage, IndexRow};
 pub use instance::InstancePage;
 pub use layout::{ProblemPage, moved};
 pub use link::{Describes, Link, links};
-pub use part::PartPage;
+pub use part::{Ends, PartPage};
 pub use plot::{Series, Spark};
 pub use robots::{Entry, SITEMAP_ADDRESSES, entries, robots, sitemap};
 pub use set::{Place, SetPage, Since};

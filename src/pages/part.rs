@@ -9,6 +9,15 @@ use super::site::Site;
 use crate::model::{Dataset, GranuleId, Identifier, Pattern};
 use crate::registry::Part;
 
+/// The first ids of a set, and the last ones that are not among them.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// The first ones.
+    pub first: Vec<GranuleId>,
+    /// The last ones. Empty if the first ones are all.
+    pub last: Vec<GranuleId>,
+}
+
 /// The page of the granules of a set that a pattern selects, if nobody cited them.
 #[derive(Debug)]
 pub struct PartPage {
@@ -80,7 +89,7 @@ impl PartPage {
                 section { h2 { "The granules" } (list_of(&self.record, &self.part.first, &[], self.part.granules)) }
                 (verifying(self.part.identifier))
             }
-            (form(site, self.whole, None))
+            (form(site, self.whole, &Ends::default()))
         }
     }
 }
@@ -91,12 +100,9 @@ fn quoted(word: &str) -> String {
 }
 
 /// The form that leads to a part of a set, with patterns that match some of its names.
-pub(super) fn form(
-    site: &Site,
-    identifier: Identifier,
-    ends: Option<&(GranuleId, GranuleId)>,
-) -> Markup {
-    let examples = ends.map(examples).unwrap_or_default();
+pub(super) fn form(site: &Site, identifier: Identifier, ends: &Ends) -> Markup {
+    let ends = ends.first.first().zip(ends.last.last());
+    let examples = ends.map_or_else(Vec::new, |(first, last)| examples(first, last));
     html! {
         section #part {
             h2 { "Only a part of it" }
@@ -123,7 +129,7 @@ pub(super) fn form(
 
 /// Patterns that match the last name and perhaps others, but not the first one: what both begin with, and
 /// a little more of the last one.
-fn examples((first, last): &(GranuleId, GranuleId)) -> Vec<String> {
+fn examples(first: &GranuleId, last: &GranuleId) -> Vec<String> {
     /// How many more characters.
     const MORE: [usize; 2] = [2, 4];
     let (first, last) = (first.as_str(), last.as_str());
@@ -174,14 +180,13 @@ pub(super) fn granules(
     identifier: Identifier,
     granules: u64,
     record: &Dataset,
-    first: &[GranuleId],
-    last: &[GranuleId],
+    ends: &Ends,
 ) -> Markup {
     let path = site.href(&Site::granules(identifier));
     html! {
         section #granules {
             h2 { "The granules" }
-            (list_of(record, first, last, granules))
+            (list_of(record, &ends.first, &ends.last, granules))
             p.chips {
                 a href=(path) { "All as text" } " "
                 a href={ (path) "?format=jsonl" } { "JSON Lines" }
@@ -199,13 +204,9 @@ pub(super) fn form_unless_all_are_shown(
     site: &Site,
     identifier: Identifier,
     granules: u64,
-    first: &[GranuleId],
-    last: &[GranuleId],
+    ends: &Ends,
 ) -> Markup {
-    let ends = first.first().cloned().zip(last.last().cloned());
-    html! {
-        @if granules > (first.len() + last.len()) as u64 { (form(site, identifier, ends.as_ref())) }
-    }
+    html! { @if granules > (ends.first.len() + ends.last.len()) as u64 { (form(site, identifier, ends)) } }
 }
 
 #[cfg(test)]
@@ -215,7 +216,7 @@ mod tests {
     #[test]
     fn examples_are_patterns_of_the_names_themselves() {
         let of =
-            |first: &str, last: &str| examples(&(first.parse().unwrap(), last.parse().unwrap()));
+            |first: &str, last: &str| examples(&first.parse().unwrap(), &last.parse().unwrap());
         assert_eq!(
             of("FOOL2.v2.20250901T0005.nc", "FOOL2.v2.20261016T0005.nc"),
             ["FOOL2.v2.20261*", "FOOL2.v2.2026101*"]

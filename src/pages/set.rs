@@ -10,12 +10,12 @@ use super::history::criteria;
 use super::identifier::{means, verifying};
 use super::layout::{Head, page};
 use super::link::Link;
-use super::part::{form_unless_all_are_shown, granules};
+use super::part::{Ends, form_unless_all_are_shown, granules};
 use super::plot::Spark;
 use super::site::Site;
 use super::{citing, record};
 use crate::citation::Citation;
-use crate::model::{Dataset, DatasetName, GranuleId, Identifier, Instance, Set, Withdrawal};
+use crate::model::{Dataset, DatasetName, Identifier, Instance, Set, Withdrawal};
 use crate::registry::{Counts, Difference};
 
 /// The page of a set.
@@ -35,10 +35,8 @@ pub struct SetPage {
     pub has_more_places: bool,
     /// The subsets that were cited with this identifier, or the first of many.
     pub subsets: Vec<Set>,
-    /// The first granules.
-    pub first: Vec<GranuleId>,
-    /// The last granules, without those that are among the first.
-    pub last: Vec<GranuleId>,
+    /// Its first and last granules.
+    pub ends: Ends,
     /// What changed since, in the dataset whose citation is shown. `None` means that the set is current.
     pub since: Option<Since>,
     /// Its citation.
@@ -110,7 +108,7 @@ impl SetPage {
     }
 
     fn main(&self, site: &Site) -> Markup {
-        let (record, first, last) = (&self.record, &self.first, &self.last);
+        let record = &self.record;
         html! {
             div.head {
                 p.label { "A set of granules, which papers cite by its identifier" }
@@ -143,9 +141,9 @@ impl SetPage {
             @if !self.subsets.is_empty() { (self.parts(site)) }
             div.cols.side {
                 div {
-                    (granules(site, self.identifier, self.granules, record, first, last))
+                    (granules(site, self.identifier, self.granules, record, &self.ends))
                     @if !self.places.is_empty() {
-                        (form_unless_all_are_shown(site, self.identifier, self.granules, first, last))
+                        (form_unless_all_are_shown(site, self.identifier, self.granules, &self.ends))
                     }
                     (verifying(self.identifier))
                     @if let Some(fixity) = &self.fixity {

@@ -141,15 +141,8 @@ impl Asked {
     ///
     /// It is not one.
     pub fn position(&self) -> Result<Option<(DatasetName, Timestamp)>, Problem> {
-        let Some(after) = self.parameter("after").filter(|after| !after.is_empty()) else {
-            return Ok(None);
-        };
-        let read = || {
-            let (name, timestamp) = after.split_once('@')?;
-            Some((name.parse().ok()?, timestamp.parse().ok()?))
-        };
-        let problem = || Problem::usage("The parameter after is NAME@TIME of a row.");
-        read().map(Some).ok_or_else(problem)
+        let found = self.found_position(false)?;
+        Ok(found.map(|(name, _, timestamp)| (name, timestamp)))
     }
 
     /// The row after which a page of `/find` begins: the dataset, the granule where many were looked up,
@@ -269,28 +262,25 @@ pub enum Format {
 }
 
 impl Format {
+    fn named(self) -> (&'static str, &'static str) {
+        match self {
+            Format::Html => ("html", "text/html"),
+            Format::Json => ("json", "application/json"),
+            Format::JsonLines => ("jsonl", "application/jsonl"),
+            Format::Csv => ("csv", "text/csv"),
+            Format::Lines => ("lines", "text/plain"),
+            Format::Citation(format) => (format.name(), format.media_type()),
+        }
+    }
+
     /// The name in `?format=`.
     pub fn name(self) -> &'static str {
-        match self {
-            Format::Html => "html",
-            Format::Json => "json",
-            Format::JsonLines => "jsonl",
-            Format::Csv => "csv",
-            Format::Lines => "lines",
-            Format::Citation(format) => format.name(),
-        }
+        self.named().0
     }
 
     /// The media type that a client asks for.
     pub fn media_type(self) -> &'static str {
-        match self {
-            Format::Html => "text/html",
-            Format::Json => "application/json",
-            Format::JsonLines => "application/jsonl",
-            Format::Csv => "text/csv",
-            Format::Lines => "text/plain",
-            Format::Citation(format) => format.media_type(),
-        }
+        self.named().1
     }
 
     /// The media type of a response, with its character set where that is not fixed by the type.

@@ -159,6 +159,17 @@ pub fn list<T: Serialize>(
     page(format, content, next)
 }
 
+/// As [`list`], of which one JSON value has the rows by a name, and the next page.
+pub fn named_list<T: Serialize>(
+    format: Format,
+    name: &str,
+    rows: &[T],
+    columns: &[&str],
+    next: Option<&str>,
+) -> Response<Body> {
+    list(format, rows, columns, next, || serde_json::json!({ name: rows, "next": next }))
+}
+
 /// A page of a list that is written already.
 pub fn page(format: Format, content: String, next: Option<&str>) -> Response<Body> {
     let next = next.map(|next| Link::new("next", next));

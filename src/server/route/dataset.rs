@@ -12,7 +12,7 @@ use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_p
 use crate::citation::Citation;
 use crate::error::Result;
 use crate::model::{Doi, Instance, Set};
-use crate::pages::{DatasetPage, Describes, Feed, InstancePage, Link, Series, Site};
+use crate::pages::{DatasetPage, Describes, Ends, Feed, InstancePage, Link, Series, Site};
 use crate::registry::Selection;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
@@ -39,9 +39,7 @@ pub async fn dataset(
         };
         let mut page = DatasetPage::read(snapshot, name, series, now)?;
         if let (Format::Html, Some(latest)) = (format, &page.listed.latest) {
-            let (mut first, mut last) =
-                first_and_last(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
-            page.ends = first.pop().zip(last.pop());
+            page.ends = first_and_last(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
         }
         Ok(page)
     });
@@ -112,12 +110,12 @@ pub async fn instance(
         let listed = snapshot.dataset(name)?;
         let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
         let cited = snapshot.cite(&selection)?;
-        let (first, last) = match format {
+        let ends = match format {
             Format::Html => first_and_last(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
-            _ => (Vec::new(), Vec::new()),
+            _ => Ends::default(),
         };
         let citation = Citation::new(cited.clone(), Some(at), now.day());
-        Ok(InstancePage { listed, cited, citation, at, first, last })
+        Ok(InstancePage { listed, cited, citation, at, ends })
     });
     let read = read.await.map_err(|problem| first_instance(&state.site, problem, &name))?;
     let page = match read {

@@ -8,7 +8,7 @@ use axum::http::{Response, StatusCode};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
-use crate::pages::{Describes, Link, Site, links};
+use crate::pages::{Describes, Ends, Link, Site, links};
 use crate::registry::Snapshot;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
@@ -100,23 +100,19 @@ pub async fn read_present<T: Send + 'static>(
 
 /// The first ids of a set, and the last ones that are not among them. Only instances are read from
 /// their end; of a subset, the last ids are shown if it is small.
-pub fn first_and_last(
-    snapshot: &Snapshot,
-    set: &Set,
-    first: usize,
-    last: usize,
-) -> Result<(Vec<GranuleId>, Vec<GranuleId>)> {
+pub fn first_and_last(snapshot: &Snapshot, set: &Set, first: usize, last: usize) -> Result<Ends> {
     let most = first + last;
     let ids = snapshot.granules(set)?.take(most);
     let mut ids: Vec<GranuleId> =
         ids.map(|granule| granule.map(|granule| granule.granule_id)).collect::<Result<_>>()?;
     if set.granules() <= most as u64 {
-        return Ok((ids, Vec::new()));
+        return Ok(Ends { first: ids, last: Vec::new() });
     }
     ids.truncate(first);
     let last = match set {
         Set::Instance(instance) => snapshot.last_granules(instance, last as u32)?,
         Set::Subset { .. } => Vec::new(),
     };
-    Ok((ids, last.into_iter().map(|granule| granule.granule_id).collect()))
+    let last = last.into_iter().map(|granule| granule.granule_id).collect();
+    Ok(Ends { first: ids, last })
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State as Extracted;
 use axum::http::{Response, StatusCode};
-use serde_json::json;
 
 use super::landing::read_present;
 use crate::citation::recognise::{self, Pasted, Stated};
@@ -18,7 +17,9 @@ use crate::pages::{Feed, FindPage, HistoryPage, IndexPage, IndexRow, Site, Spark
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};
-use crate::server::response::{self, ATOM, Keep, instance_bytes, list, read_page, redirect, whole};
+use crate::server::response::{
+    self, ATOM, Keep, instance_bytes, named_list, read_page, redirect, whole,
+};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -102,13 +103,7 @@ pub async fn index(
         return Ok(response::page(format, page.html(&state.site), link.as_deref()));
     }
     let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
-    Ok(list(
-        format,
-        &datasets,
-        &DATASET_COLUMNS,
-        link.as_deref(),
-        || json!({ "datasets": datasets, "next": link }),
-    ))
+    Ok(named_list(format, "datasets", &datasets, &DATASET_COLUMNS, link.as_deref()))
 }
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
@@ -309,13 +304,7 @@ pub async fn history(
         let page = HistoryPage { listed, changes, instances, next: last, is_first };
         return Ok(response::page(format, page.html(&state.site), next.as_deref()));
     }
-    Ok(list(
-        format,
-        &instances,
-        &INSTANCE_COLUMNS,
-        next.as_deref(),
-        || json!({ "instances": instances, "next": next }),
-    ))
+    Ok(named_list(format, "instances", &instances, &INSTANCE_COLUMNS, next.as_deref()))
 }
 
 /// How many periods the page lists.
@@ -397,11 +386,5 @@ pub async fn find(
             FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
         return Ok(response::page(format, page.html(&state.site), next.as_deref()));
     }
-    Ok(list(
-        format,
-        &periods,
-        &PERIOD_COLUMNS,
-        next.as_deref(),
-        || json!({ "periods": periods, "next": next }),
-    ))
+    Ok(named_list(format, "periods", &periods, &PERIOD_COLUMNS, next.as_deref()))
 }

@@ -36,23 +36,14 @@ pub async fn head(
     Ok(response)
 }
 
-/// The cited subsets, as they were published with the head.
-pub async fn subsets(
+/// The cited subsets or the annotations, as they were published with the head.
+pub async fn beside(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let opened = open(&state, name, "subsets.jsonl".to_owned()).await?;
-    Ok(send("application/jsonl", opened, Keep::WhileCurrent))
-}
-
-/// The annotations, as they were published with the head.
-pub async fn annotations(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
-    let name = dataset_name(&asked.segment(1)?)?;
-    let opened = open(&state, name, "annotations.jsonl".to_owned()).await?;
+    // The route has no other names.
+    let opened = open(&state, name, asked.segment(2)?).await?;
     Ok(send("application/jsonl", opened, Keep::WhileCurrent))
 }
 

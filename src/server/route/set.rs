@@ -192,7 +192,7 @@ async fn page(
             let holding = intervals.iter().find(|instance| instance.until.is_none());
             let dataset = holding.map(|instance| instance.dataset.clone());
             let cited = snapshot.cite(&Selection::Identifier { identifier, dataset })?;
-            let (first, last) = first_and_last(&snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
+            let ends = first_and_last(&snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
             let listed = snapshot.dataset(cited.set.dataset())?;
             let is_in_force = holding.is_some() || cited.set.instance().until.is_none();
             let since = match (is_in_force, cited.set.subset(), listed.latest) {
@@ -209,8 +209,7 @@ async fn page(
                 places: places.collect::<Result<_>>()?,
                 has_more_places,
                 subsets: snapshot.subsets_with(identifier, SHOWN_SUBSETS)?,
-                first,
-                last,
+                ends,
                 since,
                 citation: Citation::new(cited, None, now.day()),
                 fixity,
