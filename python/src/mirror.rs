@@ -162,11 +162,11 @@ pub fn compare(
     let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
     let mut differences = comparison.differences()?;
     for difference in differences.by_ref() {
-        let (ids, granule) = match difference? {
-            MirrorDifference::Missing(granule) => (&mut missing, granule),
-            MirrorDifference::Unexpected(granule) => (&mut unexpected, granule),
+        let (ids, granule_id) = match difference? {
+            MirrorDifference::Missing(granule) => (&mut missing, granule.granule_id),
+            MirrorDifference::Unexpected(granule_id) => (&mut unexpected, granule_id),
         };
-        ids.add(granule.granule_id.as_str().as_bytes())?;
+        ids.add(granule_id.as_str().as_bytes())?;
     }
     let matched = differences.counts().matched;
     drop(differences);

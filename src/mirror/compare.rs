@@ -1,6 +1,6 @@
 //! Comparing a mirror with its primary.
 
-use super::differences::{MirrorDifferences, read_ahead};
+use super::differences::MirrorDifferences;
 use super::http::{Follow, Followed};
 use super::plan::Reading;
 use super::primary::{Kind, Primary};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
 };
-use crate::registry::{Claim, Registry, Remembered, Snapshot, Stamp};
+use crate::registry::{Registry, Remembered, Snapshot, Stamp};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
@@ -260,14 +260,7 @@ impl Comparison {
     ///
     /// a registry or a temporary file cannot be read.
     pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
-        let here = match &self.status.mirror {
-            Some(latest) => {
-                let set = Set::Instance(latest.clone());
-                let granules = self.mirror.snapshot()?.granules(&set)?.unproved();
-                (read_ahead(granules), Some(Claim::of(&self.mirror, &set)))
-            }
-            None => (read_ahead(std::iter::empty()), None),
-        };
-        MirrorDifferences::of(&self.status, here, &self.reading)
+        let held = self.status.mirror.clone().map(Set::Instance);
+        MirrorDifferences::of(&self.mirror, held.as_ref(), &self.reading)
     }
 }

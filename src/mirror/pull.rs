@@ -117,9 +117,9 @@ pub fn pull(
                 guard.count(EventKind::Ingested, &granule.granule_id);
                 change.ingest(entry(granule))?;
             }
-            MirrorDifference::Unexpected(granule) => {
-                guard.count(EventKind::Deleted, &granule.granule_id);
-                change.delete(entry(granule))?;
+            MirrorDifference::Unexpected(granule_id) => {
+                guard.count(EventKind::Deleted, &granule_id);
+                change.delete(granule_id)?;
             }
         }
     }

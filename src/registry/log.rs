@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::snapshot::HasGranuleId;
+use super::snapshot::List;
 use super::staging::{Sorted, Staging};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
@@ -56,51 +56,33 @@ impl Replay {
         self.staging.add(event)
     }
 
-    /// The granules that the events are about, in canonical order, each with what they make of it.
+    /// What the events make of a set, or of the empty one: a list of the granules that they are about.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn outcomes(&self) -> Result<Outcomes<'_>> {
-        Ok(Outcomes { sorted: self.staging.sorted()?.peekable() })
+    pub fn outcomes(&self, begin_with_set: bool) -> Result<Outcomes<'_>> {
+        Ok(Outcomes { sorted: self.staging.sorted()?.peekable(), begin_with_set, next: None })
     }
 }
 
 /// What the events make of a granule.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+struct Outcome {
     /// The granule, as it was ingested last; of one that was only deleted, only the id is known.
-    pub granule: Granule,
+    granule: Granule,
     /// The first event, which says whether the granule must be held before.
     first: Event,
     /// Whether it is held afterwards.
-    pub is_held: bool,
-}
-
-impl Outcome {
-    /// Refuses a first event that does not fit whether the granule was held before.
-    ///
-    /// # Errors
-    ///
-    /// The error of a refused change.
-    pub fn check(&self, was_held: bool) -> Result<()> {
-        match (self.first.kind, was_held) {
-            (EventKind::Ingested, true) => Err(Error::held_then(&self.first, self.first.at)),
-            (EventKind::Deleted, false) => Err(Error::not_held_then(&self.first)),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl HasGranuleId for Outcome {
-    fn granule_id(&self) -> &str {
-        self.granule.granule_id.as_str()
-    }
+    is_held: bool,
 }
 
 /// The outcomes of a [`Replay`], in canonical order.
 pub(crate) struct Outcomes<'replay> {
     sorted: Peekable<Sorted<&'replay Staging>>,
+    begin_with_set: bool,
+    /// `None` means that it was not read yet, or is over.
+    next: Option<Outcome>,
 }
 
 impl Outcomes<'_> {
@@ -129,12 +111,33 @@ impl Outcomes<'_> {
     }
 }
 
-impl Iterator for Outcomes<'_> {
-    type Item = Result<Outcome>;
+impl List for Outcomes<'_> {
+    type Item = Granule;
 
-    fn next(&mut self) -> Option<Result<Outcome>> {
-        let first = self.sorted.next()?;
-        Some(first.and_then(|first| self.outcome(first)))
+    fn peek(&mut self) -> Result<Option<&str>> {
+        if self.next.is_none() {
+            let first = self.sorted.next().transpose()?;
+            self.next = first.map(|first| self.outcome(first)).transpose()?;
+        }
+        Ok(self.next.as_ref().map(|next| next.granule.granule_id.as_str()))
+    }
+
+    fn take(&mut self) -> Result<Option<Granule>> {
+        Ok(self.next.take().map(|next| next.granule))
+    }
+
+    /// Refuses a first event that does not fit whether the granule was held before.
+    fn is_held(&self, is_left: bool) -> Result<bool> {
+        let Some(Outcome { first, is_held, .. }) = &self.next else { return Ok(false) };
+        match (first.kind, self.begin_with_set && is_left) {
+            (EventKind::Ingested, true) => Err(Error::held_then(first, first.at)),
+            (EventKind::Deleted, false) => Err(Error::not_held_then(first)),
+            _ => Ok(*is_held),
+        }
+    }
+
+    fn keeps_others(&self) -> bool {
+        self.begin_with_set
     }
 }
 

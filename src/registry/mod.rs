@@ -33,17 +33,16 @@ pub use copy::{BackedUp, Copied, PaymentIds};
 pub use files::{FileCounts, FileListing};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
-pub(crate) use log::{LogChanges, Outcome, Outcomes, Replay};
+pub(crate) use log::{LogChanges, Outcomes, Replay};
 pub use monitor::Monitor;
-pub(crate) use parallel::{Ahead, InOrder, Task};
-pub(crate) use proof::Claim;
+pub(crate) use parallel::{InOrder, Task};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
     FileTotals, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource, NotedPeriod,
     OpenFinding, Part, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
 };
-pub(crate) use snapshot::{Merge, Side};
+pub(crate) use snapshot::{Ids, Only, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{

@@ -69,7 +69,7 @@ impl World {
         for difference in compared.differences()? {
             match difference? {
                 MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
-                MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
+                MirrorDifference::Unexpected(it) => unexpected.insert(it.to_string()),
             };
         }
         Ok((compared, missing, unexpected))

@@ -91,12 +91,12 @@ proptest! {
             let (found, mut differences) = (compared.status(), compared.differences().unwrap());
             let mut listed = Vec::new();
             for difference in differences.by_ref() {
-                let (set, granule) = match difference.unwrap() {
-                    MirrorDifference::Unexpected(granule) => (&mut unexpected, granule),
-                    MirrorDifference::Missing(granule) => (&mut missing, granule),
+                let (set, granule_id) = match difference.unwrap() {
+                    MirrorDifference::Unexpected(granule_id) => (&mut unexpected, granule_id),
+                    MirrorDifference::Missing(granule) => (&mut missing, granule.granule_id),
                 };
-                listed.push(granule.granule_id.to_string());
-                set.insert(granule.granule_id.to_string());
+                listed.push(granule_id.to_string());
+                set.insert(granule_id.to_string());
             }
             let counts = differences.counts();
             let held = here.held();

@@ -238,7 +238,7 @@ fn every_phase_of_long_work_is_reported_one_after_the_other() {
         (cite, &["selecting", "committing"]),
         (export, &["sorting", "exporting"]),
         (verify_all, &["verifying"]),
-        (pull_mirror, &["reading", "writing", "hashing", "committing"]),
+        (pull_mirror, &["reading", "comparing", "writing", "hashing", "committing"]),
     ];
     for (job, expected) in jobs {
         let phases = Arc::new(Phases::default());

@@ -91,7 +91,7 @@ impl World {
         for difference in compared.differences().unwrap() {
             match difference.unwrap() {
                 MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
-                MirrorDifference::Unexpected(it) => unexpected.insert(it.granule_id.to_string()),
+                MirrorDifference::Unexpected(it) => unexpected.insert(it.to_string()),
             };
         }
         compared

@@ -1,6 +1,6 @@
 //! What is cited: the facts from which a citation is written, and the subsets that were cited.
 
-use super::granules::{GranulePages, GranulesWithin};
+use super::granules::GranulePages;
 use super::select::{Selected, Selection};
 use super::view::{Snapshot, with_instance};
 use crate::chain::Chain;
@@ -140,7 +140,7 @@ impl Snapshot {
             let pages = GranulePages::of(read, &set)?;
             Ok((set, pages))
         })?;
-        let mut granules = GranulesWithin::of(&self.read, pages);
+        let mut granules = pages.granules(&self.read);
         let mut proof = Some(Proof::of(&self.registry, &set));
         Ok(std::iter::from_fn(move || match granules.next() {
             Some(Ok(granule)) => {

@@ -17,9 +17,6 @@ pub struct DatasetPage {
     pub next: Option<DatasetName>,
 }
 
-/// Lists the datasets after one, at most as many.
-type ListAfter = fn(&store::Snapshot, Option<&DatasetName>, Withdrawn, u32) -> Result<Vec<Listed>>;
-
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
     ///
@@ -95,7 +92,26 @@ impl Snapshot {
         withdrawn: Withdrawn,
         limit: u32,
     ) -> Result<DatasetPage> {
-        self.page(after, withdrawn, limit, listed_after)
+        self.ask(|read| {
+            let mut page = DatasetPage::default();
+            let mut after = after.cloned();
+            // Datasets that are not shown do not count.
+            loop {
+                let missing = limit - page.datasets.len() as u32;
+                let found = read.listed_after(after.as_ref(), withdrawn, missing)?;
+                let is_last = found.len() < missing as usize;
+                after = found.last().map(|(_, listed)| listed.dataset.name.clone());
+                let shown = found.into_iter().map(|(_, listed)| listed);
+                page.datasets.extend(shown.filter(|it| self.shown.shows(&it.dataset.name)));
+                if is_last {
+                    return Ok(page);
+                }
+                if page.datasets.len() == limit as usize {
+                    page.next = after;
+                    return Ok(page);
+                }
+            }
+        })
     }
 
     /// All datasets, by name, as [`Snapshot::datasets`] lists them.
@@ -132,35 +148,6 @@ impl Snapshot {
             Err(error) => return Err(error),
         };
         Ok(())
-    }
-
-    fn page(
-        &self,
-        after: Option<&DatasetName>,
-        withdrawn: Withdrawn,
-        limit: u32,
-        listed: ListAfter,
-    ) -> Result<DatasetPage> {
-        self.ask(|read| {
-            let mut page = DatasetPage::default();
-            let mut after = after.cloned();
-            // Datasets that are not shown do not count.
-            loop {
-                let missing = limit - page.datasets.len() as u32;
-                let mut found = listed(read, after.as_ref(), withdrawn, missing)?;
-                let is_last = found.len() < missing as usize;
-                after = found.last().map(|listed| listed.dataset.name.clone());
-                found.retain(|listed| self.shown.shows(&listed.dataset.name));
-                page.datasets.append(&mut found);
-                if is_last {
-                    return Ok(page);
-                }
-                if page.datasets.len() == limit as usize {
-                    page.next = after;
-                    return Ok(page);
-                }
-            }
-        })
     }
 
     /// The records of the datasets after a name (`None` means from the first), by name, at most
@@ -242,14 +229,4 @@ impl Snapshot {
             Ok(names)
         })
     }
-}
-
-fn listed_after(
-    read: &store::Snapshot,
-    after: Option<&DatasetName>,
-    withdrawn: Withdrawn,
-    limit: u32,
-) -> Result<Vec<Listed>> {
-    let listed = read.listed_after(after, withdrawn, limit)?;
-    Ok(listed.into_iter().map(|(_, listed)| listed).collect())
 }

@@ -1,142 +1,65 @@
-//! What only one of two lists in canonical order has: the merge of both, and the comparison of sets.
+//! What only one of two sets has: the walk over two lists in canonical order, and the comparison of sets.
 
+use std::cmp::Ordering;
 use std::iter::Peekable;
 
-use super::granules::Granules;
 use super::select::Selection;
 use super::view::Snapshot;
 use crate::chain::{Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Event, Granule, GranuleId, IdPage, Identifier, Set};
+use crate::model::{Event, GranuleId, IdPage, Identifier, Set};
 use crate::registry::handle::Registry;
 use crate::registry::listing::{Identified, Listing};
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
-/// An item with an id, by which lists are sorted.
-pub(crate) trait HasGranuleId: 'static {
-    /// The id.
-    fn granule_id(&self) -> &str;
-}
-
-impl HasGranuleId for Granule {
-    fn granule_id(&self) -> &str {
-        self.granule_id.as_str()
-    }
-}
-
-impl HasGranuleId for Event {
-    fn granule_id(&self) -> &str {
-        self.granule_id.as_str()
-    }
-}
-
-impl HasGranuleId for GranuleId {
-    fn granule_id(&self) -> &str {
-        self.as_str()
-    }
-}
-
-/// A list in canonical order.
-pub(crate) trait SortedById {
+/// A list of granules in canonical order.
+pub(crate) trait List {
     /// What is listed.
     type Item;
 
-    /// Why it cannot be read.
-    type Error;
-
     /// The id of the next item. `None` after the last one.
-    fn peek_id(&mut self) -> Result<Option<&str>, Self::Error>;
+    fn peek(&mut self) -> Result<Option<&str>>;
 
     /// Takes the next item. `None` after the last one.
-    fn take_next(&mut self) -> Result<Option<Self::Item>, Self::Error>;
+    fn take(&mut self) -> Result<Option<Self::Item>>;
 
     /// Leaves out the next item, whose id was looked at.
-    fn skip_next(&mut self) {
+    fn skip(&mut self) {
         // Its error would have been returned with its id.
-        drop(self.take_next());
+        drop(self.take());
+    }
+
+    /// Whether the set on the right has the next item, whose id was looked at. A list of what becomes of
+    /// the set on the left may contain granules that are removed.
+    ///
+    /// # Errors
+    ///
+    /// The item contradicts whether the set on the left has it.
+    fn is_held(&self, _is_left: bool) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Whether the set on the right has what the set on the left has and this list does not mention.
+    fn keeps_others(&self) -> bool {
+        false
     }
 }
 
-impl<I: Iterator<Item = Result<T, E>>, T: HasGranuleId, E: 'static> SortedById for Peekable<I> {
-    type Item = T;
-    type Error = E;
+impl<I: Iterator<Item = Result<Event>>> List for Peekable<I> {
+    type Item = Event;
 
-    fn peek_id(&mut self) -> Result<Option<&str>, E> {
+    fn peek(&mut self) -> Result<Option<&str>> {
         if let Some(Err(error)) = self.next_if(Result::is_err) {
             return Err(error);
         }
-        match self.peek() {
-            Some(Ok(next)) => Ok(Some(next.granule_id())),
-            _ => Ok(None),
-        }
+        let next = Peekable::peek(self).and_then(|next| next.as_ref().ok());
+        Ok(next.map(|event| event.granule_id.as_str()))
     }
 
-    fn take_next(&mut self) -> Result<Option<T>, E> {
+    fn take(&mut self) -> Result<Option<Event>> {
         self.next().transpose()
-    }
-}
-
-/// On which side an id was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Side<L, R> {
-    /// Only on the left.
-    Left(L),
-    /// Only on the right.
-    Right(R),
-    /// On both.
-    Both(L, R),
-}
-
-/// What is taken of a merge of two lists.
-type Taken<L, R> = Side<<L as SortedById>::Item, <R as SortedById>::Item>;
-
-/// Two lists in canonical order, merged: each id once, with the side or sides that have it.
-pub(crate) struct Merge<L, R> {
-    left: L,
-    right: R,
-}
-
-impl<L: SortedById, R: SortedById<Error = L::Error>> Merge<L, R> {
-    /// Merges two lists.
-    pub fn of(left: L, right: R) -> Self {
-        Merge { left, right }
-    }
-
-    /// The next id, on the side or sides that have it. `None` after the last one.
-    fn peek(&mut self) -> Result<Option<Side<&str, &str>>, L::Error> {
-        Ok(match (self.left.peek_id()?, self.right.peek_id()?) {
-            (None, None) => None,
-            (Some(left), None) => Some(Side::Left(left)),
-            (None, Some(right)) => Some(Side::Right(right)),
-            (Some(left), Some(right)) => Some(match left.cmp(right) {
-                std::cmp::Ordering::Less => Side::Left(left),
-                std::cmp::Ordering::Greater => Side::Right(right),
-                std::cmp::Ordering::Equal => Side::Both(left, right),
-            }),
-        })
-    }
-
-    fn take(&mut self) -> Result<Option<Taken<L, R>>, L::Error> {
-        let side = match self.peek()? {
-            None => return Ok(None),
-            Some(Side::Left(_)) => self.left.take_next()?.map(Side::Left),
-            Some(Side::Right(_)) => self.right.take_next()?.map(Side::Right),
-            Some(Side::Both(..)) => {
-                let (left, right) = (self.left.take_next()?, self.right.take_next()?);
-                left.zip(right).map(|(left, right)| Side::Both(left, right))
-            }
-        };
-        Ok(side)
-    }
-}
-
-impl<L: SortedById, R: SortedById<Error = L::Error>> Iterator for Merge<L, R> {
-    type Item = Result<Side<L::Item, R::Item>, L::Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.take().transpose()
     }
 }
 
@@ -156,44 +79,39 @@ impl Counts {
     pub fn is_identical(&self) -> bool {
         self.only_left == 0 && self.only_right == 0
     }
-
-    pub(crate) fn count<L, R>(&mut self, side: &Side<L, R>) {
-        match side {
-            Side::Left(_) => self.only_left += 1,
-            Side::Right(_) => self.only_right += 1,
-            Side::Both(..) => self.matched += 1,
-        }
-    }
 }
 
-/// An item that only one of two lists has.
+/// A granule that only one of two sets has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Only<L, R> {
-    /// Only the left list has it.
-    Left(L),
-    /// Only the right list has it.
+pub(crate) enum Only<R> {
+    /// Only the left one has it.
+    Left(GranuleId),
+    /// Only the right one has it.
     Right(R),
 }
 
-/// One walk over two lists in canonical order, side by side: what only one of them has.
+/// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
+/// list has the items of the right set, or says what becomes of the left one.
 ///
-/// Both are hashed on the way, what they have in common once. The items must be those of the sets
+/// Both sets are hashed on the way, what they have in common once. The granules must be those of the sets
 /// that are claimed: else the last item is an error of kind `damaged`.
 pub(crate) struct Walk<L, R> {
     registry: Registry,
     /// `None` before the first item and after the last.
     progress: Option<Work>,
-    sides: Merge<L, R>,
+    left: L,
+    right: R,
     /// What the lists are said to be. `None` means that it is not known.
     claims: [Option<Claim>; 2],
     /// `None` means that only a part of both lists is read, or that they are over.
     hashing: Option<Hashing>,
     counts: Counts,
-    right: Identifier,
+    /// The identifier of the set on the right, once both were read.
+    identifier: Identifier,
     is_over: bool,
 }
 
-impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Walk<L, R> {
+impl<L: List<Item = GranuleId>, R: List> Walk<L, R> {
     /// Begins a walk, which reports to the monitor of `registry`.
     pub fn of(registry: &Registry, left: (L, Option<Claim>), right: (R, Option<Claim>)) -> Self {
         let hashing = Some(Hashing::of(Sweep::over(2)));
@@ -206,11 +124,12 @@ impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Walk<L, R> {
         Walk {
             registry: registry.clone(),
             progress: None,
-            sides: Merge::of(left, right),
+            left,
+            right,
             claims: [None, None],
             hashing: None,
             counts: Counts::default(),
-            right: Identifier::EMPTY,
+            identifier: Identifier::EMPTY,
             is_over: false,
         }
     }
@@ -220,39 +139,51 @@ impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Walk<L, R> {
         self.counts
     }
 
-    /// The identifier of the list on the right, once both were read.
+    /// The identifier of the set on the right, once both were read.
     pub fn right(&self) -> Identifier {
-        self.right
+        self.identifier
     }
 
-    /// The next item that only one side has. `None` after the last, if the claims are true.
-    fn step(&mut self) -> Result<Option<Only<L::Item, R::Item>>> {
+    /// The next granule that only one set has. `None` after the last, if the claims are true.
+    fn step(&mut self) -> Result<Option<Only<R::Item>>> {
         let registry = &self.registry;
         let progress =
             self.progress.get_or_insert_with(|| registry.begin("comparing", "granules", None));
-        while let Some(side) = self.sides.peek()? {
+        while let Some((is_left, is_listed)) = have_next(&mut self.left, &mut self.right)? {
             progress.advance()?;
-            self.counts.count(&side);
-            let (granule_id, lists) = match side {
-                Side::Left(left) => (left, 0..1),
-                Side::Right(right) => (right, 1..2),
-                Side::Both(left, _) => (left, 0..2),
+            let is_right = match is_listed {
+                true => self.right.is_held(is_left)?,
+                false => self.right.keeps_others(),
             };
-            if let Some(hashing) = &mut self.hashing {
-                hashing.hold(granule_id, lists.clone());
+            let (counts, sets) = match (is_left, is_right) {
+                (true, true) => (Some(&mut self.counts.matched), 0..2),
+                (true, false) => (Some(&mut self.counts.only_left), 0..1),
+                (false, true) => (Some(&mut self.counts.only_right), 1..2),
+                (false, false) => (None, 0..0),
+            };
+            if let Some(count) = counts {
+                *count += 1;
             }
-            match (lists.start, lists.end) {
-                (0, 1) => return Ok(self.sides.left.take_next()?.map(Only::Left)),
-                (1, _) => return Ok(self.sides.right.take_next()?.map(Only::Right)),
-                _ => {
-                    self.sides.left.skip_next();
-                    self.sides.right.skip_next();
-                }
+            let granule_id = if is_left { self.left.peek()? } else { self.right.peek()? };
+            if let (Some(hashing), Some(granule_id)) = (&mut self.hashing, granule_id) {
+                hashing.hold(granule_id, sets);
+            }
+            if is_right && !is_left {
+                return Ok(self.right.take()?.map(Only::Right));
+            }
+            if is_listed {
+                self.right.skip();
+            }
+            if is_left && !is_right {
+                return Ok(self.left.take()?.map(Only::Left));
+            }
+            if is_left {
+                self.left.skip();
             }
         }
         let Some(hashing) = self.hashing.take() else { return Ok(None) };
         let (sweep, _) = hashing.finish();
-        self.right = sweep.latest();
+        self.identifier = sweep.latest();
         let Counts { matched, only_left, only_right } = self.counts;
         let granules = [matched + only_left, matched + only_right];
         for ((claim, identifier), granules) in
@@ -264,8 +195,19 @@ impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Walk<L, R> {
     }
 }
 
-impl<L: SortedById<Error = Error>, R: SortedById<Error = Error>> Iterator for Walk<L, R> {
-    type Item = Result<Only<L::Item, R::Item>>;
+/// Whether the left one of two lists, and the right one, have the next id. `None` after the last.
+fn have_next(left: &mut impl List, right: &mut impl List) -> Result<Option<(bool, bool)>> {
+    let order = match (left.peek()?, right.peek()?) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (Some(left), Some(right)) => left.cmp(right),
+    };
+    Ok(Some((order.is_le(), order.is_ge())))
+}
+
+impl<L: List<Item = GranuleId>, R: List> Iterator for Walk<L, R> {
+    type Item = Result<Only<R::Item>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {
@@ -327,7 +269,8 @@ impl Snapshot {
         after: &GranuleId,
     ) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
-        let ids_after = |set| Ok::<_, Error>(Ids::of_set(self.granules(set)?.after(after)));
+        let ids_after =
+            |set| Ok::<_, Error>(Ids::ahead(self.granules(set)?.after(after).into_id_pages()));
         let walk = Walk::of_a_part(&self.registry, ids_after(&left)?, ids_after(&right)?);
         Ok(Differences { left, right, walk })
     }
@@ -344,14 +287,14 @@ impl Snapshot {
         listing: Listing,
     ) -> Result<Differences<Listing>> {
         let left = self.select(selection)?.set;
-        let listed = Ids::of(listing.id_pages()?);
+        let listed = Ids::ahead(listing.id_pages()?);
         let walk = Walk::of(&self.registry, self.ids(&left)?, (listed, None));
         Ok(Differences { left, right: listing, walk })
     }
 
     /// The ids of a set, in canonical order, for a walk, which proves the set.
-    fn ids(&self, set: &Set) -> Result<(Ids, Option<Claim>)> {
-        let ids = Ids::of_set(self.granules(set)?.unproved());
+    pub(crate) fn ids(&self, set: &Set) -> Result<(Ids, Option<Claim>)> {
+        let ids = Ids::ahead(self.granules(set)?.unproved().into_id_pages());
         Ok((ids, Some(Claim::of(&self.registry, set))))
     }
 }
@@ -406,29 +349,32 @@ impl<Right> Iterator for Differences<Right> {
     }
 }
 
-/// Ids in canonical order, whose pages are read ahead. A comparison of two long lists takes about two
-/// thirds of the time with these that it takes with granules, each of which is allocated and checked.
-struct Ids {
-    pages: Ahead<Result<IdPage>>,
+/// Ids in canonical order, in pages. A comparison of two long lists takes about two thirds of the time
+/// with these that it takes with granules, each of which is allocated and checked.
+pub(crate) struct Ids<Pages = Ahead<Result<IdPage>>> {
+    pages: Pages,
     page: IdPage,
     next: usize,
 }
 
-impl Ids {
-    fn of(pages: impl Iterator<Item = Result<IdPage>> + Send + 'static) -> Self {
-        Ids { pages: Ahead::of(pages, 1), page: IdPage::default(), next: 0 }
-    }
-
-    fn of_set(granules: Granules) -> Self {
-        Ids::of(granules.into_id_pages())
+impl<Pages> Ids<Pages> {
+    /// The ids of pages, each of which is read when it is needed.
+    pub fn of(pages: Pages) -> Self {
+        Ids { pages, page: IdPage::default(), next: 0 }
     }
 }
 
-impl SortedById for Ids {
-    type Item = GranuleId;
-    type Error = Error;
+impl Ids {
+    /// The ids of pages, which are read ahead.
+    pub fn ahead(pages: impl Iterator<Item = Result<IdPage>> + Send + 'static) -> Self {
+        Ids::of(Ahead::of(pages, 1))
+    }
+}
 
-    fn peek_id(&mut self) -> Result<Option<&str>> {
+impl<Pages: Iterator<Item = Result<IdPage>>> List for Ids<Pages> {
+    type Item = GranuleId;
+
+    fn peek(&mut self) -> Result<Option<&str>> {
         while self.next == self.page.len() {
             let Some(page) = self.pages.next().transpose()? else { return Ok(None) };
             (self.page, self.next) = (page, 0);
@@ -436,14 +382,14 @@ impl SortedById for Ids {
         Ok(self.page.get(self.next))
     }
 
-    fn take_next(&mut self) -> Result<Option<GranuleId>> {
+    fn take(&mut self) -> Result<Option<GranuleId>> {
         let unreadable = |_| Error::damaged("an id is not valid");
-        let next = self.peek_id()?.map(|id| GranuleId::new(id).map_err(unreadable)).transpose()?;
-        self.skip_next();
+        let next = self.peek()?.map(|id| GranuleId::new(id).map_err(unreadable)).transpose()?;
+        self.skip();
         Ok(next)
     }
 
-    fn skip_next(&mut self) {
+    fn skip(&mut self) {
         self.next = self.page.len().min(self.next + 1);
     }
 }

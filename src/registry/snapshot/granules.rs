@@ -335,6 +335,23 @@ impl GranulePages {
         Ok((!page.is_empty()).then_some(page))
     }
 
+    /// The granules, within a snapshot or a transaction.
+    pub fn granules(
+        mut self,
+        read: &store::Snapshot,
+    ) -> impl Iterator<Item = Result<Granule>> + '_ {
+        let mut page = Vec::new().into_iter();
+        std::iter::from_fn(move || {
+            if page.len() == 0 {
+                page = match self.next(read) {
+                    Ok(next) => next?.into_iter(),
+                    Err(error) => return Some(Err(error)),
+                };
+            }
+            page.next().map(Ok)
+        })
+    }
+
     fn load(&mut self, read: &store::Snapshot) -> Result<Vec<Granule>> {
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
         let limit = page_rows(read);
@@ -365,33 +382,6 @@ impl GranulePages {
             page.retain(|held| patterns.iter().any(|it| it.matches(held.granule_id.as_str())));
         }
         Ok(page)
-    }
-}
-
-/// The granules of pages that are read within a snapshot or a transaction.
-pub(in crate::registry) struct GranulesWithin<'read> {
-    read: &'read store::Snapshot,
-    pages: GranulePages,
-    page: vec::IntoIter<Granule>,
-}
-
-impl<'read> GranulesWithin<'read> {
-    pub fn of(read: &'read store::Snapshot, pages: GranulePages) -> Self {
-        GranulesWithin { read, pages, page: Vec::new().into_iter() }
-    }
-}
-
-impl Iterator for GranulesWithin<'_> {
-    type Item = Result<Granule>;
-
-    fn next(&mut self) -> Option<Result<Granule>> {
-        if self.page.len() == 0 {
-            match self.pages.next(self.read) {
-                Ok(page) => self.page = page?.into_iter(),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        self.page.next().map(Ok)
     }
 }
 

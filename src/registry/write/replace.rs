@@ -13,7 +13,7 @@ use crate::model::{
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
-use crate::registry::snapshot::{GranulePages, GranulesWithin, Selection, select};
+use crate::registry::snapshot::{GranulePages, Selection, select};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
@@ -115,7 +115,7 @@ impl Registry {
                 }
             };
             let set = select(transaction, &selection)?.set;
-            let wanted = GranulesWithin::of(transaction, GranulePages::of(transaction, &set)?);
+            let wanted = GranulePages::of(transaction, &set)?.granules(transaction);
             let wanted = wanted.map(|granule| granule.map(ingest));
             let claim = Some(Claim::of(self, &set));
             let events = target.difference(wanted, claim, &mut Guard::default())?;

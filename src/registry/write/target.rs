@@ -5,12 +5,12 @@ use super::results::{Results, check_accepted, check_entered_note, check_expected
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Event, EventKind, Granule, GranuleId, Identifier, Instance, Limits, Set,
-    Timestamp, quoted,
+    Dataset, DatasetName, Event, EventKind, Granule, GranuleId, IdPage, Identifier, Instance,
+    Limits, Set, Timestamp, quoted,
 };
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
-use crate::registry::snapshot::{GranulePages, GranulesWithin, Only, Walk};
+use crate::registry::snapshot::{GranulePages, Ids, Only, Walk};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, ToChange, Transaction};
 
@@ -228,22 +228,29 @@ impl<'a> Target<'a> {
         claim: Option<Claim>,
         guard: &mut Guard,
     ) -> Result<Staging> {
-        type Held<'a> = Box<dyn Iterator<Item = Result<Granule>> + 'a>;
-        let held: (Held<'_>, _) = match &self.latest {
+        type Pages<'a> = Box<dyn Iterator<Item = Result<IdPage>> + 'a>;
+        let held: (Pages<'_>, _) = match &self.latest {
             None => (Box::new(std::iter::empty()), None),
             Some(latest) => {
-                let set = Set::Instance(latest.clone());
-                let pages = GranulePages::of(self.transaction, &set)?;
-                let held = GranulesWithin::of(self.transaction, pages);
-                (Box::new(held), Some(Claim::of(self.registry, &set)))
+                let mut pages = GranulePages::held(self.dataset, latest.timestamp);
+                let pages =
+                    std::iter::from_fn(move || pages.next_ids(self.transaction).transpose());
+                let claim = Claim::of(self.registry, &Set::Instance(latest.clone()));
+                (Box::new(pages), Some(claim))
             }
         };
         let mut events = Staging::default();
-        let held = (held.0.peekable(), held.1);
-        let mut walk = Walk::of(self.registry, held, (wanted.peekable(), claim));
+        let mut walk =
+            Walk::of(self.registry, (Ids::of(held.0), held.1), (wanted.peekable(), claim));
         for only in walk.by_ref() {
             let event = match only? {
-                Only::Left(granule) => Event { kind: EventKind::Deleted, ..ingest(granule) },
+                Only::Left(granule_id) => Event {
+                    at: Timestamp::EPOCH,
+                    kind: EventKind::Deleted,
+                    granule_id,
+                    producer_granule: None,
+                    location: None,
+                },
                 Only::Right(event) => event,
             };
             guard.count(event.kind, &event.granule_id);

@@ -55,7 +55,7 @@ impl Args {
         let mut only = OneSided { limit, ..OneSided::default() };
         for difference in differences.by_ref() {
             match difference? {
-                MirrorDifference::Unexpected(granule) => only.add_left(&granule.granule_id)?,
+                MirrorDifference::Unexpected(granule_id) => only.add_left(&granule_id)?,
                 MirrorDifference::Missing(granule) => only.add_right(&granule.granule_id)?,
             }
         }
