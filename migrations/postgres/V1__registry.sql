@@ -12,8 +12,9 @@
 -- checkpoint, where the look-up for each row would double the cost of an import: verification finds
 -- rows without a dataset.
 --
--- A column `checksum` is a second copy of data that nothing else in the registry can prove. The server computes it when a row is written, verification compares it.
--- quote_nullable separates the values, so that no two rows have the same text.
+-- The column `row_check` of a row is the CRC-32 of its other columns, which every reader compares. That of
+-- a granule, `checksum`, is of the id of its producer, which nothing else in the registry can prove: the
+-- server computes it when a row is written, and verification compares it.
 
 CREATE TABLE accession.registry (
     only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
@@ -36,31 +37,12 @@ CREATE TABLE accession.dataset (
     id             bigint PRIMARY KEY CHECK (id > 0),
     name           text COLLATE "C" NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
     doi            text COLLATE "C",
-    title          text COLLATE "C",
-    description    text COLLATE "C",
-    creators       text COLLATE "C" NOT NULL,                           -- a JSON array, in citation order
-    publisher      text COLLATE "C",
-    version        text COLLATE "C",
-    year           integer CHECK (year BETWEEN 1000 AND 9999),
-    url            text COLLATE "C",
-    licence        text COLLATE "C",
-    archive        text COLLATE "C",
-    granule_url    text COLLATE "C",                                    -- with {granule} in the place of the id
-    keywords       text COLLATE "C" NOT NULL DEFAULT '[]',              -- a JSON array
-    free_access    bigint CHECK (free_access IN (0, 1)),                -- whether everybody can read the data without paying. NULL: unknown
-    temporal       text COLLATE "C",                                    -- the time that the data are about: start/end
-    max_delete     text COLLATE "C",                                    -- the most that a sync may delete: a number, or a percentage. NULL: the default
-    max_add        text COLLATE "C",                                    -- the most that it may add
     withdrawn      bigint,                                              -- microseconds. NULL: not withdrawn
     withdrawn_note text COLLATE "C" CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL),
-    checksum       text COLLATE "C" GENERATED ALWAYS AS (md5(
-        id::text || quote_nullable(name) || quote_nullable(doi) || quote_nullable(title)
-        || quote_nullable(description) || quote_nullable(creators) || quote_nullable(publisher)
-        || quote_nullable(version) || quote_nullable(year::text) || quote_nullable(url)
-        || quote_nullable(licence) || quote_nullable(archive) || quote_nullable(withdrawn::text)
-        || quote_nullable(withdrawn_note) || quote_nullable(granule_url) || quote_nullable(keywords)
-        || quote_nullable(free_access::text) || quote_nullable(temporal)
-        || quote_nullable(max_delete) || quote_nullable(max_add))) STORED
+    max_delete     text COLLATE "C",                                    -- the most that a sync may delete: a number, or a percentage. NULL: the default
+    max_add        text COLLATE "C",                                    -- the most that it may add
+    record         text COLLATE "C" NOT NULL,                           -- the metadata, a JSON object
+    row_check      bigint NOT NULL
 );
 
 -- The former names of datasets. A dataset is still found by them, and no other dataset can get
@@ -69,8 +51,7 @@ CREATE TABLE accession.dataset_name (
     name       text COLLATE "C" PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 200),
     dataset_id bigint NOT NULL REFERENCES accession.dataset (id),
     renamed    bigint NOT NULL,                                         -- when it was given up, microseconds
-    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(name) || quote_nullable(dataset_id::text) || quote_nullable(renamed::text))) STORED
+    row_check   bigint NOT NULL
 );
 
 CREATE INDEX dataset_name_by_dataset ON accession.dataset_name (dataset_id);
@@ -83,10 +64,7 @@ CREATE TABLE accession.record_version (
     recorded_by text COLLATE "C",                                       -- NULL: unknown
     action      text COLLATE "C" NOT NULL CHECK (action <> ''),         -- what was done: added, edited, renamed, …
     record      text COLLATE "C" NOT NULL,                              -- the whole record after it, as JSON
-    checksum    text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(version::text)
-        || quote_nullable(recorded::text) || quote_nullable(recorded_by) || quote_nullable(action)
-        || quote_nullable(record))) STORED,
+    row_check    bigint NOT NULL,
     PRIMARY KEY (dataset_id, version)
 );
 
@@ -101,7 +79,7 @@ CREATE TABLE accession.instance (
     recorded    bigint NOT NULL,                                        -- when the change was entered
     recorded_by text COLLATE "C",                                       -- NULL: unknown
     note        text COLLATE "C",
-    row_check   bytea  NOT NULL CHECK (length(row_check) = 4),          -- the CRC-32 of the other columns, which every reader compares
+    row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, timestamp),
     CHECK (ingested + deleted > 0)                                      -- a change changes something
 );
@@ -147,11 +125,7 @@ CREATE TABLE accession.annotation (
     questionable bigint  NOT NULL CHECK (questionable IN (0, 1)),       -- whether the set should not be relied on
     recorded     bigint  NOT NULL,                                      -- when it was entered, microseconds
     recorded_by  text COLLATE "C",                                      -- NULL: unknown
-    checksum     text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(timestamp::text)
-        || quote_nullable(number::text) || quote_nullable(note)
-        || quote_nullable(questionable::text) || quote_nullable(recorded::text)
-        || quote_nullable(recorded_by))) STORED,
+    row_check     bigint NOT NULL,
     PRIMARY KEY (dataset_id, timestamp, number)
 );
 
@@ -161,9 +135,7 @@ CREATE TABLE accession.confirmation (
     recorded    bigint NOT NULL,                                        -- when it was entered, microseconds
     recorded_by text COLLATE "C",                                       -- NULL: unknown
     granules    bigint NOT NULL CHECK (granules >= 0),                  -- in the listing
-    checksum    text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(recorded::text)
-        || quote_nullable(recorded_by) || quote_nullable(granules::text))) STORED
+    row_check    bigint NOT NULL
 );
 
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from
@@ -176,10 +148,7 @@ CREATE TABLE accession.saved_selection (
     identifier bytea  NOT NULL CHECK (length(identifier) = 16),
     granules   bigint NOT NULL CHECK (granules > 0),
     cited      bigint NOT NULL,                                         -- first, microseconds
-    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(id::text)
-        || quote_nullable(timestamp::text) || quote_nullable(granules::text)
-        || quote_nullable(cited::text))) STORED,
+    row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, id)
 );
 
@@ -196,6 +165,7 @@ CREATE TABLE accession.named_granule (
     dataset_id   bigint NOT NULL,
     selection_id bigint NOT NULL,
     granule_id   text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
+    row_check    bigint NOT NULL,
     PRIMARY KEY (dataset_id, selection_id, granule_id)
 );
 
@@ -212,11 +182,7 @@ CREATE TABLE accession.mirror_source (
     options    text COLLATE "C",                                        -- with which it was pulled, a JSON object
     failed     bigint,                                                  -- when it was last tried without success. NULL: not since it was last read
     failure    text COLLATE "C" CHECK (failure IS NULL OR failed IS NOT NULL),
-    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(id::text) || quote_nullable(source)
-        || quote_nullable(read::text) || quote_nullable(identical::text) || quote_nullable(etag)
-        || quote_nullable(pulled::text) || quote_nullable(options) || quote_nullable(failed::text)
-        || quote_nullable(failure))) STORED,
+    row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, source)
 );
@@ -234,12 +200,7 @@ CREATE TABLE accession.log_change (
     ingested   bigint NOT NULL CHECK (ingested >= 0),
     deleted    bigint NOT NULL CHECK (deleted >= 0),
     note       text COLLATE "C",
-    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(source_id::text)
-        || quote_nullable(number::text) || quote_nullable(timestamp::text)
-        || quote_nullable(encode(identifier, 'hex')) || quote_nullable(encode(line_check, 'hex'))
-        || quote_nullable(bytes::text) || quote_nullable(granules::text)
-        || quote_nullable(ingested::text) || quote_nullable(deleted::text) || quote_nullable(note))) STORED,
+    row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, source_id, number)
 );
 
@@ -253,10 +214,7 @@ CREATE TABLE accession.record_batch (
     recorded_by text COLLATE "C",                                       -- NULL: unknown
     note        text COLLATE "C",
     replaces    bigint NOT NULL CHECK (replaces IN (0, 1)),             -- whether its records may contradict earlier ones
-    checksum    text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(batch::text)
-        || quote_nullable(last_number::text) || quote_nullable(recorded::text)
-        || quote_nullable(recorded_by) || quote_nullable(note) || quote_nullable(replaces::text))) STORED,
+    row_check    bigint NOT NULL,
     PRIMARY KEY (dataset_id, batch)
 );
 
@@ -288,11 +246,7 @@ CREATE TABLE accession.fixity_root (
     locked_until  bigint CHECK ((locked_until IS NULL) = (locked_by IS NULL)), -- microseconds; at most ten minutes from the last save
     files         bigint NOT NULL CHECK (files >= 0),                   -- that the present cycle has checked, or else the last one
     bytes         bigint NOT NULL CHECK (bytes >= 0),                   -- that were read of them
-    checksum      text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(root) || quote_nullable(cursor)
-        || quote_nullable(cycle_started::text) || quote_nullable(full_since::text)
-        || quote_nullable(locked_by) || quote_nullable(locked_until::text)
-        || quote_nullable(files::text) || quote_nullable(bytes::text))) STORED,
+    row_check      bigint NOT NULL,
     PRIMARY KEY (dataset_id, root)
 );
 
@@ -300,36 +254,31 @@ CREATE TABLE accession.fixity_root (
 -- is found to be good, when its granule is deleted, or when other content of it is recorded.
 CREATE TABLE accession.fixity_finding (
     dataset_id bigint NOT NULL,
-    root       text COLLATE "C" NOT NULL,
     granule_id text COLLATE "C" NOT NULL,                               -- '': no granule has the file
     path       text COLLATE "C" NOT NULL CHECK (path <> ''),
+    root       text COLLATE "C" NOT NULL,
     status     text COLLATE "C" NOT NULL CHECK (status <> ''),          -- missing, size, checksum, unreadable, …
     expected   text COLLATE "C",                                        -- NULL: nothing
     found      text COLLATE "C",                                        -- also why it is unreadable. NULL: nothing
     first_seen bigint NOT NULL,                                         -- when it was first found like this, microseconds
-    checksum   text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(dataset_id::text) || quote_nullable(root) || quote_nullable(granule_id)
-        || quote_nullable(path) || quote_nullable(status) || quote_nullable(expected)
-        || quote_nullable(found) || quote_nullable(first_seen::text))) STORED,
+    row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, granule_id, path, root)
 );
 
 -- Which payment id each worker issued last. All rows have one layout and one epoch.
 CREATE TABLE accession.payment_worker (
-    worker       integer PRIMARY KEY CHECK (worker BETWEEN 0 AND 44),
+    worker       bigint  PRIMARY KEY CHECK (worker BETWEEN 0 AND 44),
     layout       text COLLATE "C" NOT NULL CHECK (layout IN ('standard', 'wide')),
     epoch        bigint  NOT NULL,                                      -- microseconds
     last_second  bigint  NOT NULL CHECK (last_second >= 0),             -- since the epoch
-    next_counter integer NOT NULL CHECK (next_counter >= 0),            -- within that second
-    checksum     text COLLATE "C" GENERATED ALWAYS AS (md5(
-        quote_nullable(worker::text) || quote_nullable(layout) || quote_nullable(epoch::text)
-        || quote_nullable(last_second::text) || quote_nullable(next_counter::text))) STORED
+    next_counter bigint  NOT NULL CHECK (next_counter >= 0),            -- within that second
+    row_check     bigint NOT NULL
 );
 
 -- The ids of the old scheme, which must not be issued again.
 CREATE TABLE accession.payment_taken (
     id       text COLLATE "C" PRIMARY KEY CHECK (length(id) = 9),       -- upper case
-    checksum text COLLATE "C" GENERATED ALWAYS AS (md5(id)) STORED
+    row_check bigint NOT NULL
 );
 
 -- The same rows in the words of the seed document, for people with psql: instants as RFC 3339 text,

@@ -7,9 +7,9 @@
 -- Each statement begins with CREATE and ends with a semicolon at the end of a line: the texts of a file's
 -- schema are compared with those here.
 --
--- An index with a name in `_twice` is a second copy of data that nothing else in the registry can prove. A
--- bit that flips in one of the two is found, since SQLite's check of the file compares every index with its
--- table. What the granules give (identifiers, counts, checkpoints) is recomputed instead.
+-- The column `row_check` of a row is the CRC-32 of its other columns, which every reader compares. A row
+-- that is lost is missing from the other tree of its table: the table or an index, which SQLite's check of
+-- the file compares. What the granules give (identifiers, counts, checkpoints) is recomputed.
 
 -- The same rows in the words of the seed document, for people with the sqlite3 shell or Datasette: instants as
 -- RFC 3339 text, identifiers as hexadecimal characters. They come first, because SQLite's check of the file takes a view at the
@@ -43,38 +43,25 @@ JOIN dataset ON dataset.id = granule.dataset_id;
 
 CREATE TABLE dataset (
     id             INTEGER PRIMARY KEY,
-    name           TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
+    name           TEXT    NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
     doi            TEXT,
-    title          TEXT,
-    description    TEXT,
-    creators       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(creators)), -- a JSON array, in citation order
-    publisher      TEXT,
-    version        TEXT,
-    year           INTEGER CHECK (year BETWEEN 1000 AND 9999),
-    url            TEXT,
-    granule_url    TEXT,                                                -- the address of a granule, with {granule} in the place of its id
-    licence        TEXT,
-    archive        TEXT,
-    keywords       TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(keywords)), -- a JSON array
-    free_access    INTEGER CHECK (free_access IN (0, 1)),               -- whether everybody can read the data without paying. NULL: unknown
-    temporal       TEXT,                                                -- the time that the data are about: an interval, start/end
+    withdrawn      INTEGER,                                             -- microseconds. NULL: not withdrawn
+    withdrawn_note TEXT    CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL),
     max_delete     TEXT,                                                -- the most that a sync may delete: a number, or a percentage. NULL: the default
     max_add        TEXT,                                                -- the most that it may add
-    withdrawn      INTEGER,                                             -- microseconds. NULL: not withdrawn
-    withdrawn_note TEXT CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL)
+    record         TEXT    NOT NULL CHECK (json_valid(record)),         -- the metadata, a JSON object
+    row_check      INTEGER NOT NULL
 ) STRICT;
-
-CREATE INDEX dataset_twice
-ON dataset (name, doi, title, description, creators, publisher, version, year, url, granule_url, licence, archive, keywords, free_access, temporal, max_delete, max_add, withdrawn, withdrawn_note);
 
 -- The former names of datasets. A dataset is still found by them, and no other dataset can get them.
 CREATE TABLE dataset_name (
     name       TEXT    NOT NULL PRIMARY KEY CHECK (length(name) BETWEEN 1 AND 200),
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),
-    renamed    INTEGER NOT NULL                                         -- when it was given up, microseconds
-) STRICT, WITHOUT ROWID;
+    renamed    INTEGER NOT NULL,                                        -- when it was given up, microseconds
+    row_check  INTEGER NOT NULL
+) STRICT;
 
-CREATE INDEX dataset_name_twice ON dataset_name (dataset_id, name, renamed);
+CREATE INDEX dataset_name_by_dataset ON dataset_name (dataset_id);
 
 -- Every version of a dataset's record. Versions are never erased, since citations were written from them. A
 -- rowid table, since a record may be longer than a page.
@@ -85,11 +72,11 @@ CREATE TABLE record_version (
     recorded_by TEXT,                                                   -- NULL: unknown
     action      TEXT    NOT NULL CHECK (action <> ''),                  -- what was done: added, edited, renamed, …
     record      TEXT    NOT NULL CHECK (json_valid(record)),            -- the whole record after it, as JSON
+    row_check   INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, version)
 ) STRICT;
 
-CREATE INDEX record_version_twice
-ON record_version (dataset_id, version, recorded, recorded_by, action, record);
+CREATE INDEX record_version_by_recorded ON record_version (recorded);
 
 -- A dataset's history: one row a change, strictly increasing in time.
 CREATE TABLE instance (
@@ -102,13 +89,15 @@ CREATE TABLE instance (
     recorded    INTEGER NOT NULL,                                       -- when the change was entered
     recorded_by TEXT,                                                   -- NULL: unknown
     note        TEXT,
-    row_check   BLOB    NOT NULL CHECK (length(row_check) = 4),         -- the CRC-32 of the other columns, which every reader compares
+    row_check   INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, timestamp),
     CHECK (ingested + deleted > 0)                                      -- a change changes something
 ) STRICT, WITHOUT ROWID;
 
 -- Not unique: a set can come back, and be held by several datasets.
 CREATE INDEX instance_by_identifier ON instance (identifier);
+
+CREATE INDEX instance_by_recorded ON instance (recorded);
 
 -- Each period in which a dataset held a granule: from `ingested` until just before `deleted`. WITHOUT ROWID:
 -- in canonical order on disk, half the space of a table with an index beside it.
@@ -145,53 +134,59 @@ CREATE TABLE annotation (
     questionable INTEGER NOT NULL CHECK (questionable IN (0, 1)),       -- whether the set should not be relied on
     recorded     INTEGER NOT NULL,                                      -- when it was entered, microseconds
     recorded_by  TEXT,                                                  -- NULL: unknown
+    row_check    INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, timestamp, number),
     FOREIGN KEY (dataset_id, timestamp) REFERENCES instance (dataset_id, timestamp)
 ) STRICT;
 
-CREATE INDEX annotation_twice
-ON annotation (recorded, dataset_id, timestamp, number, note, questionable, recorded_by);
+CREATE INDEX annotation_by_recorded ON annotation (recorded);
 
 -- The last time that a dataset was compared with a listing, and was the same.
 CREATE TABLE confirmation (
     dataset_id  INTEGER NOT NULL PRIMARY KEY REFERENCES dataset (id),
     recorded    INTEGER NOT NULL,                                       -- when it was entered, microseconds
     recorded_by TEXT,                                                   -- NULL: unknown
-    granules    INTEGER NOT NULL CHECK (granules >= 0)                  -- in the listing
+    granules    INTEGER NOT NULL CHECK (granules >= 0),                 -- in the listing
+    row_check   INTEGER NOT NULL
 ) STRICT;
 
-CREATE INDEX confirmation_twice ON confirmation (recorded, recorded_by, granules);
+CREATE INDEX confirmation_by_recorded ON confirmation (recorded);
 
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from those
 -- held at `timestamp`. Never erased. The same selection of the same set is one row.
 CREATE TABLE saved_selection (
-    id         INTEGER PRIMARY KEY,
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),
+    id         INTEGER NOT NULL CHECK (id > 0),                         -- 1, 2, … within the dataset
     timestamp  INTEGER NOT NULL,                                        -- of an instance, microseconds
     patterns   TEXT    NOT NULL CHECK (json_valid(patterns)),           -- a JSON array in normal form; [] where granules were named
     identifier BLOB    NOT NULL CHECK (length(identifier) = 16),
     granules   INTEGER NOT NULL CHECK (granules > 0),
     cited      INTEGER NOT NULL,                                        -- first, microseconds
+    row_check  INTEGER NOT NULL,
+    PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, identifier, patterns)
 ) STRICT;
 
 -- Not unique: several selections can have the same granules.
 CREATE INDEX saved_selection_by_identifier ON saved_selection (identifier);
 
--- Also finds those that were cited last.
-CREATE INDEX saved_selection_twice ON saved_selection (dataset_id, cited, timestamp, granules);
+-- Finds those that were cited last.
+CREATE INDEX saved_selection_by_cited ON saved_selection (dataset_id, cited, timestamp, granules, id);
 
 -- The granules of a selection that names them.
 CREATE TABLE named_granule (
-    selection_id INTEGER NOT NULL REFERENCES saved_selection (id),
+    dataset_id   INTEGER NOT NULL,
+    selection_id INTEGER NOT NULL,
     granule_id   TEXT    NOT NULL CHECK (granule_id <> ''),
-    PRIMARY KEY (selection_id, granule_id)
+    row_check    INTEGER NOT NULL,
+    PRIMARY KEY (dataset_id, selection_id, granule_id),
+    FOREIGN KEY (dataset_id, selection_id) REFERENCES saved_selection (dataset_id, id)
 ) STRICT, WITHOUT ROWID;
 
 -- A log that was compared with a dataset, or pulled into it.
 CREATE TABLE mirror_source (
-    id         INTEGER PRIMARY KEY,
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),                -- the mirror
+    id         INTEGER NOT NULL CHECK (id > 0),                         -- 1, 2, … within the dataset
     source     TEXT    NOT NULL CHECK (source <> ''),                   -- a URL, or an absolute path
     read       INTEGER NOT NULL,                                        -- when it was last read, microseconds
     identical  INTEGER,                                                 -- when the mirror was last identical to it, microseconds
@@ -200,15 +195,17 @@ CREATE TABLE mirror_source (
     options    TEXT CHECK (json_valid(options)),                        -- with which it was pulled, a JSON object
     failed     INTEGER,                                                 -- when it was last tried without success. NULL: not since it was last read
     failure    TEXT CHECK (failure IS NULL OR failed IS NOT NULL),
+    row_check  INTEGER NOT NULL,
+    PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, source)
 ) STRICT;
 
-CREATE INDEX mirror_source_twice
-ON mirror_source (read, identical, etag, pulled, options, failed, failure);
+CREATE INDEX mirror_source_by_read ON mirror_source (read);
 
 -- The changes that were read of a log.
 CREATE TABLE log_change (
-    source_id  INTEGER NOT NULL REFERENCES mirror_source (id),
+    dataset_id INTEGER NOT NULL,
+    source_id  INTEGER NOT NULL,
     number     INTEGER NOT NULL CHECK (number > 0),                     -- 1, 2, … within the log
     timestamp  INTEGER NOT NULL,                                        -- when it took effect, microseconds
     identifier BLOB    NOT NULL CHECK (length(identifier) = 16),
@@ -218,11 +215,10 @@ CREATE TABLE log_change (
     ingested   INTEGER NOT NULL CHECK (ingested >= 0),
     deleted    INTEGER NOT NULL CHECK (deleted >= 0),
     note       TEXT,
-    PRIMARY KEY (source_id, number)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX log_change_twice
-ON log_change (source_id, number, timestamp, identifier, line_check, bytes, granules, ingested, deleted, note);
+    row_check  INTEGER NOT NULL,
+    PRIMARY KEY (dataset_id, source_id, number),
+    FOREIGN KEY (dataset_id, source_id) REFERENCES mirror_source (dataset_id, id)
+) STRICT;
 
 -- File records that were entered together. Batches and records are numbered in the order in which they
 -- were committed, so the records of a batch are those after the last one of the batch before.
@@ -234,11 +230,11 @@ CREATE TABLE record_batch (
     recorded_by TEXT,                                                   -- NULL: unknown
     note        TEXT,
     replaces    INTEGER NOT NULL CHECK (replaces IN (0, 1)),            -- whether its records may contradict earlier ones
+    row_check   INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, batch)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
-CREATE INDEX record_batch_twice
-ON record_batch (recorded, dataset_id, batch, last_number, recorded_by, note, replaces);
+CREATE INDEX record_batch_by_recorded ON record_batch (recorded);
 
 -- What is known of a file of a granule, whether the granule is held or not. A record that contradicts an
 -- earlier one of the same file (another size, or another checksum of the same algorithm) replaces all
@@ -269,45 +265,38 @@ CREATE TABLE fixity_root (
     locked_until  INTEGER CHECK ((locked_until IS NULL) = (locked_by IS NULL)), -- microseconds; at most ten minutes from the last save
     files         INTEGER NOT NULL CHECK (files >= 0),                  -- that the present cycle has checked, or else the last one
     bytes         INTEGER NOT NULL CHECK (bytes >= 0),                  -- that were read of them
+    row_check     INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, root)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX fixity_root_twice
-ON fixity_root (full_since, dataset_id, root, cursor, cycle_started, locked_by, locked_until, files, bytes);
+) STRICT;
 
 -- A file that is not as it is recorded: what the last check of it has found. A row is deleted when the file
 -- is found to be good, when its granule is deleted, or when other content of it is recorded.
 CREATE TABLE fixity_finding (
     dataset_id INTEGER NOT NULL,
-    root       TEXT    NOT NULL,
     granule_id TEXT    NOT NULL,                                        -- '': no granule has the file
     path       TEXT    NOT NULL CHECK (path <> ''),
+    root       TEXT    NOT NULL,
     status     TEXT    NOT NULL CHECK (status <> ''),                   -- missing, size, checksum, unreadable, …
     expected   TEXT,                                                    -- NULL: nothing
     found      TEXT,                                                    -- also why it is unreadable. NULL: nothing
     first_seen INTEGER NOT NULL,                                        -- when it was first found like this, microseconds
+    row_check  INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, granule_id, path, root),
     FOREIGN KEY (dataset_id, root) REFERENCES fixity_root (dataset_id, root)
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX fixity_finding_twice
-ON fixity_finding (first_seen, dataset_id, root, granule_id, path, status, expected, found);
+) STRICT;
 
 -- The last payment id of each worker. All rows have one layout and one epoch: ids of two could be the same.
 CREATE TABLE payment_worker (
-    worker       INTEGER PRIMARY KEY CHECK (worker BETWEEN 0 AND 44),
+    worker       INT     NOT NULL PRIMARY KEY CHECK (worker BETWEEN 0 AND 44), -- INT: its index is a second tree
     layout       TEXT    NOT NULL CHECK (layout IN ('standard', 'wide')),
     epoch        INTEGER NOT NULL,                                      -- microseconds, as all instants
     last_second  INTEGER NOT NULL CHECK (last_second >= 0),             -- since the epoch
-    next_counter INTEGER NOT NULL CHECK (next_counter >= 0)             -- within that second
+    next_counter INTEGER NOT NULL CHECK (next_counter >= 0),            -- within that second
+    row_check    INTEGER NOT NULL
 ) STRICT;
-
-CREATE INDEX payment_worker_twice
-ON payment_worker (worker, layout, epoch, last_second, next_counter);
 
 -- The ids of the old scheme, which must not be issued again.
 CREATE TABLE payment_taken (
-    id TEXT NOT NULL PRIMARY KEY CHECK (length(id) = 9)                 -- upper case
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX payment_taken_twice ON payment_taken (id);
+    id        TEXT    NOT NULL PRIMARY KEY CHECK (length(id) = 9),      -- upper case
+    row_check INTEGER NOT NULL
+) STRICT;

@@ -44,8 +44,7 @@ pub struct Dataset {
     pub version: Option<String>,
     /// The year of publication.
     pub year: Option<Year>,
-    /// The address of a page about the dataset. Where an older registry holds a string that is not
-    /// a web address, this is `None` ([`WebAddress::from_stored`]).
+    /// The address of a page about the dataset.
     pub url: Option<WebAddress>,
     /// The licence under which the dataset may be used: an SPDX identifier or an address.
     #[serde(default, deserialize_with = "licence")]
@@ -309,9 +308,8 @@ pub struct RecordVersion {
     pub recorded: Timestamp,
     /// Who recorded it. `None` means that it is not known.
     pub recorded_by: Option<String>,
-    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated`, or `existing` for
-    /// the first version that is stored of a dataset that an older version of this program had
-    /// added.
+    /// What was done: `added`, `edited`, `renamed`, `withdrawn` or
+    /// `reinstated`.
     pub action: String,
     /// The whole record afterwards: the fields of `dataset` that a record has, and `withdrawn`.
     pub dataset: serde_json::Value,

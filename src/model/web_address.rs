@@ -24,12 +24,6 @@ pub struct WebAddress(String);
 impl WebAddress {
     const SCHEMES: [&str; 4] = ["https", "http", "ftp", "sftp"];
 
-    /// Reads an address that is stored in a registry of any version. Earlier versions accepted any
-    /// string; `None` means that it is not a web address, so no citation can contain it.
-    pub fn from_stored(text: &str) -> Option<Self> {
-        text.parse().ok()
-    }
-
     /// Returns the address as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -107,13 +101,6 @@ mod tests {
             let error = text.parse::<WebAddress>().unwrap_err().to_string();
             assert!(error.ends_with(&format!("unlike {}", quoted(text.trim()))), "{error}");
         }
-    }
-    #[test]
-    fn a_stored_string_that_is_not_an_address_is_ignored() {
-        assert_eq!(WebAddress::from_stored("see the wiki"), None);
-        assert_eq!(WebAddress::from_stored("javascript:alert(1)"), None);
-        let stored = WebAddress::from_stored("https://example.org/").unwrap();
-        assert_eq!(serde_json::to_string(&stored).unwrap(), "\"https://example.org/\"");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use crate::chain::{Hashing, Reached, Sweep};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Checkpoint, DatasetName, Granule, GranuleId, Listed, Timestamp};
 use crate::store::{
-    self, Access, BUSY_WAIT, DatasetKey, NewPeriod, RecordBatch, Store, StoredFileRecord,
-    SubsetKey, Transaction, Withdrawn, WorkerRow, paged, pages,
+    self, Access, BUSY_WAIT, DatasetKey, NewPeriod, RecordBatch, Store, StoredDataset,
+    StoredFileRecord, SubsetKey, Transaction, Withdrawn, WorkerRow, paged, pages,
 };
 
 /// The result of a backup: what was copied and verified.
@@ -243,11 +243,12 @@ impl Source<'_> {
 
     fn copy(&self, copied: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
         let Moment { listed, names, .. } = self.moment;
-        let target = self.transaction.insert_dataset(&listed.dataset)?;
-        if listed.withdrawn.is_some() {
-            self.transaction.set_withdrawal(target, listed.withdrawn.as_ref())?;
+        let limits = listed.limits.unwrap_or_default();
+        let stored = self.transaction.insert_dataset(&listed.dataset, limits)?;
+        let target = stored.key;
+        if let withdrawn @ Some(_) = listed.withdrawn.clone() {
+            self.transaction.put(target, &StoredDataset { withdrawn, ..stored })?;
         }
-        self.transaction.set_limits(target, listed.limits.unwrap_or_default())?;
         for (name, renamed) in names {
             self.transaction.keep_name(target, name, *renamed)?;
         }
@@ -262,7 +263,7 @@ impl Source<'_> {
         self.copy_checks(target)?;
         self.copy_mirror_memory(target)?;
         if let Some(confirmation) = self.read(|read| read.confirmation(self.key()))? {
-            self.transaction.save_confirmation(target, &confirmation)?;
+            self.transaction.put(target, &confirmation)?;
         }
         Ok(())
     }
@@ -276,7 +277,7 @@ impl Source<'_> {
         for version in versions {
             let version = version?;
             if version.version <= self.moment.version {
-                self.transaction.insert_record_version(target, &version)?;
+                self.transaction.insert(target, &[version])?;
             }
         }
         Ok(())
@@ -347,7 +348,7 @@ impl Source<'_> {
             },
             |last| Some((last.timestamp, last.number)),
         );
-        annotations.try_for_each(|page| self.transaction.insert_annotations(target, &page?))
+        annotations.try_for_each(|page| self.transaction.insert(target, &page?))
     }
 
     /// The file records that there were, with their numbers.
@@ -361,7 +362,7 @@ impl Source<'_> {
         for batch in batches {
             let batch = batch?;
             if batch.batch <= last.batch {
-                self.transaction.insert_record_batch(target, &batch)?;
+                self.transaction.insert(target, &[batch])?;
             }
         }
         let records = pages(
@@ -385,7 +386,7 @@ impl Source<'_> {
         let (read, key) = (self.registry.read()?, self.key());
         let named = |error: Error| self.registry.named(error);
         for root in read.fixity_roots(key).map_err(named)? {
-            self.transaction.save_fixity_root(target, &root)?;
+            self.transaction.put(target, &root)?;
         }
         let findings = pages(
             (String::new(), String::new(), String::new()),
@@ -395,7 +396,7 @@ impl Source<'_> {
             |last| (last.granule_id.clone(), last.path.clone(), last.root.clone()),
         );
         for page in findings {
-            self.transaction.insert_fixity_findings(target, &page.map_err(named)?)?;
+            self.transaction.insert(target, &page.map_err(named)?)?;
         }
         Ok(())
     }

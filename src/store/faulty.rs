@@ -11,7 +11,8 @@ use super::rows::{DatasetKey, Watch, Withdrawn};
 use super::session::Storage;
 use super::session::{Session, Snapshot};
 use super::sqlite::NewFile;
-use super::statement::{Columns, Insert, Scope, Sql, Value};
+use super::statement::Table;
+use super::statement::{Columns, Existing, Scope, Sql, Value};
 use super::{Error, ErrorKind, Result};
 use crate::model::{GranuleId, Timestamp};
 
@@ -137,8 +138,13 @@ impl Session for FaultySession {
         self.call()?.run(sql, values)
     }
 
-    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
-        self.call()?.insert(insert, values)
+    fn insert(
+        &self,
+        table: &'static Table,
+        existing: Existing,
+        values: &[Value<'_>],
+    ) -> Result<()> {
+        self.call()?.insert(table, existing, values)
     }
 
     fn page_rows(&self) -> u32 {
@@ -161,10 +167,6 @@ impl Session for FaultySession {
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>> {
         self.call()?.end_periods(dataset, ends)
-    }
-
-    fn check_copies(&self, table: &'static str) -> Result<()> {
-        self.call()?.check_copies(table)
     }
 
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {

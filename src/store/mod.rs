@@ -19,6 +19,7 @@ mod page;
 mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod row;
 mod rows;
 mod session;
 mod sqlite;
@@ -33,7 +34,7 @@ pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name
 pub(crate) use page::{paged, pages};
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, RecordBatch, SourceKey, StoredAnnotation,
+    Begin, DatasetKey, NewPeriod, Period, RecordBatch, SourceKey, StoredAnnotation, StoredDataset,
     StoredFileRecord, StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange,
     Watch, WorkerRow,
 };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId, Instance, LastPull,
-    Limits, Timestamp, Withdrawal,
+    Annotation, Dataset, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId, Instance,
+    LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -41,11 +41,11 @@ pub(in crate::store) const REGISTRY: DatasetKey = DatasetKey(0);
 
 /// The key of a cited subset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SubsetKey(pub(in crate::store) i64);
+pub(crate) struct SubsetKey(pub(in crate::store) u64);
 
 /// The key of a log that a mirror has read, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SourceKey(pub(in crate::store) i64);
+pub(crate) struct SourceKey(pub(in crate::store) u64);
 
 /// A primary that was read for a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,16 +140,20 @@ pub(crate) struct StoredInstance {
     pub is_sound: bool,
 }
 
+/// A dataset as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredDataset {
+    pub key: DatasetKey,
+    pub dataset: Dataset,
+    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
+    pub limits: Limits,
+}
+
 /// A dataset that is to be changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToChange {
-    pub key: DatasetKey,
-    /// Its present name.
-    pub name: DatasetName,
-    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
-    pub withdrawal: Option<Withdrawal>,
-    /// Its limits.
-    pub limits: Limits,
+    pub stored: StoredDataset,
     /// The last instance that is stored. `None` means that it has no history.
     pub latest: Option<Instance>,
 }

@@ -10,7 +10,8 @@ use super::Result;
 use super::page::{Packing, Page};
 use super::rows::{Access, DatasetKey, Watch};
 use super::sqlite::NewFile;
-use super::statement::{Columns, Insert, Scope, Sql, Value};
+use super::statement::Table;
+use super::statement::{Columns, Existing, Scope, Sql, Value};
 use crate::model::{GranuleId, Timestamp};
 
 /// A transaction of one of the stores, in which statements are run: what `table` is written for.
@@ -43,8 +44,9 @@ pub(super) trait Session: Send {
     /// latest with the commit, which then returns its error.
     fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()>;
 
-    /// Adds rows, whose values follow each other.
-    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()>;
+    /// Adds rows, whose values follow each other: those of all columns of the table.
+    fn insert(&self, table: &'static Table, existing: Existing, values: &[Value<'_>])
+    -> Result<()>;
 
     /// How many rows a page has, in a pass over a whole dataset.
     fn page_rows(&self) -> u32;
@@ -66,15 +68,7 @@ pub(super) trait Session: Send {
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>>;
 
-    /// Compares the rows of a small table with their second copies, if it can be done faster than by
-    /// the query that reads them.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](super::ErrorKind::Damaged): they differ.
-    fn check_copies(&self, table: &'static str) -> Result<()>;
-
-    /// What [`Snapshot::integrity`] returns.
+    /// What the store itself finds of what [`Snapshot::integrity`] returns.
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>>;
 
     /// What [`Snapshot::check_same_file`] checks.
@@ -134,11 +128,6 @@ impl Snapshot {
         self.hides_recorders
     }
 
-    /// Who recorded something, unless that is hidden.
-    pub(super) fn shown(&self, recorded_by: Option<String>) -> Option<String> {
-        recorded_by.filter(|_| !self.hides_recorders)
-    }
-
     /// What the rows of a query say.
     pub(super) fn rows<T>(
         &self,
@@ -191,17 +180,6 @@ impl Snapshot {
         self.session.page_rows()
     }
 
-    /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
-    /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
-    /// each table. Costs one pass over the whole file. On a server, only the rows of these datasets
-    /// are checked, unless none is given.
-    ///
-    /// If others have added tables or indexes to the file, only those of the schema are checked:
-    /// the others may have constraints that take hours to evaluate, or that fail.
-    pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
-        self.session.integrity(datasets)
-    }
-
     /// Checks, after a read, that the path still refers to the file that was read and, if the file
     /// is read without locks, that it has not changed. A server has nothing to check: the registry was
     /// identified when the transaction began, and another cannot take its place within it.
@@ -246,23 +224,6 @@ impl Transaction {
     ) -> Result<()> {
         self.session.lock(dataset)?;
         self.session.run(sql, values)
-    }
-
-    /// Adds rows to a dataset, once it is locked.
-    pub(super) fn insert<'a, Row, const COLUMNS: usize>(
-        &self,
-        dataset: DatasetKey,
-        insert: &'static Insert,
-        rows: &'a [Row],
-        encode: impl Fn(&'a Row) -> [Value<'a>; COLUMNS],
-    ) -> Result<()> {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        debug_assert_eq!(insert.columns, COLUMNS);
-        self.session.lock(dataset)?;
-        let values: Vec<Value<'_>> = rows.iter().flat_map(encode).collect();
-        self.session.insert(insert, &values)
     }
 
     /// Takes the change back, once every statement of it was run: what it would have failed at is an

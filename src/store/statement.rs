@@ -1,5 +1,5 @@
-//! Statements that both stores understand, the values that they are given, and the columns that they
-//! return.
+//! The tables with their columns, which are the same in both stores; statements that both understand, the
+//! values that they are given, and the columns that they return.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -8,19 +8,104 @@ use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Identifier, Timestamp};
 
+/// A table whose rows are read and written whole.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub name: &'static str,
+    /// What a row of it is, in a message. `None` means that its rows have no checksums.
+    pub what: Option<&'static str>,
+    /// The number of the first columns that are its key.
+    pub key: usize,
+    /// The columns, without the checksum of the row, which is the last one.
+    pub columns: &'static [&'static str],
+}
+
+impl Table {
+    /// All columns, in their order.
+    pub fn all_columns(&self) -> impl Iterator<Item = &'static str> {
+        self.columns.iter().copied().chain(self.what.map(|_| ROW_CHECK))
+    }
+
+    /// The column that says to which dataset a row belongs. `None` means that it belongs to none.
+    pub fn dataset_column(&self) -> Option<usize> {
+        match self.name {
+            "dataset" => Some(0),
+            _ => self.columns.iter().position(|column| *column == "dataset_id"),
+        }
+    }
+
+    /// Whether the rows of a dataset are put into the table by its key, which is the first column.
+    pub fn begins_with_dataset(&self) -> bool {
+        self.columns[0] == "dataset_id"
+    }
+}
+
+/// The column with the checksum of a row.
+const ROW_CHECK: &str = "row_check";
+
+macro_rules! tables {
+    ($($constant:ident = $name:literal, $what:expr, [$($key:literal),+] $(, $column:literal)*;)+) => {
+        $(pub(super) static $constant: Table = Table {
+            name: $name,
+            what: $what,
+            key: [$($key),+].len(),
+            columns: &[$($key,)+ $($column),*],
+        };)+
+
+        /// Every table but `registry` and `writer`, which only a server has.
+        pub(super) static TABLES: [&Table; [$($name),+].len()] = [$(&$constant),+];
+    };
+}
+
+tables! {
+    DATASET = "dataset", Some("the record"), ["id"],
+        "name", "doi", "withdrawn", "withdrawn_note", "max_delete", "max_add", "record";
+    DATASET_NAME = "dataset_name", Some("a former name"), ["name"], "dataset_id", "renamed";
+    RECORD_VERSION = "record_version", Some("a version of the record"), ["dataset_id", "version"],
+        "recorded", "recorded_by", "action", "record";
+    INSTANCE = "instance", Some("an instance"), ["dataset_id", "timestamp"],
+        "identifier", "granules", "ingested", "deleted", "recorded", "recorded_by", "note";
+    ANNOTATION = "annotation", Some("an annotation"), ["dataset_id", "timestamp", "number"],
+        "note", "questionable", "recorded", "recorded_by";
+    CONFIRMATION = "confirmation", Some("the confirmation"), ["dataset_id"],
+        "recorded", "recorded_by", "granules";
+    SAVED_SELECTION = "saved_selection", Some("a subset"), ["dataset_id", "id"],
+        "timestamp", "patterns", "identifier", "granules", "cited";
+    NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
+        ["dataset_id", "selection_id", "granule_id"];
+    MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id", "id"],
+        "source", "read", "identical", "etag", "pulled", "options", "failed", "failure";
+    LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id", "number"],
+        "timestamp", "identifier", "line_check", "bytes", "granules", "ingested", "deleted", "note";
+    RECORD_BATCH = "record_batch", Some("a batch of file records"), ["dataset_id", "batch"],
+        "last_number", "recorded", "recorded_by", "note", "replaces";
+    FIXITY_ROOT = "fixity_root", Some("a root of file checks"), ["dataset_id", "root"],
+        "cursor", "cycle_started", "full_since", "locked_by", "locked_until", "files", "bytes";
+    FIXITY_FINDING = "fixity_finding", Some("a finding of file checks"),
+        ["dataset_id", "granule_id", "path", "root"], "status", "expected", "found", "first_seen";
+    PAYMENT_WORKER = "payment_worker", Some("a worker for payment ids"), ["worker"],
+        "layout", "epoch", "last_second", "next_counter";
+    PAYMENT_TAKEN = "payment_taken", Some("a payment id"), ["id"];
+    GRANULE = "granule", None, ["dataset_id", "granule_id", "ingested"],
+        "deleted", "producer_granule";
+    CHECKPOINT = "checkpoint", None, ["dataset_id", "granule_id"], "chain", "granules";
+    FILE_RECORD = "file_record", None, ["dataset_id", "granule_id", "path", "number"],
+        "algorithm", "algorithm_name", "checksum", "size", "row_check";
+}
+
 /// A statement for both stores.
 ///
-/// Its parameters are `?1`, `?2`, …, and the names of tables are in braces: `FROM {granule}`. What is
-/// in brackets is for a server only, where an id is unique within its dataset: `[dataset_id = ?1
-/// AND] source_id = ?2`. A server has the tables in a schema, since nothing is found there by a search
-/// path, and SQLite has no name for that schema.
+/// Its parameters are `?1`, `?2`, …, and the names of tables are in braces: `FROM {granule}`. All
+/// columns of a table, the last of which is the checksum of the row, are `{annotation.*}`. A server has
+/// the tables in a schema, since nothing is found there by a search path, and SQLite has no name for
+/// that schema.
 pub(super) struct Sql {
     text: Text,
     for_file: OnceLock<Cow<'static, str>>,
 }
 
 enum Text {
-    Shared(&'static str),
+    Shared(Cow<'static, str>),
     /// For statements that have no common form: a file's, and a server's.
     ByStore(&'static str, #[cfg_attr(not(feature = "postgres"), expect(unused))] &'static str),
 }
@@ -28,7 +113,12 @@ enum Text {
 impl Sql {
     /// A statement that says the same in both stores.
     pub const fn new(text: &'static str) -> Self {
-        Sql { text: Text::Shared(text), for_file: OnceLock::new() }
+        Sql { text: Text::Shared(Cow::Borrowed(text)), for_file: OnceLock::new() }
+    }
+
+    /// The same with a text that is made while the program runs.
+    pub const fn of(text: String) -> Self {
+        Sql { text: Text::Shared(Cow::Owned(text)), for_file: OnceLock::new() }
     }
 
     /// A statement with the same parameters and columns in both stores, but with another text.
@@ -38,65 +128,64 @@ impl Sql {
 
     /// The text for SQLite.
     pub fn for_file(&self) -> &str {
-        self.for_file.get_or_init(|| {
-            let (Text::Shared(text) | Text::ByStore(text, _)) = self.text;
-            rendered(text, "", Server::LeftOut)
+        self.for_file.get_or_init(|| match &self.text {
+            Text::Shared(text) => rendered(text, "").into(),
+            Text::ByStore(text, _) => rendered(text, "").into(),
         })
     }
 
     /// The text for PostgreSQL.
     #[cfg(feature = "postgres")]
     pub fn for_server(&self) -> String {
-        let (Text::Shared(text) | Text::ByStore(_, text)) = self.text;
-        rendered(text, "accession.", Server::Kept).replace('?', "$")
+        let text = match &self.text {
+            Text::Shared(text) => text,
+            Text::ByStore(_, text) => *text,
+        };
+        rendered(text, "accession.").replace('?', "$")
     }
 }
 
-/// What becomes of the parts in brackets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Server {
-    #[cfg_attr(not(feature = "postgres"), expect(unused))]
-    Kept,
-    LeftOut,
-}
-
-fn rendered(text: &'static str, schema: &str, server: Server) -> Cow<'static, str> {
-    if !text.contains(['{', '[']) {
-        return text.into();
-    }
-    let mut rendered = String::with_capacity(text.len() + 32);
-    let mut is_left_out = false;
-    for character in text.chars() {
-        match character {
-            '[' => is_left_out = server == Server::LeftOut,
-            ']' => is_left_out = false,
-            _ if is_left_out => {}
-            '{' => rendered.push_str(schema),
-            '}' => {}
-            _ => rendered.push(character),
+/// A text with the names of tables, and of their columns, in the place of what is in braces.
+fn rendered(text: &str, schema: &str) -> String {
+    let mut parts = text.split('{');
+    let mut rendered = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once('}').unwrap_or((part, ""));
+        match name.strip_suffix(".*") {
+            None => rendered.extend([schema, name]),
+            Some(name) => {
+                let table = TABLES.iter().find(|table| table.name == name);
+                let columns = table.into_iter().flat_map(|table| table.all_columns());
+                let columns: Vec<_> = columns.map(|column| format!("{name}.{column}")).collect();
+                rendered.push_str(&columns.join(", "));
+            }
         }
+        rendered.push_str(rest);
     }
-    rendered.into()
+    rendered
 }
 
-/// A statement that adds rows: `INSERT INTO {table} (column, …)`, up to VALUES.
-pub(super) struct Insert {
-    pub into: Sql,
-    /// The number of columns.
-    pub columns: usize,
+/// What becomes of a row that is added where its key is in the table already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It is an error.
+    Refused,
+    /// The row is replaced.
+    Replaced,
 }
 
-impl Insert {
-    /// A statement that adds rows with so many columns.
-    pub const fn new(into: &'static str, columns: usize) -> Self {
-        Insert { into: Sql::new(into), columns }
+/// The statement that adds rows to a table: up to VALUES, and from there on.
+pub(super) fn insertion(table: &Table, existing: Existing, schema: &str) -> (String, String) {
+    let name = table.name;
+    let columns: Vec<_> = table.all_columns().collect();
+    let into = format!("INSERT INTO {schema}{name} ({})", columns.join(", "));
+    if existing == Existing::Refused {
+        return (into, String::new());
     }
-
-    /// How many of the first columns are for a server only.
-    pub fn columns_for_server_only(&self) -> usize {
-        let (Text::Shared(text) | Text::ByStore(text, _)) = self.into.text;
-        text.matches('[').count()
-    }
+    let key = table.columns[..table.key].join(", ");
+    let set = columns[table.key..].iter().map(|column| format!("{column} = excluded.{column}"));
+    let set: Vec<_> = set.collect();
+    (into, format!(" ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", ")))
 }
 
 /// What a query is about, and so which machines of a cluster it asks.
@@ -113,12 +202,12 @@ pub(super) enum Scope {
 }
 
 /// The value of a parameter.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Value<'a> {
+#[derive(Debug, Clone)]
+pub(crate) enum Value<'a> {
     Int(Option<i64>),
     /// A number that may be greater than what a store can store.
     Count(Option<u64>),
-    Text(Option<&'a str>),
+    Text(Option<Cow<'a, str>>),
     Identifier(Identifier),
     Bytes(&'a [u8]),
     Flag(bool),
@@ -195,13 +284,25 @@ impl<'a> From<&'a [u8]> for Value<'a> {
 
 impl<'a> From<&'a str> for Value<'a> {
     fn from(text: &'a str) -> Self {
-        Value::Text(Some(text))
+        Value::Text(Some(text.into()))
     }
 }
 
 impl<'a> From<Option<&'a str>> for Value<'a> {
     fn from(text: Option<&'a str>) -> Self {
-        Value::Text(text)
+        Value::Text(text.map(Cow::Borrowed))
+    }
+}
+
+impl From<String> for Value<'_> {
+    fn from(text: String) -> Self {
+        Value::Text(Some(text.into()))
+    }
+}
+
+impl From<Option<String>> for Value<'_> {
+    fn from(text: Option<String>) -> Self {
+        Value::Text(text.map(Cow::Owned))
     }
 }
 
@@ -222,11 +323,14 @@ impl<'a> From<&'a DatasetName> for Value<'a> {
 /// # Errors
 ///
 /// Each returns [`ErrorKind::Damaged`] for a value that is not of its type.
-pub(super) trait Columns {
+pub(crate) trait Columns {
     fn int_or_null(&self, column: usize) -> Result<Option<i64>>;
     fn text_or_null(&self, column: usize) -> Result<Option<&str>>;
     fn bytes(&self, column: usize) -> Result<&[u8]>;
     fn flag(&self, column: usize) -> Result<bool>;
+
+    /// The value as it is stored, of whichever type.
+    fn value(&self, column: usize) -> Result<Value<'_>>;
 }
 
 impl dyn Columns + '_ {
@@ -253,6 +357,22 @@ impl dyn Columns + '_ {
     pub fn count_or_null(&self, column: usize) -> Result<Option<u64>> {
         let count = self.int_or_null(column)?.map(u64::try_from);
         count.transpose().map_err(|_| not_a("count", column))
+    }
+
+    pub fn small_count(&self, column: usize) -> Result<u32> {
+        self.int(column)?.try_into().map_err(|_| not_a("count", column))
+    }
+
+    pub fn boolean(&self, column: usize) -> Result<bool> {
+        match self.int(column)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(not_a("flag", column)),
+        }
+    }
+
+    pub fn dataset_key(&self, column: usize) -> Result<DatasetKey> {
+        self.int(column).map(DatasetKey)
     }
 
     pub fn instant(&self, column: usize) -> Result<Timestamp> {
@@ -304,14 +424,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_for_a_server_is_left_out_for_a_file() {
-        static LAST: Sql =
-            Sql::new("SELECT number FROM {log_change} WHERE [dataset_id = ?1 AND] source_id = ?2");
-        assert_eq!(LAST.for_file(), "SELECT number FROM log_change WHERE  source_id = ?2");
+    fn tables_and_columns_are_named_for_each_store() {
+        static TAKEN: Sql =
+            Sql::new("SELECT {payment_taken.*} FROM {payment_taken} WHERE payment_taken.id > ?1");
+        assert_eq!(
+            TAKEN.for_file(),
+            "SELECT payment_taken.id, payment_taken.row_check FROM payment_taken WHERE payment_taken.id > ?1"
+        );
         #[cfg(feature = "postgres")]
         assert_eq!(
-            LAST.for_server(),
-            "SELECT number FROM accession.log_change WHERE dataset_id = $1 AND source_id = $2"
+            TAKEN.for_server(),
+            "SELECT payment_taken.id, payment_taken.row_check FROM accession.payment_taken WHERE payment_taken.id > $1"
         );
         static NEXT: Sql = Sql::by_store("SELECT last_insert_rowid()", "SELECT max(id) FROM {t}");
         assert_eq!(NEXT.for_file(), "SELECT last_insert_rowid()");

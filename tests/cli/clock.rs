@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::harness::console::Sandbox;
-use crate::harness::seal::seal_instances;
+use crate::harness::seal::seal_rows;
 
 const BEFORE: &str = "bf072e9119077b4e76437a93986787ef";
 
@@ -23,7 +23,7 @@ fn sandbox() -> Sandbox {
             [FUTURE_MICROS],
         )
         .unwrap();
-    seal_instances(&registry);
+    seal_rows(&registry);
     sandbox
 }
 
@@ -68,7 +68,7 @@ fn idle() -> Sandbox {
     for table in ["instance", "record_version"] {
         registry.execute(&format!("UPDATE {table} SET recorded = ?1"), [MICROS_IN_2001]).unwrap();
     }
-    seal_instances(&registry);
+    seal_rows(&registry);
     sandbox
 }
 
@@ -97,7 +97,7 @@ fn a_clock_far_ahead_of_the_registry_is_refused_by_every_command_until_it_is_con
             sandbox.run("accession delete D A --at 2001-01-03");
             let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
             registry.execute("UPDATE instance SET recorded = 978307200000000", []).unwrap();
-            seal_instances(&registry);
+            seal_rows(&registry);
         }
         let before = sandbox.run("accession dataset list --json; accession history D --json");
         let refused = sandbox.run(&format!("accession {command} --json"));

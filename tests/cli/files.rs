@@ -185,12 +185,16 @@ fn a_listing_is_refused_where_the_registry_cannot_be_written() {
     assert_eq!(std::fs::read(&registry).unwrap(), bytes);
 }
 
+const ONLY_IN_WAL: &str =
+    "UPDATE dataset SET record = json_set(record, '$.title', 'Only in the -wal file')";
+
 #[test]
 fn changes_that_are_still_in_the_wal_file_are_read() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");
     let writer = Connection::open(&registry).unwrap();
-    writer.execute("UPDATE dataset SET title = 'Only in the -wal file'", []).unwrap();
+    writer.execute(ONLY_IN_WAL, []).unwrap();
+    crate::harness::seal::seal_rows(&writer);
     set_mode(&registry, 0o444);
     for directory_mode in [0o555, 0o777] {
         let output = as_nobody(&sandbox, directory_mode, "dataset show DATASET");
@@ -218,7 +222,8 @@ fn changes_in_the_wal_file_are_read_through_a_symbolic_link() {
     std::fs::create_dir(&elsewhere).unwrap();
     std::os::unix::fs::symlink("../accession.db", elsewhere.join("link.db")).unwrap();
     let writer = Connection::open(&registry).unwrap();
-    writer.execute("UPDATE dataset SET title = 'Only in the -wal file'", []).unwrap();
+    writer.execute(ONLY_IN_WAL, []).unwrap();
+    crate::harness::seal::seal_rows(&writer);
     set_mode(&registry, 0o444);
     let output = as_nobody(&sandbox, 0o555, "--registry elsewhere/link.db dataset show DATASET");
     assert!(output.status.success(), "{}", stderr(&output));

@@ -8,6 +8,7 @@ fn registry_with_an_older_name() -> Sandbox {
     sandbox.run("accession ingest NEW --create --at 2001-01-02 A");
     let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
     registry.execute("UPDATE dataset SET name = '10.5067/ABC'", []).unwrap();
+    crate::harness::seal::seal_rows(&registry);
     sandbox
 }
 

@@ -1,32 +1,56 @@
 //! Checksums for rows that a test has altered, so that what is found is not the checksum.
 
 use rusqlite::Connection;
+use rusqlite::types::Value;
 
-/// Gives every row of `instance` the checksum of what it holds now.
-pub fn seal_instances(connection: &Connection) {
-    let mut statement = connection
-        .prepare(
-            "SELECT dataset_id, timestamp, identifier, granules, ingested, deleted, recorded,
-                 recorded_by, note
-             FROM instance",
-        )
-        .unwrap();
+/// Gives every row the checksum of what it holds now.
+pub fn seal_rows(connection: &Connection) {
+    const TABLES: &str = "
+        SELECT tables.name
+        FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
+        WHERE tables.type = 'table' AND columns.name = 'row_check' AND columns.type = 'INTEGER'";
+    let mut statement = connection.prepare(TABLES).unwrap();
+    let tables = statement.query_map([], |row| row.get(0)).unwrap();
+    for table in tables.map(Result::unwrap).collect::<Vec<String>>() {
+        seal_table(connection, &table);
+    }
+}
+
+fn seal_table(connection: &Connection, table: &str) {
+    let mut statement = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
+    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let last = columns.len() - 1;
     let mut rows = statement.query([]).unwrap();
-    let mut sealed = Vec::new();
+    let mut sealed: Vec<Vec<Value>> = Vec::new();
     while let Some(row) = rows.next().unwrap() {
-        let number = |column| row.get::<_, i64>(column).unwrap();
-        let mut bytes = [number(0).to_le_bytes(), number(1).to_le_bytes()].concat();
-        bytes.extend(row.get::<_, Vec<u8>>(2).unwrap());
-        (3..7).for_each(|column| bytes.extend(number(column).to_le_bytes()));
-        for column in 7..9 {
-            let text: Option<String> = row.get(column).unwrap();
-            bytes.extend(text.as_ref().map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
-            bytes.extend(text.unwrap_or_default().into_bytes());
-        }
-        sealed.push((number(0), number(1), crc32fast::hash(&bytes).to_be_bytes()));
+        let mut values: Vec<Value> = (0..last).map(|at| row.get(at).unwrap()).collect();
+        values.push(row_check(&values).into());
+        sealed.push(values);
     }
-    for (dataset, timestamp, check) in sealed {
-        let sql = "UPDATE instance SET row_check = ?3 WHERE dataset_id = ?1 AND timestamp = ?2";
-        connection.execute(sql, (dataset, timestamp, check)).unwrap();
+    let is_row: Vec<String> =
+        (1..).zip(&columns[..last]).map(|(n, column)| format!("{column} IS ?{n}")).collect();
+    let set =
+        format!("UPDATE {table} SET row_check = ?{} WHERE {}", columns.len(), is_row.join(" AND "));
+    let foreign_keys = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON";
+    connection.execute_batch(foreign_keys).unwrap();
+    for values in sealed {
+        connection.execute(&set, rusqlite::params_from_iter(values)).unwrap();
     }
+}
+
+/// The CRC-32 of values, each with its type and, unless it is a number, its length before it.
+fn row_check(values: &[Value]) -> i64 {
+    let of = |kind: u8, number: i64, bytes: &[u8]| {
+        [&[kind], number.to_le_bytes().as_slice(), bytes].concat()
+    };
+    let bytes: Vec<Vec<u8>> = values
+        .iter()
+        .map(|value| match value {
+            Value::Integer(number) => of(1, *number, &[]),
+            Value::Text(text) => of(2, text.len() as i64, text.as_bytes()),
+            Value::Blob(blob) => of(3, blob.len() as i64, blob),
+            Value::Null | Value::Real(_) => vec![0],
+        })
+        .collect();
+    crc32fast::hash(&bytes.concat()).into()
 }

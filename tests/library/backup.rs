@@ -105,7 +105,7 @@ fn a_copy_that_does_not_verify_is_not_a_backup() {
     drop(registry(&path, 10));
     let connection = Connection::open(&path).unwrap();
     connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    crate::harness::seal::seal_instances(&connection);
+    crate::harness::seal::seal_rows(&connection);
     drop(connection);
     let registry = Registry::open(&path, Access::Read).unwrap();
     let error = registry.back_up(&directory.path().join("backup.db")).unwrap_err();

@@ -154,23 +154,18 @@ fn missing_fields_are_listed_and_not_invented() {
 }
 
 #[test]
-fn a_url_that_is_not_a_web_address_is_left_out() {
-    // Registries that were written before the check, and the manifests of primaries, may contain it.
+fn a_url_that_is_not_a_web_address_is_not_cited() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");
     fill(&Registry::create(&path).unwrap(), DatasetEdit::default());
-    let altered = rusqlite::Connection::open(&path)
-        .unwrap()
-        .execute("UPDATE dataset SET url = 'javascript:alert(1)'", []);
-    assert_eq!(altered.unwrap(), 2);
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let alter = "UPDATE dataset SET record = json_set(record, '$.url', 'javascript:alert(1)')";
+    assert_eq!(connection.execute(alter, []).unwrap(), 2);
+    crate::harness::seal::seal_rows(&connection);
     let registry = Registry::open(&path, Access::Read).unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: at("2001-01-05") };
-    let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
-    let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
-    for format in CitationFormat::ALL {
-        let text = citation.write(format);
-        assert!(!text.contains("javascript"), "{text}");
-    }
+    let refused = registry.snapshot().unwrap().cite(&selection).unwrap_err();
+    assert_eq!(refused.kind().as_str(), "damaged", "{refused}");
 }
 
 #[test]

@@ -1,19 +1,18 @@
 //! A byte of a granule row is changed: whatever reads the whole set, or writes what depends on it, is
-//! refused, and nothing is changed.
+//! refused, and nothing is changed. `damaged_rows` has the other tables.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
-use accession::registry::{PaymentIds, Withdrawn};
+use accession::registry::PaymentIds;
 use accession::{
     ChangeOptions, EarlierSet, Import, Limits, Listing, Members, Moment, Registry, Selection, Set,
     Stamp,
 };
 
 use crate::harness::history::{Plan, change, id, instances, name, now, plan, second};
-use crate::harness::seal::seal_instances;
 use crate::harness::server::client;
 use crate::harness::store::{is_on_server, new_registry, new_registry_in};
 use crate::stored::{even, granule_id, latest};
@@ -32,17 +31,17 @@ enum Flip {
 
 /// A dataset of three instances, with two subsets that were cited of the first, and the manifest of the
 /// same dataset one change later.
-struct World {
+pub struct World {
     directory: tempfile::TempDir,
-    path: PathBuf,
-    registry: Registry,
+    pub path: PathBuf,
+    pub registry: Registry,
     later: Vec<u8>,
     patterns: Set,
-    named: Set,
+    pub named: Set,
 }
 
 /// The result of something that reads or writes.
-type Done = Result<(), Box<dyn std::error::Error>>;
+pub type Done = Result<(), Box<dyn std::error::Error>>;
 
 impl Flip {
     fn ids(self) -> (String, String) {
@@ -55,7 +54,7 @@ impl Flip {
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let (path, registry) = new_registry_in(directory.path());
         let dataset = name("dataset");
@@ -91,7 +90,7 @@ impl World {
     }
 
     /// Runs statements directly, and returns the first column of the rows of a query.
-    fn sql(&self, statements: &str, query: Option<&str>) -> Vec<String> {
+    pub fn sql(&self, statements: &str, query: Option<&str>) -> Vec<String> {
         if is_on_server() {
             let mut client = client(self.path.to_str().unwrap());
             client.batch_execute("SET search_path TO accession").unwrap();
@@ -113,7 +112,7 @@ impl World {
     }
 
     /// Alters a table whose rows a server protects.
-    fn alter(&self, table: &str, update: &str) {
+    pub fn alter(&self, table: &str, update: &str) {
         let sql = match is_on_server() {
             true => format!(
                 "ALTER TABLE {table} DISABLE TRIGGER ALL; {update};
@@ -133,14 +132,14 @@ impl World {
         (self.sql("", Some(rows)), instances(&self.registry, &name("dataset")))
     }
 
-    fn list(&self, set: &Set) -> Done {
+    pub fn list(&self, set: &Set) -> Done {
         for granule in self.registry.snapshot()?.granules(set)? {
             granule?;
         }
         Ok(())
     }
 
-    fn set(&self, selection: &Selection) -> Set {
+    pub fn set(&self, selection: &Selection) -> Set {
         self.registry.snapshot().unwrap().select(selection).unwrap().set
     }
 
@@ -153,13 +152,13 @@ impl World {
         Primary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
     }
 
-    fn ingest(&self, granule_id: &str) -> Done {
+    pub fn ingest(&self, granule_id: &str) -> Done {
         let change = change([granule_id], []);
         self.registry.change(&name("dataset"), &change, &self.stamp())?;
         Ok(())
     }
 
-    fn delete(&self, granule_id: &str) -> Done {
+    pub fn delete(&self, granule_id: &str) -> Done {
         let change = change([], [granule_id]);
         self.registry.change(&name("dataset"), &change, &self.stamp())?;
         Ok(())
@@ -178,14 +177,14 @@ impl World {
         listing
     }
 
-    fn sync(&self, without: &[usize]) -> Done {
+    pub fn sync(&self, without: &[usize]) -> Done {
         let (most, options) = (Limits::NONE, ChangeOptions::default());
         let listing = self.listing(without);
         self.registry.sync(&name("dataset"), &listing, most, &options, &self.stamp())?;
         Ok(())
     }
 
-    fn export(&self) -> Done {
+    pub fn export(&self) -> Done {
         // It is proved before anything is returned.
         let exported = self.registry.snapshot()?.into_export(&name("dataset"), None)?;
         assert_ne!(exported.map(Result::unwrap).count(), 0);
@@ -193,7 +192,7 @@ impl World {
     }
 
     /// Into a directory that does not exist yet, or has the first changes.
-    fn publish(&self, directory: &Path) -> Done {
+    pub fn publish(&self, directory: &Path) -> Done {
         let published = publish(&self.registry, directory, &[], |_| Ok::<(), accession::Error>(()));
         let log = std::fs::read_to_string(directory.join("datasets/dataset/log/000000.jsonl"));
         for flip in [Flip::Present, Flip::Deleted] {
@@ -209,7 +208,7 @@ impl World {
         Ok(())
     }
 
-    fn pull(&self) -> Done {
+    pub fn pull(&self) -> Done {
         let options =
             PullOptions { policy: PullPolicy::Reset(Limits::default()), ..PullOptions::default() };
         let (dataset, stamp) = (name("dataset"), self.stamp());
@@ -217,7 +216,7 @@ impl World {
         Ok(())
     }
 
-    fn import(&self) -> Done {
+    pub fn import(&self) -> Done {
         let mut import = Import::new();
         let manifest = Cursor::new(&self.later);
         manifest::Reader::open(manifest, "later.jsonl", now())?.read_into(&mut import, |_| {})?;
@@ -323,7 +322,7 @@ const TRIALS: &[Trial] = &[
 ];
 
 /// Tries something twice, and returns the kind and the messages of its error.
-fn outcome(world: &World, trial: fn(&World) -> Done) -> Option<(String, String)> {
+pub fn outcome(world: &World, trial: fn(&World) -> Done) -> Option<(String, String)> {
     let run = || {
         let error = trial(world).err()?;
         let mut text = error.to_string();
@@ -377,7 +376,7 @@ fn every_trial_meets_the_damage(flip: Flip) {
     }
 }
 
-fn outcome_once(world: &World, trial: fn(&World) -> Done) -> Option<String> {
+pub fn outcome_once(world: &World, trial: fn(&World) -> Done) -> Option<String> {
     trial(world).err().map(|error| error.to_string())
 }
 
@@ -454,103 +453,4 @@ fn a_checkpoint_that_was_changed_refuses_the_change_that_resumes_at_it() {
         outcome(&world, |world| world.delete(&granule_id(2 * GRANULES - 2))).unwrap();
     assert_eq!(kind, "damaged", "{text}");
     assert_eq!(world.content(), before);
-}
-
-type TrialOfLastRow = (&'static str, fn(&World) -> Done);
-
-/// What reads the newest row of a history, or continues it.
-const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
-    ("lookup", |world| {
-        world.registry.snapshot()?.dataset(&name("dataset"))?;
-        Ok(())
-    }),
-    ("list of datasets", |world| {
-        world.registry.snapshot()?.datasets(None, Withdrawn::Listed, 10)?;
-        Ok(())
-    }),
-    ("cite", |world| {
-        world.registry.snapshot()?.cite(&latest())?;
-        Ok(())
-    }),
-    ("count", |world| {
-        world.registry.snapshot()?.select(&latest())?;
-        Ok(())
-    }),
-    ("history", |world| {
-        for instance in world.registry.snapshot()?.history(&name("dataset"))? {
-            instance?;
-        }
-        Ok(())
-    }),
-    ("export", World::export),
-    ("publish", |world| world.publish(tempfile::tempdir()?.path())),
-    ("copy", |world| {
-        let directory = tempfile::tempdir()?;
-        world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
-        Ok(())
-    }),
-    ("append", |world| world.ingest("zzz")),
-    ("delete", |world| world.delete(&granule_id(0))),
-    ("sync", |world| world.sync(&[7_000])),
-    ("sync with what it should hold", |world| world.sync(&[])),
-    ("pull", World::pull),
-    ("import", World::import),
-];
-
-#[test]
-fn a_flip_in_the_last_row_of_a_history_is_neither_handed_out_nor_continued() {
-    let byte = match is_on_server() {
-        true => "set_byte(identifier, 0, get_byte(identifier, 0) # 32)",
-        false => "unhex('ff' || substr(hex(identifier), 3))",
-    };
-    for flip in [
-        &format!("identifier = {byte}"),
-        "granules = granules + 64",
-        "ingested = ingested + 64",
-        "recorded = recorded + 64",
-        "timestamp = timestamp + 1048576",
-        "note = 'fyrst note'",
-        "recorded_by = 'nobody'",
-    ] {
-        let world = World::new();
-        let identifier = world.set(&latest()).identifier();
-        let update =
-            format!("UPDATE instance SET {flip} WHERE timestamp = {}", second(2).as_micros());
-        world.alter("instance", &update);
-        let stored = || world.sql("", Some("SELECT concat(timestamp, granules) FROM instance"));
-        let before = stored();
-        for (what, trial) in TRIALS_OF_LAST_ROW {
-            let Some((kind, text)) = outcome(&world, *trial) else { panic!("{what} with {flip}") };
-            assert_eq!(kind, "damaged", "{what} with {flip}: {text}");
-            assert!(text.contains("dataset at 2001-01-01T00:00:0"), "{what} with {flip}: {text}");
-            assert_eq!(stored(), before, "{what} with {flip}");
-        }
-        // The index by identifier has followed the row, so nothing leads from the former one to it.
-        let is_found = !flip.starts_with("identifier");
-        let resolved = world.registry.snapshot().unwrap().resolve(identifier, None, None);
-        assert_eq!(resolved.is_err(), is_found, "resolve with {flip}");
-        assert!(!world.registry.verify(&name("dataset")).unwrap().ok, "`verify` finds {flip}");
-    }
-}
-
-#[test]
-fn a_last_change_that_takes_effect_long_after_it_was_recorded_is_damage() {
-    if is_on_server() {
-        return;
-    }
-    let world = World::new();
-    let connection = rusqlite::Connection::open(&world.path).unwrap();
-    let ahead = 40 * 365 * 86_400_000_000_i64;
-    let last = second(2).as_micros();
-    let sql =
-        format!("UPDATE instance SET timestamp = timestamp + {ahead} WHERE timestamp = {last}");
-    connection.execute(&sql, []).unwrap();
-    seal_instances(&connection);
-    drop(connection);
-    let trials: [fn(&World) -> Done; 2] =
-        [|world| world.ingest("zzz"), |world| world.sync(&[7_000])];
-    for trial in trials {
-        let (kind, text) = outcome(&world, trial).unwrap();
-        assert!(kind == "damaged" && text.contains("long before it"), "{text}");
-    }
 }

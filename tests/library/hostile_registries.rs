@@ -23,14 +23,15 @@ fn registry_in(encoding: &str, path: &Path) {
     connection.pragma_update(None, "user_version", 1).unwrap();
     let at = second(0).as_micros();
     let rows = format!(
-        "INSERT INTO dataset (id, name) VALUES (1, 'dataset');
+        "INSERT INTO dataset (id, name, record, row_check)
+         VALUES (1, 'dataset', '{{\"name\":\"dataset\"}}', 0);
          INSERT INTO instance
              (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded, row_check)
-         VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at}, zeroblob(4));
+         VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at}, 0);
          INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, 'A', {at});"
     );
     connection.execute_batch(&rows).unwrap();
-    crate::harness::seal::seal_instances(&connection);
+    crate::harness::seal::seal_rows(&connection);
 }
 
 /// A registry, altered with SQL as the sqlite3 shell could.
@@ -183,7 +184,8 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
 /// A published identifier resolves although a field of the record of its dataset cannot be read.
 #[test]
 fn identifiers_resolve_whatever_the_record_of_their_dataset_is() {
-    let (_directory, path) = altered("UPDATE dataset SET doi = 'not a doi'");
+    let (_directory, path) =
+        altered("UPDATE dataset SET record = json_set(record, '$.doi', 'not a doi')");
     let registry = Registry::open(&path, Access::Read).unwrap();
     let snapshot = registry.snapshot().unwrap();
     assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");

@@ -73,7 +73,7 @@ fn from_before(directory: &std::path::Path) -> Registry {
     let identifier = naive(["./x", "c", "\u{feff}x"]);
     let sql = "UPDATE instance SET identifier = ?1";
     connection.execute(sql, [identifier.as_bytes().as_slice()]).unwrap();
-    crate::harness::seal::seal_instances(&connection);
+    crate::harness::seal::seal_rows(&connection);
     drop(connection);
     Registry::open(&path, Access::Write).unwrap()
 }

@@ -355,7 +355,7 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
         }
         // A transaction that reads would keep the write-ahead log as it is.
         let connection = rusqlite::Connection::open(&path).unwrap();
-        connection.execute_batch("UPDATE dataset SET title = 'Other'").unwrap();
+        connection.execute_batch("UPDATE dataset SET name = name").unwrap();
         let busy: i64 =
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).unwrap();
         assert!(draft.exists(), "compressing was over too early");

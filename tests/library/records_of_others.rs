@@ -55,10 +55,9 @@ fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_er
     let stamp = |seconds| Stamp::at(second(seconds), now());
     registry.change(&name("US"), &change(["A"], []), &stamp(0)).unwrap();
     drop(registry);
-    rusqlite::Connection::open(&path)
-        .unwrap()
-        .execute("UPDATE dataset SET name = '../US'", [])
-        .unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE dataset SET name = '../US'", []).unwrap();
+    crate::harness::seal::seal_rows(&connection);
 
     let registry = Registry::open(&path, Access::Write).unwrap();
     let snapshot = registry.snapshot().unwrap();

@@ -74,7 +74,7 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     create(&path).back_up(&backup).unwrap();
     let connection = Connection::open(&backup).unwrap();
     connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    crate::harness::seal::seal_instances(&connection);
+    crate::harness::seal::seal_rows(&connection);
     drop(connection);
     let bytes = std::fs::read(&path).unwrap();
     let error = restore(&backup, &path, now(), None).unwrap_err();
@@ -263,7 +263,7 @@ fn a_backup_that_does_not_verify_fails_a_rehearsal() {
     create(&path).back_up(&backup).unwrap();
     let connection = Connection::open(&backup).unwrap();
     connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    crate::harness::seal::seal_instances(&connection);
+    crate::harness::seal::seal_rows(&connection);
     drop(connection);
     let kind = rehearse_restore(&backup, &path, None).unwrap_err().kind();
     assert_eq!(kind, restore(&backup, &path, now(), None).unwrap_err().kind());

@@ -117,7 +117,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let rows = crate::harness::server::client(&other)
         .query("SELECT worker FROM accession.payment_worker", &[])
         .unwrap();
-    assert_eq!(rows.iter().map(|row| row.get::<_, i32>(0)).collect::<Vec<_>>(), [3]);
+    assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [3]);
     let restore = command(&server, &["restore", &backup, "--json"]).output().unwrap();
     assert!(String::from_utf8_lossy(&restore.stderr).contains("not-a-file"));
 }

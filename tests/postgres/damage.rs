@@ -1,5 +1,5 @@
-//! A value that changes below a store, without its second copy, is found in a file and on a server
-//! alike.
+//! A value that changes below a store, without the checksum of its row, is found in a file and on a
+//! server alike.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use postgres::types::{ToSql, Type};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
+use crate::harness::seal::seal_rows;
 use crate::harness::server::client;
 use crate::scene::{Scene, command, confirmed_stamp, name, second};
 
@@ -93,17 +94,20 @@ fn filled(directory: &Path) -> PathBuf {
     let fail = "UPDATE mirror_source SET etag = '\"etag\"', failed = read, failure = 'no response'";
     connection.execute(fail, []).unwrap();
     let said =
-        "INSERT INTO annotation SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody'
+        "INSERT INTO annotation
+        SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody', 0
         FROM instance;
-        INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000 FROM dataset;
+        INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000, 0 FROM dataset;
         INSERT INTO fixity_root
-        SELECT dataset_id, 'host:/data', 'A', recorded, recorded, '0123456789abcdef', recorded, 1, 7
+        SELECT dataset_id, 'host:/data', 'A', recorded, recorded, '0123456789abcdef', recorded, 1, 7, 0
         FROM instance
         WHERE ingested = 3000 AND dataset_id = 1;
         INSERT INTO fixity_finding
-        SELECT dataset_id, root, 'granule.00001', 'data/1', 'checksum', '01', '02', full_since
+            (dataset_id, root, granule_id, path, status, expected, found, first_seen, row_check)
+        SELECT dataset_id, root, 'granule.00001', 'data/1', 'checksum', '01', '02', full_since, 0
         FROM fixity_root";
     connection.execute_batch(said).unwrap();
+    seal_rows(&connection);
     path
 }
 
@@ -155,6 +159,17 @@ fn flipped(value: &Value) -> Value {
 
 /// Replaces a value in the pages of a table, and leaves those of its indexes as they are.
 fn flip_in_file(original: &Path, copy: &Path, table: &str, column: &str, values: [&Value; 2]) {
+    let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} = ?2");
+    alter_pages(original, copy, table, (&sql, &[values[0], values[1]]));
+}
+
+/// Runs a statement of which only what it does to the pages of a table is kept.
+fn alter_pages(
+    original: &Path,
+    copy: &Path,
+    table: &str,
+    (sql, values): (&str, &[&dyn rusqlite::ToSql]),
+) {
     let other = copy.with_extension("other");
     std::fs::copy(original, &other).unwrap();
     let connection = Connection::open(&other).unwrap();
@@ -166,8 +181,7 @@ fn flip_in_file(original: &Path, copy: &Path, table: &str, column: &str, values:
     let pages: Vec<i64> =
         statement.query_map([table], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     drop(statement);
-    let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} = ?2");
-    assert!(connection.execute(&sql, values).unwrap() > 0);
+    assert!(connection.execute(sql, values).unwrap() > 0, "{sql}");
     connection.close().unwrap();
     let (changed, mut bytes) = (std::fs::read(&other).unwrap(), std::fs::read(original).unwrap());
     for page in pages.into_iter().map(|page| page as usize) {
@@ -303,10 +317,40 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     assert_eq!(
         differing,
         [
+            "annotation.number",
             "dataset.id",
-            "saved_selection.id",
+            "dataset.name",
+            "record_batch.dataset_id",
+            "record_batch.batch",
             "saved_selection.patterns",
             "saved_selection.identifier"
         ]
     );
+}
+
+#[test]
+fn a_row_that_is_lost_from_a_file_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = filled(directory.path());
+    let connection = Connection::open(&file).unwrap();
+    let mut statement =
+        connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+    let tables = statement.query_map([], |row| row.get(0)).unwrap();
+    let tables: Vec<String> = tables.map(Result::unwrap).collect();
+    drop(statement);
+    connection.close().unwrap();
+    assert_eq!(found(&file), Found::new());
+    let damaged = directory.path().join("damaged.db");
+    for table in tables.iter().filter(|table| !table.starts_with("sqlite")) {
+        let first: String = {
+            let connection = Connection::open(&file).unwrap();
+            let key = "SELECT group_concat(name, ', ') FROM pragma_table_info(?1) WHERE pk > 0";
+            connection.query_row(key, [table], |row| row.get(0)).unwrap()
+        };
+        let lost = format!(
+            "DELETE FROM {table} WHERE ({first}) = (SELECT {first} FROM {table} ORDER BY {first} LIMIT 1)"
+        );
+        alter_pages(&file, &damaged, table, (&lost, &[]));
+        assert_ne!(found(&damaged), Found::new(), "a row of {table}");
+    }
 }

@@ -16,6 +16,7 @@ mod harness {
     pub mod machine;
     pub mod pooler;
     pub mod program;
+    pub mod seal;
     pub mod server;
     pub mod server_log;
     pub mod standby;

@@ -149,7 +149,9 @@ fn the_views_show_instants_that_the_program_can_read() {
     ];
     let mut owner = scene.client();
     owner
-        .batch_execute("INSERT INTO accession.dataset (id, name, creators) VALUES (1, 'D', '[]')")
+        .batch_execute(
+            "INSERT INTO accession.dataset (id, name, record, row_check) VALUES (1, 'D', '{}', 0)",
+        )
         .unwrap();
     let insert =
         "INSERT INTO accession.granule (dataset_id, granule_id, ingested) VALUES (1, $1, $2)";

@@ -16,7 +16,7 @@ const MOST_LINES: usize = 600;
 const MOST_LINES_OF_SRC: usize = 69_610;
 const MOST_FILES_OF_SRC: usize = 311;
 /// What the tracked files of `tests/` in these languages may have.
-const MOST_LINES_OF_TESTS: usize = 37_300;
+const MOST_LINES_OF_TESTS: usize = 37_400;
 const LANGUAGES_OF_TESTS: [&str; 6] = ["rs", "py", "sh", "md", "mjs", "js"];
 /// Outside `src/store/postgres/`.
 const MOST_CONDITIONS_ON_POSTGRES: usize = 8;

@@ -94,8 +94,11 @@ fn the_sitemap_of_many_datasets_has_as_many_as_it_may() {
     let path = served.directory.path().join("accession.db");
     let many = "
         WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 50001)
-        INSERT INTO dataset (name) SELECT printf('A%06d', n) FROM number";
-    rusqlite::Connection::open(path).unwrap().execute(many, []).unwrap();
+        INSERT INTO dataset (name, record, row_check)
+        SELECT printf('A%06d', n), json_object('name', printf('A%06d', n)), 0 FROM number";
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute(many, []).unwrap();
+    crate::seal::seal_rows(&connection);
     let sitemap = served.get("/sitemap.xml");
     assert_eq!(sitemap.header("content-type"), "application/xml");
     let listed = sitemap.text().matches("<loc>https://registry.example/datasets/").count();

@@ -15,6 +15,8 @@ mod forwarding;
 mod installed;
 #[path = "../harness/program.rs"]
 mod program;
+#[path = "../harness/seal.rs"]
+mod seal;
 #[path = "../harness/tls_front.rs"]
 mod tls_front;
 #[path = "../harness/values.rs"]

@@ -3,9 +3,9 @@
 //!
 //! A registry with every kind of content is damaged in one place, and then everything in it is
 //! read. Either nothing differs, or a call reports an error, or `verify` and `check_file` find the
-//! damage: by recomputing what the granule rows give, and by comparing everything else with its
-//! second copy. (Before there was a second copy, 241 of 40,000 flipped bits silently changed a
-//! result, half of them in notes and dates of recording.)
+//! damage: by recomputing what the granule rows give, and by comparing every other row with its
+//! checksum. (Before there was a second copy or a checksum, 241 of 40,000 flipped bits silently
+//! changed a result, half of them in notes and dates of recording.)
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,10 +16,12 @@ use std::time::{Duration, Instant};
 
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Year;
-use accession::registry::Edit;
-use accession::{Access, DatasetEdit, Entry, Listing, Members, Registry, Stamp, Timestamp};
+use accession::registry::{Edit, NewAnnotation};
+use accession::{
+    Access, DatasetEdit, Entry, Listing, Members, Registry, Selection, Stamp, Timestamp,
+};
 
-use crate::answers::{Answers, datasets};
+use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
 use crate::harness::values::{change, id, name, now, second};
 use crate::rounds::{dice, directory_in_memory, rounds};
@@ -114,6 +116,9 @@ impl Original {
                 max_add: Edit::Set("4000".parse().unwrap()),
             };
             registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+            let all = Selection::Dataset { name: name(dataset), at: None };
+            let annotation = NewAnnotation::new("One of them is not good").unwrap();
+            registry.annotate(&all, &annotation, &Stamp::now(now())).unwrap();
             let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);
             let mut named = Listing::new();
             (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
@@ -153,7 +158,7 @@ impl Original {
             let change = change([format!("later.{n}").as_str()], [granule_id(200 + n)]);
             let stamp = Stamp::at(second(10_000 + n as i64), now());
             registry.change(&name("ONE"), &change, &stamp).unwrap();
-            self.with_wal.push(Answers::of(&registry).unwrap());
+            self.with_wal.push(all_answers(&registry).unwrap());
         }
         self.wal = std::fs::read(copies.wal()).unwrap();
         drop((registry, reader));
@@ -164,7 +169,7 @@ impl Original {
     /// Reads everything. Returns the first finding, if there is one, and the answers.
     fn ask(&self, path: &Path) -> accession::error::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, Access::Write)?;
-        let mut answers = Answers::of(&registry)?;
+        let mut answers = all_answers(&registry)?;
         let mut found = None;
         for listed in datasets(&registry)? {
             if !registry.verify(&listed.dataset.name)?.ok {
@@ -200,6 +205,20 @@ impl Original {
             },
         }
     }
+}
+
+/// What a registry reports, with what was recorded of its datasets.
+fn all_answers(registry: &Registry) -> accession::error::Result<Answers> {
+    let mut answers = Answers::of(registry)?;
+    for listed in datasets(registry)? {
+        let name = &listed.dataset.name;
+        for instance in history(registry, name)? {
+            answers.add("annotations", &instance.annotations);
+        }
+        answers.add("versions", &registry.snapshot()?.record_versions(name)?);
+        answers.add("limits", &listed.limits);
+    }
+    Ok(answers)
 }
 
 impl Copies {

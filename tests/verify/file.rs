@@ -116,7 +116,7 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
             "UPDATE instance SET timestamp = 9223372036854775807 WHERE dataset_id = 2 AND granules = 4",
             "history",
         ),
-        ("UPDATE dataset SET creators = '{}' WHERE id = 2", "metadata"),
+        ("UPDATE dataset SET record = json_set(record, '$.creators', 7) WHERE id = 2", "metadata"),
         (
             "UPDATE checkpoint SET granule_id = 'a' || char(10) WHERE dataset_id = 2 AND granule_id = (SELECT min(granule_id) FROM checkpoint WHERE dataset_id = 2)",
             "checkpoints",
@@ -191,7 +191,7 @@ fn with_a_bad_page_of_another_table_the_identifiers_are_verified() {
         "saved_selection",
         "named_granule",
         "granule_by_producer",
-        "annotation_twice",
+        "annotation_by_recorded",
     ] {
         let sandbox = Sandbox::empty();
         drop(registry_of(&sandbox.path, 0..3));

@@ -11,7 +11,7 @@ use accession::{
 };
 use rusqlite::Connection;
 
-use crate::seal::seal_instances;
+use crate::seal::seal_rows;
 
 pub fn name(text: &str) -> DatasetName {
     text.parse().unwrap()
@@ -101,7 +101,7 @@ impl Sandbox {
     /// Alters the file with SQL, and gives the altered rows of the history their checksums.
     pub fn alter(&self, sql: &str) {
         self.damage(sql);
-        seal_instances(&Connection::open(&self.path).unwrap());
+        seal_rows(&Connection::open(&self.path).unwrap());
     }
 
     /// Alters the file with SQL, as the sqlite3 shell could.

@@ -176,8 +176,8 @@ impl Registry {
         keys().map_err(|error| self.named(error))
     }
 
-    /// Makes SQLite check the pages and indexes of the file, the second copies of data that cannot
-    /// be recomputed, and that every row refers to rows that exist. Returns the findings, which are
+    /// Makes SQLite check the pages and indexes of the file, compares rows that cannot be recomputed with
+    /// their checksums, and checks that every row refers to rows that exist. Returns the findings, which are
     /// empty if the file is sound. Costs one pass over the file.
     ///
     /// # Errors

@@ -91,8 +91,8 @@ pub struct Finding {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Code {
-    /// The file itself: its pages, its indexes, the second copies of records, or rows that refer to
-    /// a row that does not exist.
+    /// The file itself: its pages, its indexes, rows that differ from their checksums, or rows that
+    /// refer to a row that does not exist.
     File,
     /// Something cannot be read at all.
     Unreadable,

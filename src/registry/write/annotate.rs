@@ -135,7 +135,7 @@ fn annotate(
             }
             let number = known.len() as u64 + 1;
             let stored = StoredAnnotation { timestamp, number, annotation: annotation.clone() };
-            transaction.insert_annotations(key, &[stored])?;
+            transaction.insert(key, &[stored])?;
             (annotation, true)
         }
     };
@@ -208,7 +208,7 @@ impl LoggedAnnotation {
         let annotation = annotation.clone();
         known.push(annotation.clone());
         let stored = StoredAnnotation { timestamp: *timestamp, number, annotation };
-        transaction.insert_annotations(key, &[stored])?;
+        transaction.insert(key, &[stored])?;
         Ok(Kept::New)
     }
 }

@@ -128,7 +128,7 @@ impl Registry {
                     },
                 };
                 let lock = Some((by.clone(), lock_end(now)));
-                transaction.save_fixity_root(key, &StoredRoot { lock, ..begun.clone() })?;
+                transaction.put(key, &StoredRoot { lock, ..begun.clone() })?;
                 let last = transaction.last_file_record(key)?;
                 Ok(((begun.cursor, last), End::Commit))
             })?,
@@ -301,7 +301,7 @@ impl FileCheck {
             } else if up_to.is_some() {
                 transaction.delete_fixity_findings(key, &self.root, (after, up_to))?;
             }
-            transaction.insert_fixity_findings(key, &found)?;
+            transaction.insert(key, &found)?;
             stored.cursor = up_to.map(str::to_owned).or(stored.cursor);
             stored.files += self.unsaved.files;
             stored.bytes += self.unsaved.bytes;
@@ -310,7 +310,7 @@ impl FileCheck {
                 stored.full_since = stored.cycle_started.take();
                 stored.cursor = None;
             }
-            transaction.save_fixity_root(key, &stored)?;
+            transaction.put(key, &stored)?;
             Ok(((), End::Commit))
         })?;
         self.saved = self.checked.take().or(self.saved.take());

@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::registry::files::{FileCounts, FileListing, FileState, Says, known_files};
 use crate::registry::handle::{End, Registry};
-use crate::store::{DatasetKey, RecordBatch, StoredFileRecord, ToChange, Transaction};
+use crate::store::{DatasetKey, RecordBatch, StoredDataset, StoredFileRecord, Transaction};
 
 /// How many records are compared with the stored ones at once.
 const BATCH_RECORDS: usize = 16_384;
@@ -53,12 +53,11 @@ impl Registry {
         check_entered_note(options.note.as_deref())?;
         check_accepted(options.accept_content, options.note.as_deref())?;
         self.write(|transaction| {
-            let Some(ToChange { key, name, withdrawal, .. }) =
-                transaction.dataset_to_change(dataset)?
-            else {
+            let stored = transaction.stored_dataset(dataset)?;
+            let Some(StoredDataset { key, dataset, withdrawn, .. }) = stored else {
                 return Err(Error::dataset_unknown(dataset));
             };
-            refuse_withdrawn(withdrawal, &name)?;
+            refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
             let held = match options.skip_missing {
                 true => Held::Skipped,
                 false => Held::Required,
@@ -188,16 +187,16 @@ impl<'a> Recording<'a> {
             let earliest = last.as_ref().map_or(Timestamp::MIN, |last| last.recorded);
             let latest = last.as_ref().map(|last| last.recorded).max(self.recorded);
             let (recorded, recorded_by) = stamp.record(self.transaction, latest, earliest)?;
-            self.transaction.insert_record_batch(
+            self.transaction.insert(
                 self.dataset,
-                &RecordBatch {
+                &[RecordBatch {
                     batch: last.map_or(0, |last| last.batch) + 1,
                     last_number: self.next - 1,
                     recorded,
                     recorded_by,
                     note: self.options.note.clone(),
                     replaces: self.options.accept_content,
-                },
+                }],
             )?;
         }
         Ok((self.counts, self.skipped))

@@ -10,7 +10,7 @@ use crate::model::{
     Temporal, Timestamp, WebAddress, Withdrawal, Year, check_fields, quoted,
 };
 use crate::registry::handle::{End, Registry};
-use crate::store::{DatasetKey, ToChange, Transaction};
+use crate::store::{DatasetKey, StoredDataset, Transaction};
 
 /// An edit of one field of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -96,53 +96,39 @@ pub struct DatasetEdit {
 }
 
 impl DatasetEdit {
-    /// Returns this edit, with the other's values for the fields that this one leaves unchanged.
-    pub fn or(self, other: Self) -> Self {
-        DatasetEdit {
-            doi: self.doi.or(other.doi),
-            title: self.title.or(other.title),
-            description: self.description.or(other.description),
-            creators: self.creators.or(other.creators),
-            publisher: self.publisher.or(other.publisher),
-            version: self.version.or(other.version),
-            year: self.year.or(other.year),
-            url: self.url.or(other.url),
-            archive: self.archive.or(other.archive),
-            licence: self.licence.or(other.licence),
-            granule_url: self.granule_url.or(other.granule_url),
-            keywords: self.keywords.or(other.keywords),
-            free_access: self.free_access.or(other.free_access),
-            temporal: self.temporal.or(other.temporal),
-            max_delete: self.max_delete.or(other.max_delete),
-            max_add: self.max_add.or(other.max_add),
-        }
-    }
-
     /// These limits, edited.
     pub fn limits(&self, mut limits: Limits) -> Limits {
         self.max_delete.apply_to(&mut limits.max_delete);
         self.max_add.apply_to(&mut limits.max_add);
         limits
     }
-
-    /// Applies the edit, but for the limits.
-    pub fn apply_to(self, dataset: &mut Dataset) {
-        self.doi.apply_to(&mut dataset.doi);
-        self.title.apply_to(&mut dataset.title);
-        self.description.apply_to(&mut dataset.description);
-        self.creators.apply_to(&mut dataset.creators);
-        self.publisher.apply_to(&mut dataset.publisher);
-        self.version.apply_to(&mut dataset.version);
-        self.year.apply_to(&mut dataset.year);
-        self.url.apply_to(&mut dataset.url);
-        self.archive.apply_to(&mut dataset.archive);
-        self.licence.apply_to(&mut dataset.licence);
-        self.granule_url.apply_to(&mut dataset.granule_url);
-        self.keywords.apply_to(&mut dataset.keywords);
-        self.free_access.apply_to(&mut dataset.free_access);
-        self.temporal.apply_to(&mut dataset.temporal);
-    }
 }
+
+/// Implements what is done with each field of an edit: those of a [`Dataset`], and the limits.
+macro_rules! each_field {
+    ($($field:ident),+; $($limit:ident),+) => {
+        impl DatasetEdit {
+            /// Returns this edit, with the other's values for the fields that this one leaves
+            /// unchanged.
+            pub fn or(self, other: Self) -> Self {
+                DatasetEdit {
+                    $($field: self.$field.or(other.$field),)+
+                    $($limit: self.$limit.or(other.$limit)),+
+                }
+            }
+
+            /// Applies the edit, but for the limits.
+            pub fn apply_to(self, dataset: &mut Dataset) {
+                $(self.$field.apply_to(&mut dataset.$field);)+
+            }
+        }
+    };
+}
+
+each_field!(
+    doi, title, description, creators, publisher, version, year, url, archive, licence, granule_url,
+    keywords, free_access, temporal; max_delete, max_add
+);
 
 /// Whether a dataset may get the DOI of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,8 +142,6 @@ pub enum SharedDoi {
 /// The action that resulted in a version of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// The first version that is stored of a dataset that an older version of this program added.
-    Existing,
     Added,
     Edited,
     Renamed,
@@ -168,7 +152,6 @@ pub(super) enum Action {
 impl Action {
     fn name(self) -> &'static str {
         match self {
-            Action::Existing => "existing",
             Action::Added => "added",
             Action::Edited => "edited",
             Action::Renamed => "renamed",
@@ -214,7 +197,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<()> {
         self.write(|transaction| {
-            if let Some(other) = transaction.dataset_to_change(&dataset.name)? {
+            if let Some(other) = transaction.stored_dataset(&dataset.name)? {
                 refuse_name_in_use(&other, &dataset.name)?;
             }
             insert(transaction, dataset, limits, stamp)?;
@@ -252,23 +235,19 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
-            let (key, before) = record_of(transaction, name)?;
-            let mut dataset = before.clone();
-            edit.clone().apply_to(&mut dataset);
-            let limits_before = transaction.limits(key)?;
-            let limits = edit.limits(limits_before);
-            if (&dataset, limits) == (&before, limits_before) {
-                return Ok((dataset, End::RollBack));
+            let before = record_of(transaction, name)?;
+            let mut edited = before.clone();
+            edit.clone().apply_to(&mut edited.dataset);
+            edited.limits = edit.limits(before.limits);
+            if edited == before {
+                return Ok((edited.dataset, End::RollBack));
             }
-            check_record(&dataset)?;
-            if dataset.doi != before.doi {
-                refuse_shared_doi(transaction, &dataset, shared_doi)?;
+            check_record(&edited.dataset)?;
+            if edited.dataset.doi != before.dataset.doi {
+                refuse_shared_doi(transaction, &edited.dataset, shared_doi)?;
             }
-            keep_existing(transaction, key, &before, stamp)?;
-            transaction.update_dataset(&dataset)?;
-            transaction.set_limits(key, limits)?;
-            keep_version(transaction, key, &dataset, Action::Edited, stamp)?;
-            Ok((dataset, End::Commit))
+            put(transaction, &edited, Action::Edited, stamp)?;
+            Ok((edited.dataset, End::Commit))
         })
     }
 
@@ -287,19 +266,18 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Dataset> {
         self.write(|transaction| {
-            let (key, before) = record_of(transaction, name)?;
-            match transaction.dataset_to_change(new)? {
-                Some(other) if other.key != key => refuse_name_in_use(&other, new)?,
+            let mut stored = record_of(transaction, name)?;
+            match transaction.stored_dataset(new)? {
+                Some(other) if other.key != stored.key => refuse_name_in_use(&other, new)?,
                 // The dataset was found by a former name, which becomes its name again.
-                _ if before.name == *new => return Ok((before, End::RollBack)),
+                _ if stored.dataset.name == *new => return Ok((stored.dataset, End::RollBack)),
                 _ => {}
             }
-            keep_existing(transaction, key, &before, stamp)?;
             let (renamed, _) = stamp.record(transaction, None, Timestamp::MIN)?;
-            transaction.rename_dataset(key, &before.name, new, renamed)?;
-            let dataset = Dataset { name: new.clone(), ..before };
-            keep_version(transaction, key, &dataset, Action::Renamed, stamp)?;
-            Ok((dataset, End::Commit))
+            transaction.keep_name(stored.key, &stored.dataset.name, renamed)?;
+            stored.dataset.name = new.clone();
+            put(transaction, &stored, Action::Renamed, stamp)?;
+            Ok((stored.dataset, End::Commit))
         })
     }
 
@@ -318,13 +296,12 @@ impl Registry {
     ) -> Result<Withdrawal> {
         check_entered_note(Some(note))?;
         self.write(|transaction| {
-            let (key, dataset) = record_of(transaction, name)?;
-            refuse_withdrawn(transaction.withdrawal(key)?, &dataset.name)?;
-            keep_existing(transaction, key, &dataset, stamp)?;
+            let stored = record_of(transaction, name)?;
+            refuse_withdrawn(stored.withdrawn.as_ref(), &stored.dataset.name)?;
             let (timestamp, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             let withdrawal = Withdrawal { timestamp, note: Some(note.to_owned()) };
-            transaction.set_withdrawal(key, Some(&withdrawal))?;
-            keep_version(transaction, key, &dataset, Action::Withdrawn, stamp)?;
+            let stored = StoredDataset { withdrawn: Some(withdrawal.clone()), ..stored };
+            put(transaction, &stored, Action::Withdrawn, stamp)?;
             Ok((withdrawal, End::Commit))
         })
     }
@@ -336,13 +313,13 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<Dataset> {
         self.write(|transaction| {
-            let (key, dataset) = record_of(transaction, name)?;
-            if transaction.withdrawal(key)?.is_none() {
-                return Ok((dataset, End::RollBack));
+            let stored = record_of(transaction, name)?;
+            if stored.withdrawn.is_none() {
+                return Ok((stored.dataset, End::RollBack));
             }
-            transaction.set_withdrawal(key, None)?;
-            keep_version(transaction, key, &dataset, Action::Reinstated, stamp)?;
-            Ok((dataset, End::Commit))
+            let stored = StoredDataset { withdrawn: None, ..stored };
+            put(transaction, &stored, Action::Reinstated, stamp)?;
+            Ok((stored.dataset, End::Commit))
         })
     }
 }
@@ -360,20 +337,17 @@ pub(super) fn insert(
     stamp: &Stamp,
 ) -> Result<DatasetKey> {
     check_record(dataset)?;
-    let key = transaction.insert_dataset(dataset)?;
-    if limits != Limits::default() {
-        transaction.set_limits(key, limits)?;
-    }
-    keep_version(transaction, key, dataset, Action::Added, stamp)?;
-    Ok(key)
+    let stored = transaction.insert_dataset(dataset, limits)?;
+    keep_version(transaction, &stored, Action::Added, stamp)?;
+    Ok(stored.key)
 }
 
 /// Refuses to change a dataset that was withdrawn.
-pub(super) fn refuse_withdrawn(withdrawal: Option<Withdrawal>, name: &DatasetName) -> Result<()> {
+pub(super) fn refuse_withdrawn(withdrawal: Option<&Withdrawal>, name: &DatasetName) -> Result<()> {
     match withdrawal {
         None => Ok(()),
         Some(Withdrawal { timestamp, note }) => {
-            let why = note.map_or(String::new(), |note| format!(": {}", quoted(&note)));
+            let why = note.as_ref().map_or(String::new(), |note| format!(": {}", quoted(note)));
             let message = format!("{name} was withdrawn at {timestamp}{why}");
             Err(Error::new(ErrorKind::Withdrawn, message))
         }
@@ -382,19 +356,19 @@ pub(super) fn refuse_withdrawn(withdrawal: Option<Withdrawal>, name: &DatasetNam
 
 /// Whether a name, by which this dataset was found, can go to another one: this one gave it up, and is
 /// withdrawn.
-pub(super) fn gives_up(found: &ToChange, name: &DatasetName) -> bool {
-    found.name != *name && found.withdrawal.is_some()
+pub(super) fn gives_up(found: &StoredDataset, name: &DatasetName) -> bool {
+    found.dataset.name != *name && found.withdrawn.is_some()
 }
 
 /// Refuses a name by which this dataset was found for another one.
-fn refuse_name_in_use(found: &ToChange, name: &DatasetName) -> Result<()> {
+fn refuse_name_in_use(found: &StoredDataset, name: &DatasetName) -> Result<()> {
     if gives_up(found, name) {
         return Ok(());
     }
-    if found.name == *name {
+    if found.dataset.name == *name {
         return Err(Error::dataset_exists(name));
     }
-    let other = &found.name;
+    let other = &found.dataset.name;
     let message = format!(
         "{name} is a former name of {other}: another dataset can have it when {other} is withdrawn"
     );
@@ -420,44 +394,38 @@ fn refuse_shared_doi(
     }
 }
 
-/// The key and the record of a dataset, which must exist.
-fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<(DatasetKey, Dataset)> {
-    transaction.dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
+/// What is stored of a dataset, which must exist.
+fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<StoredDataset> {
+    transaction.stored_dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
-/// Stores the present record as the first version, if an older version of this program added the
-/// dataset and stored no version of it.
-fn keep_existing(
+/// Replaces what is stored of a dataset, and keeps the version of its record.
+fn put(
     transaction: &Transaction,
-    key: DatasetKey,
-    dataset: &Dataset,
+    stored: &StoredDataset,
+    action: Action,
     stamp: &Stamp,
 ) -> Result<()> {
-    match transaction.last_record_version(key)? {
-        0 => keep_version(transaction, key, dataset, Action::Existing, stamp),
-        _ => Ok(()),
-    }
+    transaction.put(stored.key, stored)?;
+    keep_version(transaction, stored, action, stamp)
 }
 
 fn keep_version(
     transaction: &Transaction,
-    key: DatasetKey,
-    dataset: &Dataset,
+    StoredDataset { key, dataset, withdrawn, limits }: &StoredDataset,
     action: Action,
     stamp: &Stamp,
 ) -> Result<()> {
-    let withdrawn = transaction.withdrawal(key)?;
-    let limits = transaction.limits(key)?;
-    let whole = Whole { dataset, limits, withdrawn: withdrawn.as_ref() };
+    let whole = Whole { dataset, limits: *limits, withdrawn: withdrawn.as_ref() };
     let dataset = serde_json::to_value(whole)
         .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
     let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
     let version = RecordVersion {
-        version: transaction.last_record_version(key)? + 1,
+        version: transaction.last_record_version(*key)? + 1,
         recorded,
         recorded_by,
         action: action.name().to_owned(),
         dataset,
     };
-    transaction.insert_record_version(key, &version)
+    transaction.insert(*key, &[version])
 }

@@ -81,7 +81,7 @@ impl Registry {
             }
             let (recorded, recorded_by) = stamp.record(transaction, latest, Timestamp::MIN)?;
             let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
-            transaction.save_confirmation(key, &confirmation)?;
+            transaction.put(key, &confirmation)?;
             Ok((applied, End::Commit))
         })
     }

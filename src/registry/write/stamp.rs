@@ -78,9 +78,7 @@ impl Stamp {
         let is_ahead_of =
             |recorded: Timestamp| now.as_micros() - recorded.as_micros() > MAX_AHEAD_MICROS;
         if !self.is_clock_confirmed && latest.is_none_or(is_ahead_of) {
-            let enough = Timestamp::from_micros(now.as_micros() - MAX_AHEAD_MICROS);
-            let newest = read.last_recorded(enough.unwrap_or(Timestamp::MIN))?;
-            if let Some(newest) = newest.filter(|newest| is_ahead_of(*newest)) {
+            if let Some(newest) = read.last_recorded()?.filter(|newest| is_ahead_of(*newest)) {
                 let message = format!(
                     "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"
                 );

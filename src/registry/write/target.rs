@@ -12,7 +12,7 @@ use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, Ids, Only, Walk};
 use crate::registry::staging::Staging;
-use crate::store::{DatasetKey, ToChange, Transaction};
+use crate::store::{DatasetKey, StoredDataset, ToChange, Transaction};
 
 /// The options of a change, a sync, a revert or an import.
 ///
@@ -107,10 +107,11 @@ impl<'a> Target<'a> {
         check_accepted(options.accept_content, options.note.as_deref())?;
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
-                Some(found) if !(options.create_dataset && gives_up(&found, name)) => {
-                    let ToChange { key, name, withdrawal, limits, latest } = found;
-                    refuse_withdrawn(withdrawal, &name)?;
-                    (key, name, limits, latest, false)
+                Some(found) if !(options.create_dataset && gives_up(&found.stored, name)) => {
+                    let ToChange { stored, latest } = found;
+                    let StoredDataset { key, dataset, withdrawn, limits } = stored;
+                    refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
+                    (key, dataset.name, limits, latest, false)
                 }
                 Some(_) | None if options.create_dataset => {
                     let name = name.clone();

@@ -10,21 +10,26 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::page::{Packing, Page};
 use crate::store::rows::DatasetKey;
-use crate::store::statement::{Insert, Sql, Value, damaged};
+use crate::store::statement::{Existing, Sql, Table, Value, damaged, insertion};
 
 /// From how many rows on COPY, which takes three round trips, costs less than INSERT.
 const COPIED_ROWS: usize = 1_000;
 
 impl ServerSession {
-    pub(super) fn insert_rows(&self, insert: &Insert, values: &[Value<'_>]) -> Result<()> {
-        let into = insert.into.for_server();
-        if values.len() < COPIED_ROWS * insert.columns {
-            return self.connection().insert(&into, insert.columns, values);
+    pub(super) fn insert_rows(
+        &self,
+        table: &Table,
+        existing: Existing,
+        values: &[Value<'_>],
+    ) -> Result<()> {
+        let (into, then) = insertion(table, existing, "accession.");
+        let columns = table.all_columns().count();
+        if existing == Existing::Replaced || values.len() < COPIED_ROWS * columns {
+            return self.connection().insert(&into, &then, columns, values);
         }
-        let table = into.trim_start().trim_start_matches("INSERT INTO");
-        let sql = format!("COPY {table} FROM STDIN BINARY");
-        let types: Vec<_> = values.iter().take(insert.columns).map(Value::sql_type).collect();
-        self.connection().copy_in(&sql, &types, insert.columns, values)
+        let sql = format!("COPY {} FROM STDIN BINARY", into.trim_start_matches("INSERT INTO "));
+        let types: Vec<_> = values.iter().take(columns).map(Value::sql_type).collect();
+        self.connection().copy_in(&sql, &types, columns, values)
     }
 
     /// Reads a page as one row: the ids as lines, and the instants one after the other, as bytes.

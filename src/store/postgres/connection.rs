@@ -154,12 +154,19 @@ impl Connection {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Adds rows to a table, as [`Connection::defer`] does: `into` begins the statement, up to VALUES.
+    /// Adds rows to a table, as [`Connection::defer`] does: `into` begins the statement, up to VALUES, and
+    /// `then` ends it.
     ///
     /// A server has little more to plan for many rows than for one, and a cluster sends the statement
     /// to one machine, which commits it alone; a row of a query would make it collect them first. The
     /// numbers of rows are powers of two, so that there are few different statements.
-    pub fn insert(&self, into: &str, columns: usize, mut values: &[Value<'_>]) -> Result<()> {
+    pub fn insert(
+        &self,
+        into: &str,
+        then: &str,
+        columns: usize,
+        mut values: &[Value<'_>],
+    ) -> Result<()> {
         while !values.is_empty() {
             let rows = 1 << (values.len() / columns).ilog2().min(MAX_ROWS.ilog2());
             let (batch, rest) = values.split_at(rows * columns);
@@ -175,6 +182,7 @@ impl Connection {
                 sql.push_str(&format!("${number}"));
             }
             sql.push(')');
+            sql.push_str(then);
             let values = batch.iter().map(Encoded::of).collect::<Result<_>>()?;
             self.defer_encoded(Statement { sql, values })?;
         }
@@ -263,6 +271,16 @@ impl Columns for Row {
 
     fn flag(&self, column: usize) -> Result<bool> {
         value(self, column)
+    }
+
+    fn value(&self, column: usize) -> Result<Value<'_>> {
+        Ok(match *self.columns()[column].type_() {
+            Type::TEXT => self.text_or_null(column)?.into(),
+            Type::BYTEA => {
+                value::<Option<&[u8]>>(self, column)?.map_or(Value::Int(None), Value::from)
+            }
+            _ => Value::Int(self.int_or_null(column)?),
+        })
     }
 }
 

@@ -18,7 +18,7 @@ use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Session, Storage};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
+use crate::store::statement::{Columns, Existing, Scope, Sql, Table, Value};
 use crate::store::{Access, Error, ErrorKind, NewFile, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
@@ -396,8 +396,13 @@ impl Session for ServerSession {
         self.connection().defer(&sql.for_server(), values)
     }
 
-    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
-        self.insert_rows(insert, values)
+    fn insert(
+        &self,
+        table: &'static Table,
+        existing: Existing,
+        values: &[Value<'_>],
+    ) -> Result<()> {
+        self.insert_rows(table, existing, values)
     }
 
     fn page_rows(&self) -> u32 {
@@ -421,10 +426,6 @@ impl Session for ServerSession {
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>> {
         self.end_all_periods(dataset, ends)
-    }
-
-    fn check_copies(&self, _: &'static str) -> Result<()> {
-        Ok(())
     }
 
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {

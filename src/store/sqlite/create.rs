@@ -244,8 +244,16 @@ mod tests {
             connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap()
         };
         assert_eq!(mode(&connection), "delete");
-        connection.execute_batch("BEGIN; INSERT INTO dataset (name) VALUES ('A')").unwrap();
-        connection.execute_batch("ROLLBACK; INSERT INTO dataset (name) VALUES ('B')").unwrap();
+        connection
+            .execute_batch(
+                "BEGIN; INSERT INTO dataset (name, record, row_check) VALUES ('A', '{}', 0)",
+            )
+            .unwrap();
+        connection
+            .execute_batch(
+                "ROLLBACK; INSERT INTO dataset (name, record, row_check) VALUES ('B', '{}', 0)",
+            )
+            .unwrap();
         temporary.close(Some(connection)).unwrap();
         temporary.put_in_place().unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);

@@ -6,7 +6,7 @@ use rusqlite::{Connection, ToSql};
 
 use super::schema;
 use super::session::FileSession;
-use crate::store::{Error, Result};
+use crate::store::Result;
 
 /// The number of findings after which SQLite's check of the file stops.
 const MAX_FINDINGS: u32 = 100;
@@ -38,8 +38,7 @@ const FILES_WITHOUT_DATASET: &str = "
         SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
 
 impl FileSession {
-    /// The errors that SQLite's check of the pages and indexes finds, the rows whose second copy
-    /// (V5) differs, and the rows that refer to a row that does not exist; at most 100 findings for
+    /// The errors that SQLite's check of the pages and indexes finds, and the rows that refer to a row that does not exist; at most 100 findings for
     /// each table. Costs one pass over the whole file, whichever the datasets are.
     ///
     /// If others have added tables or indexes to the file, only those of the schema are checked:
@@ -63,18 +62,6 @@ impl FileSession {
             found(rows, table, &mut findings)?;
         }
         Ok(by_index(findings))
-    }
-
-    /// Refuses a table of which a row differs from its second copy.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`].
-    pub(super) fn check_table(&self, table: &str) -> Result<()> {
-        match integrity_check(self.connection(), table)?.into_iter().next() {
-            None => Ok(()),
-            Some(what) => Err(Error::damaged(what)),
-        }
     }
 
     /// As [`FileSession::rows_without_parent`], but with one look-up for each dataset instead of one for

@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_registry_is_opened_again_with_the_same_access() {
         let (_directory, path) = registry();
-        let insert = "INSERT INTO dataset (name) VALUES ('A')";
+        let insert = "INSERT INTO dataset (name, record, row_check) VALUES ('A', '{}', 0)";
         for access in [Access::Read, Access::Write] {
             let opened = open(&path, access).unwrap();
             let second = opened.identity.open_again().unwrap().unwrap();

@@ -184,7 +184,12 @@ mod tests {
 
     fn create(path: &Path, dataset: &str) {
         let (connection, temporary) = NewFile::create(path, BUSY_WAIT).unwrap();
-        connection.execute("INSERT INTO dataset (name) VALUES (?1)", [dataset]).unwrap();
+        connection
+            .execute(
+                "INSERT INTO dataset (name, record, row_check) VALUES (?1, '{}', 0)",
+                [dataset],
+            )
+            .unwrap();
         temporary.close(Some(connection)).unwrap();
         temporary.put_in_place().unwrap();
     }
@@ -230,13 +235,17 @@ mod tests {
         create(&target, "NEW");
         let Opened { connection, identity } =
             open::open(&target, Access::Write, BUSY_WAIT).unwrap();
-        connection.execute("INSERT INTO dataset (name) VALUES ('LATER')", []).unwrap();
+        connection
+            .execute("INSERT INTO dataset (name, record, row_check) VALUES ('LATER', '{}', 0)", [])
+            .unwrap();
         let moved = restore(&copy, &target).unwrap().unwrap();
         assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
         assert_eq!(datasets_of(&connection), "NEW,LATER");
         // Another process writes to the new registry, and then the old one is closed.
         let new = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
-        new.connection.execute("INSERT INTO dataset (name) VALUES ('AFTER')", []).unwrap();
+        new.connection
+            .execute("INSERT INTO dataset (name, record, row_check) VALUES ('AFTER', '{}', 0)", [])
+            .unwrap();
         drop(connection);
         assert!(reserved::beside(&target, "-wal").exists());
         drop(new);

@@ -207,6 +207,7 @@ mod tests {
     use super::*;
     use crate::store::ErrorKind;
     use crate::store::sqlite::connection::open_in_memory;
+    use crate::store::statement::TABLES;
 
     #[test]
     fn the_texts_of_the_migrations_are_those_that_sqlite_keeps() {
@@ -223,6 +224,19 @@ mod tests {
         assert_eq!(made_by(MIGRATIONS).collect::<Vec<_>>(), kept);
     }
 
+    #[test]
+    fn every_table_has_the_columns_that_are_read_and_written_in_their_order() {
+        const COLUMNS: &str = "SELECT group_concat(name, ' ') FROM pragma_table_info(?1)";
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(&MIGRATIONS.concat()).unwrap();
+        for table in TABLES {
+            let kept: String =
+                connection.query_row(COLUMNS, [table.name], |row| row.get(0)).unwrap();
+            assert_eq!(kept, table.all_columns().collect::<Vec<_>>().join(" "), "{}", table.name);
+        }
+        assert_eq!(tables().count(), TABLES.len());
+    }
+
     /// The migrations of a later version.
     fn later(migration: &'static str) -> Vec<&'static str> {
         [MIGRATIONS, &[migration]].concat()
@@ -236,7 +250,9 @@ mod tests {
     fn with_dataset() -> Connection {
         let mut connection = open_in_memory().unwrap();
         migrate(&mut connection).unwrap();
-        connection.execute("INSERT INTO dataset (name) VALUES ('A')", []).unwrap();
+        connection
+            .execute("INSERT INTO dataset (name, record, row_check) VALUES ('A', '{}', 0)", [])
+            .unwrap();
         connection
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput};
+use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 
 use super::create::{self, NewFile};
@@ -18,7 +18,7 @@ use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Kind, NewStorage, Session, Storage};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::statement::{Columns, Existing, Scope, Sql, Table, Value, damaged, insertion};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
@@ -232,17 +232,22 @@ impl Session for FileSession {
 
     /// A statement adds many rows: it finds the place of the next row from that of the last one,
     /// while a statement for each row begins at the root of the tree.
-    fn insert(&self, insert: &'static Insert, values: &[Value<'_>]) -> Result<()> {
-        let mut chunks = values.chunks_exact(insert.columns * INSERTED_AT_ONCE);
-        if chunks.len() > 0 {
-            let mut statement = self.insert_statement(insert, INSERTED_AT_ONCE)?;
-            chunks.try_for_each(|chunk| execute(&mut statement, chunk))?;
-        }
-        let mut rest = values[values.len() - values.len() % (insert.columns * INSERTED_AT_ONCE)..]
-            .chunks(insert.columns);
-        if rest.len() > 0 {
-            let mut statement = self.insert_statement(insert, 1)?;
-            rest.try_for_each(|row| execute(&mut statement, row))?;
+    fn insert(
+        &self,
+        table: &'static Table,
+        existing: Existing,
+        values: &[Value<'_>],
+    ) -> Result<()> {
+        let columns = table.all_columns().count();
+        let (chunks, rest) =
+            values.split_at(values.len() - values.len() % (columns * INSERTED_AT_ONCE));
+        for (values, rows) in [(chunks, INSERTED_AT_ONCE), (rest, 1)] {
+            if !values.is_empty() {
+                let mut statement = self.insert_statement(table, existing, rows)?;
+                values
+                    .chunks(columns * rows)
+                    .try_for_each(|values| execute(&mut statement, values))?;
+            }
         }
         Ok(())
     }
@@ -295,10 +300,6 @@ impl Session for FileSession {
         Ok(None)
     }
 
-    fn check_copies(&self, table: &'static str) -> Result<()> {
-        self.check_table(table)
-    }
-
     fn integrity(&self, _: &[DatasetKey]) -> Result<Vec<String>> {
         self.check_integrity()
     }
@@ -345,7 +346,7 @@ impl ToSql for Value<'_> {
             Value::Int(value) => value.map_or(Null.into(), ToSqlOutput::from),
             Value::Count(None) => Null.into(),
             Value::Count(Some(count)) => i64::try_from(*count).map_err(too_large)?.into(),
-            Value::Text(text) => text.map_or(Null.into(), ToSqlOutput::from),
+            Value::Text(text) => text.as_deref().map_or(Null.into(), ToSqlOutput::from),
             Value::Identifier(identifier) => identifier.as_bytes().as_slice().into(),
             Value::Bytes(bytes) => (*bytes).into(),
             Value::Flag(flag) => (*flag).into(),
@@ -380,6 +381,16 @@ impl Columns for Row<'_> {
 
     fn flag(&self, column: usize) -> Result<bool> {
         Ok(self.get(column)?)
+    }
+
+    fn value(&self, column: usize) -> Result<Value<'_>> {
+        Ok(match self.get_ref(column)? {
+            ValueRef::Null => Value::Int(None),
+            ValueRef::Integer(value) => value.into(),
+            ValueRef::Text(_) => self.text_or_null(column)?.into(),
+            ValueRef::Blob(bytes) => bytes.into(),
+            ValueRef::Real(_) => return Err(damaged("no column of a registry has fractions")),
+        })
     }
 }
 
@@ -426,16 +437,16 @@ impl Drop for FileSession {
 const INSERTED_AT_ONCE: usize = 64;
 
 impl FileSession {
-    /// A statement that adds so many rows. A value that is only for a server is bound, and not used.
-    fn insert_statement(&self, insert: &Insert, rows: usize) -> Result<CachedStatement<'_>> {
-        let columns = insert.columns;
-        let first = insert.columns_for_server_only();
-        let row = |row: usize| {
-            let values = (first..columns).map(|column| format!("?{}", row * columns + column + 1));
-            format!("({})", values.collect::<Vec<_>>().join(", "))
-        };
-        let rows = (0..rows).map(row).collect::<Vec<_>>().join(", ");
-        let sql = format!("{} VALUES {rows}", insert.into.for_file());
+    /// A statement that adds so many rows.
+    fn insert_statement(
+        &self,
+        table: &Table,
+        existing: Existing,
+        rows: usize,
+    ) -> Result<CachedStatement<'_>> {
+        let (into, then) = insertion(table, existing, "");
+        let row = format!("({})", vec!["?"; table.all_columns().count()].join(", "));
+        let sql = format!("{into} VALUES {}{then}", vec![row.as_str(); rows].join(", "));
         Ok(self.connection().prepare_cached(&sql)?)
     }
 }

@@ -5,33 +5,49 @@ use std::collections::BTreeMap;
 use crate::model::{Annotation, Confirmation, Timestamp};
 use crate::store::Result;
 use crate::store::page::ascending;
+use crate::store::row::{Reader, Row, Written, row};
 use crate::store::rows::{DatasetKey, StoredAnnotation};
-use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::session::Snapshot;
+use crate::store::statement::{self, Columns, Scope, Sql, Table, Value};
 
-/// The column with the annotations of an instance, given what is its dataset and its timestamp: of
-/// each, in order, what `annotations_in` takes apart. The two stores have no JSON function
-/// in common.
-macro_rules! annotations {
-    ($dataset:literal, $timestamp:literal) => {
-        concat!(
-            "(SELECT string_agg(
-                    annotation.questionable || ' ' || annotation.recorded || ' '
-                    || length(annotation.note) || ' '
-                    || coalesce(length(annotation.recorded_by), -1) || ' '
-                    || annotation.note || coalesce(annotation.recorded_by, ''),
-                    '' ORDER BY annotation.number)
-                FROM {annotation}
-                WHERE annotation.dataset_id = ",
-            $dataset,
-            " AND annotation.timestamp = ",
-            $timestamp,
-            ")"
-        )
-    };
+impl Row for StoredAnnotation {
+    fn table() -> &'static Table {
+        &statement::ANNOTATION
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(StoredAnnotation {
+            timestamp: reader.next()?,
+            number: reader.next()?,
+            annotation: Annotation {
+                note: reader.next()?,
+                questionable: reader.next()?,
+                recorded: reader.next()?,
+                recorded_by: reader.next()?,
+            },
+        })
+    }
+
+    fn hide_recorder(&mut self) {
+        self.annotation.recorded_by = None;
+    }
 }
 
-pub(super) use annotations;
+impl Written for StoredAnnotation {
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let Annotation { note, questionable, recorded, recorded_by } = &self.annotation;
+        values.extend([
+            self.timestamp.into(),
+            self.number.into(),
+            note.as_str().into(),
+            i64::from(*questionable).into(),
+            (*recorded).into(),
+            recorded_by.as_deref().into(),
+        ]);
+    }
+}
+
+row!(Confirmation in CONFIRMATION { recorded, recorded_by, granules } hides recorded_by);
 
 impl Snapshot {
     /// The annotations of the instances of a dataset at or before `up_to`, after one (`None` means from
@@ -44,7 +60,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<StoredAnnotation>> {
         static PAGE: Sql = Sql::new(
-            "SELECT timestamp, number, note, questionable, recorded, recorded_by
+            "SELECT {annotation.*}
             FROM {annotation}
             WHERE dataset_id = ?1 AND (timestamp, number) > (?2, ?3) AND timestamp <= ?4
             ORDER BY timestamp, number
@@ -56,23 +72,39 @@ impl Snapshot {
         let position = |stored: &StoredAnnotation| (stored.timestamp, stored.number);
         ascending(
             "annotation",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| self.stored(row))?,
+            self.select(Scope::Dataset(dataset), &PAGE, &values)?,
             |first| after.is_none_or(|after| after < position(first)),
             |one, next| position(one) < position(next),
         )
     }
 
-    fn stored(&self, row: &dyn Columns) -> Result<StoredAnnotation> {
-        Ok(StoredAnnotation {
-            timestamp: row.instant(0)?,
-            number: row.count(1)?,
-            annotation: Annotation {
-                note: row.string(2)?,
-                questionable: flag(row.int(3)?)?,
-                recorded: row.instant(4)?,
-                recorded_by: self.shown(row.string_or_null(5)?),
-            },
-        })
+    /// The annotations that are shown of some instances of a dataset, by their timestamps.
+    pub(super) fn annotations_of(
+        &self,
+        dataset: DatasetKey,
+        timestamps: &[Timestamp],
+    ) -> Result<BTreeMap<Timestamp, Vec<Annotation>>> {
+        static OF_INSTANCES: Sql = Sql::by_store(
+            "SELECT {annotation.*}
+            FROM rarray(?2) AS wanted
+            CROSS JOIN annotation
+              ON annotation.dataset_id = ?1 AND annotation.timestamp = wanted.value
+            ORDER BY annotation.timestamp, annotation.number",
+            "SELECT {annotation.*}
+            FROM {annotation}
+            WHERE dataset_id = ?1 AND timestamp = ANY (?2)
+            ORDER BY timestamp, number",
+        );
+        let timestamps: Vec<i64> = timestamps.iter().map(|it| it.as_micros()).collect();
+        let values = [dataset.into(), Value::Ints(&timestamps)];
+        let stored = self.select(Scope::Dataset(dataset), &OF_INSTANCES, &values)?;
+        let mut annotations: BTreeMap<_, Vec<Annotation>> = BTreeMap::new();
+        for StoredAnnotation { timestamp, annotation, .. } in stored {
+            if self.shows_annotation_of(annotation.recorded) {
+                annotations.entry(timestamp).or_default().push(annotation);
+            }
+        }
+        Ok(annotations)
     }
 
     /// How many annotations the instances of a dataset have together, at or before `up_to`.
@@ -86,103 +118,14 @@ impl Snapshot {
         self.count(Scope::Dataset(dataset), &COUNT, &values)
     }
 
-    /// The annotations in a column of the macro `annotations`.
-    pub(super) fn annotations_in(
-        &self,
-        row: &dyn Columns,
-        column: usize,
-    ) -> Result<Vec<Annotation>> {
-        let mut rest = row.text_or_null(column)?.unwrap_or_default();
-        let mut annotations = Vec::new();
-        while !rest.is_empty() {
-            let [questionable, recorded, note, recorded_by] = [(); 4].map(|()| number(&mut rest));
-            let note = characters(&mut rest, note?)?;
-            let recorded_by = match recorded_by? {
-                -1 => None,
-                length => Some(characters(&mut rest, length)?),
-            };
-            let recorded = recorded?;
-            annotations.push(Annotation {
-                note,
-                questionable: flag(questionable?)?,
-                recorded: Timestamp::from_micros(recorded)
-                    .ok_or_else(|| damaged(format_args!("{recorded} is not an instant")))?,
-                recorded_by: self.shown(recorded_by),
-            });
-        }
-        annotations.retain(|annotation| self.shows_annotation_of(annotation.recorded));
-        Ok(annotations)
-    }
-}
-
-impl Transaction {
-    /// Adds annotations of instances that exist.
-    pub fn insert_annotations(
-        &self,
-        dataset: DatasetKey,
-        annotations: &[StoredAnnotation],
-    ) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {annotation}
-                (dataset_id, timestamp, number, note, questionable, recorded, recorded_by)",
-            7,
-        );
-        self.insert(dataset, &INSERT, annotations, |stored| {
-            let Annotation { note, questionable, recorded, recorded_by } = &stored.annotation;
-            [
-                dataset.into(),
-                stored.timestamp.into(),
-                stored.number.into(),
-                note.as_str().into(),
-                i64::from(*questionable).into(),
-                (*recorded).into(),
-                recorded_by.as_deref().into(),
-            ]
-        })
-    }
-}
-
-fn flag(number: i64) -> Result<bool> {
-    match number {
-        0 => Ok(false),
-        1 => Ok(true),
-        _ => Err(damaged(format_args!("{number} does not say whether a set is questionable"))),
-    }
-}
-
-/// Takes a number, and the space after it, from the front of a text.
-fn number(text: &mut &str) -> Result<i64> {
-    let (number, rest) = text.split_once(' ').ok_or_else(cut_off)?;
-    *text = rest;
-    number.parse().map_err(damaged)
-}
-
-/// Takes so many characters from the front of a text.
-fn characters(text: &mut &str, length: i64) -> Result<String> {
-    let mut left = text.chars();
-    for _ in 0..length {
-        left.next().ok_or_else(cut_off)?;
-    }
-    let taken = &text[..text.len() - left.as_str().len()];
-    *text = left.as_str();
-    Ok(taken.to_owned())
-}
-
-fn cut_off() -> crate::store::Error {
-    damaged("an annotation has another length than it states")
-}
-
-impl Snapshot {
     /// The last confirmation of a dataset. `None` means that it was never confirmed.
     pub fn confirmation(&self, dataset: DatasetKey) -> Result<Option<Confirmation>> {
         static OF_DATASET: Sql = Sql::new(
-            "SELECT recorded, recorded_by, granules
+            "SELECT {confirmation.*}
             FROM {confirmation}
             WHERE dataset_id = ?1",
         );
-        self.row(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()], |row| {
-            self.confirmation_of(row)
-        })
+        Ok(self.select(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()])?.pop())
     }
 
     /// The last confirmations of some datasets, by their keys. For more than one, asks every machine.
@@ -191,11 +134,10 @@ impl Snapshot {
         datasets: &[DatasetKey],
     ) -> Result<BTreeMap<i64, Confirmation>> {
         static OF_DATASETS: Sql = Sql::by_store(
-            "SELECT confirmation.recorded, confirmation.recorded_by, confirmation.granules,
-                confirmation.dataset_id
+            "SELECT {confirmation.*}
             FROM rarray(?1) AS wanted
             CROSS JOIN confirmation ON confirmation.dataset_id = wanted.value",
-            "SELECT recorded, recorded_by, granules, dataset_id
+            "SELECT {confirmation.*}
             FROM {confirmation}
             WHERE dataset_id = ANY (?1)",
         );
@@ -205,41 +147,10 @@ impl Snapshot {
             return Ok(confirmation.map(|it| (dataset.0, it)).into_iter().collect());
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
-        let found = self.rows(Scope::AllDatasets, &OF_DATASETS, &[Value::Ints(&keys)], |row| {
-            Ok((row.int(3)?, self.confirmation_of(row)?))
-        })?;
+        let of_dataset =
+            |confirmation: Confirmation, row: &dyn Columns, _| Ok((row.int(0)?, confirmation));
+        let values = [Value::Ints(&keys)];
+        let found = self.select_with(Scope::AllDatasets, &OF_DATASETS, &values, of_dataset)?;
         Ok(found.into_iter().collect())
-    }
-
-    fn confirmation_of(&self, row: &dyn Columns) -> Result<Confirmation> {
-        Ok(Confirmation {
-            recorded: row.instant(0)?,
-            recorded_by: self.shown(row.string_or_null(1)?),
-            granules: row.count(2)?,
-        })
-    }
-}
-
-impl Transaction {
-    /// Stores that a dataset was confirmed, in the place of its last confirmation.
-    pub fn save_confirmation(
-        &self,
-        dataset: DatasetKey,
-        confirmation: &Confirmation,
-    ) -> Result<()> {
-        static SAVE: Sql = Sql::new(
-            "INSERT INTO {confirmation} (dataset_id, recorded, recorded_by, granules)
-            VALUES (?1, ?2, ?3, ?4)
-            ON CONFLICT (dataset_id) DO UPDATE
-            SET recorded = excluded.recorded, recorded_by = excluded.recorded_by,
-                granules = excluded.granules",
-        );
-        let values = [
-            dataset.into(),
-            confirmation.recorded.into(),
-            confirmation.recorded_by.as_deref().into(),
-            confirmation.granules.into(),
-        ];
-        self.run(dataset, &SAVE, &values)
     }
 }

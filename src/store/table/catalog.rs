@@ -1,48 +1,36 @@
-//! The tables `dataset` and `record_version`: the records of the datasets, with their earlier versions,
-//! and withdrawals.
+//! The tables `dataset`, `dataset_name` and `record_version`: the records of the datasets, with their
+//! former names and earlier versions.
 
 use std::collections::BTreeMap;
 
-use super::annotation::annotations;
-use super::dataset::limits;
+use super::history::sound;
 use crate::model::{
-    Creator, Dataset, DatasetName, Doi, GranuleUrl, Listed, RecordVersion, Timestamp, ValueError,
-    WebAddress, Withdrawal,
+    Dataset, DatasetName, Doi, Limit, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
 use crate::store::page::ascending;
-use crate::store::rows::{DatasetKey, REGISTRY, ToChange, Withdrawn};
+use crate::store::row::{Reader, Row, Written, row};
+use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Scope, Sql, Table, Value, damaged};
 
-/// A query of the columns of a dataset, followed by the given clauses.
-macro_rules! select_dataset {
-    ($($rest:expr),*) => {
-        Sql::new(concat!(
-            "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
-                licence, archive, granule_url, keywords, free_access, temporal
-            FROM {dataset}
-            ",
-            $($rest),*
-        ))
-    };
+/// A name that a dataset gave up.
+struct FormerName {
+    name: DatasetName,
+    dataset_id: DatasetKey,
+    renamed: Timestamp,
 }
 
-/// The query for what a list shows of datasets, followed by the given clauses. No name contains a
-/// space.
+row!(FormerName in DATASET_NAME { name, dataset_id, renamed });
+
+/// The query for what a list shows of datasets, followed by the given clauses.
 macro_rules! select_listed {
     ($($rest:expr),*) => {
         Sql::new(concat!(
-            "SELECT id, name, doi, title, description, creators, publisher, version, year, url,
-                licence, archive, granule_url, keywords, free_access, temporal, withdrawn,
-                withdrawn_note, (
-                    SELECT string_agg(former.name, ' ' ORDER BY former.renamed DESC, former.name)
-                    FROM {dataset_name} AS former
-                    WHERE former.dataset_id = dataset.id AND NOT EXISTS (
-                        SELECT 1
-                        FROM {dataset} AS present
-                        WHERE present.name = former.name)),
-                max_delete, max_add
+            "SELECT {dataset.*}, EXISTS (
+                SELECT 1
+                FROM {dataset_name} AS former
+                WHERE former.dataset_id = dataset.id)
             FROM {dataset}
             ",
             $($rest),*
@@ -71,13 +59,22 @@ impl Snapshot {
     /// In a transaction on a server, the dataset is locked until its end, and the record is the one
     /// under the lock.
     pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
-        static NAMED: Sql = select_dataset!("WHERE id = (", key_of_name!(), ")");
-        static DATASET: Sql = select_dataset!("WHERE id = ?1");
+        Ok(self.stored_dataset(name)?.map(|stored| (stored.key, stored.dataset)))
+    }
+
+    /// The same with what else is stored beside its record.
+    pub fn stored_dataset(&self, name: &DatasetName) -> Result<Option<StoredDataset>> {
+        static NAMED: Sql = Sql::new(concat!(
+            "SELECT {dataset.*} FROM {dataset} WHERE id = (",
+            key_of_name!(),
+            ")"
+        ));
+        static DATASET: Sql = Sql::new("SELECT {dataset.*} FROM {dataset} WHERE id = ?1");
         if !self.session.locks_datasets() {
-            return self.row(Scope::Registry, &NAMED, &[name.into()], dataset);
+            return Ok(self.select(Scope::Registry, &NAMED, &[name.into()])?.pop());
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.row(Scope::Locked(key), &DATASET, &[key.into()], dataset)
+        Ok(self.select(Scope::Locked(key), &DATASET, &[key.into()])?.pop())
     }
 
     /// The key and the present name of the dataset that has a name, or had it before it was renamed,
@@ -88,7 +85,7 @@ impl Snapshot {
         static NAMED: Sql =
             Sql::new(concat!("SELECT id, name FROM {dataset} WHERE id = (", key_of_name!(), ")"));
         static NAME: Sql = Sql::new("SELECT id, name FROM {dataset} WHERE id = ?1");
-        let decode = |row: &dyn Columns| Ok((key(row)?, row.dataset_name(1)?));
+        let decode = |row: &dyn Columns| Ok((row.dataset_key(0)?, row.dataset_name(1)?));
         if !self.session.locks_datasets() {
             return self.row(Scope::Registry, &NAMED, &[name.into()], decode);
         }
@@ -99,45 +96,42 @@ impl Snapshot {
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
     /// locked until the end of the transaction. `None` means that no dataset has or had the name.
     pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
-        static DATASET: Sql = Sql::new(concat!(
-            "SELECT dataset.name, latest.timestamp, CAST(NULL AS bigint), latest.identifier,
-                latest.granules, latest.ingested, latest.deleted, latest.recorded,
-                latest.recorded_by, latest.note,
-                ",
-            annotations!("?1", "latest.timestamp"),
-            ", dataset.id, latest.row_check, dataset.withdrawn, dataset.withdrawn_note, dataset.max_delete,
-                dataset.max_add
+        static DATASET: Sql = Sql::new(
+            "SELECT {dataset.*}, {instance.*},
+                EXISTS (
+                    SELECT 1
+                    FROM {annotation}
+                    WHERE annotation.dataset_id = ?1
+                      AND annotation.timestamp = instance.timestamp)
             FROM {dataset}
             LEFT JOIN (
-                SELECT timestamp, identifier, granules, ingested, deleted, recorded, recorded_by,
-                    note, row_check
+                SELECT {instance.*}
                 FROM {instance}
                 WHERE dataset_id = ?1
                 ORDER BY timestamp DESC
-                LIMIT 1) AS latest ON true
-            WHERE dataset.id = ?1"
-        ));
+                LIMIT 1) AS instance ON true
+            WHERE dataset.id = ?1",
+        );
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        let to_change = self.row(Scope::Locked(key), &DATASET, &[key.into()], |row| {
-            let has_history = row.int_or_null(1)?.is_some();
-            Ok(ToChange {
-                key,
-                name: row.dataset_name(0)?,
-                withdrawal: withdrawal(row, 13)?,
-                limits: limits(row, 15)?,
-                latest: has_history.then(|| self.instance_of(row)).transpose()?,
-            })
-        })?;
-        let Some(mut to_change) = to_change else { return Ok(None) };
-        let latest = to_change.latest.take();
-        to_change.latest =
-            latest.map(|latest| self.not_from_the_future(key, latest)).transpose()?;
-        Ok(Some(to_change))
+        let decode = |stored: StoredDataset, row: &dyn Columns, first: usize| {
+            let name = stored.dataset.name.clone();
+            let has_annotations = row.flag(first + statement::INSTANCE.columns.len() + 1)?;
+            let has_history = row.int_or_null(first)?.is_some();
+            let latest = has_history
+                .then(|| self.instance_from(row, first, (name, None, has_annotations)))
+                .transpose()?;
+            Ok((stored, latest))
+        };
+        let found = self.select_with(Scope::Locked(key), &DATASET, &[key.into()], decode)?.pop();
+        let Some((stored, latest)) = found else { return Ok(None) };
+        let latest = self.annotated(latest.into_iter().collect())?.pop();
+        let in_force = |latest| self.not_from_the_future(key, sound(latest)?);
+        Ok(Some(ToChange { stored, latest: latest.map(in_force).transpose()? }))
     }
 
     fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
         static KEY: Sql = Sql::new(key_of_name!());
-        self.row(Scope::Registry, &KEY, &[name.into()], key)
+        self.row(Scope::Registry, &KEY, &[name.into()], |row| row.dataset_key(0))
     }
 
     /// The names of datasets that differ from one at most by the case of letters, at most two of them.
@@ -160,14 +154,18 @@ impl Snapshot {
         withdrawn: Withdrawn,
         limit: u32,
     ) -> Result<Vec<(DatasetKey, Dataset)>> {
-        static PAGE: Sql = select_dataset!(
-            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
+        static PAGE: Sql = Sql::new(
+            "SELECT {dataset.*}
+            FROM {dataset}
+            WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
             ORDER BY name
-            LIMIT ?3"
+            LIMIT ?3",
         );
+        let stored = self.select(Scope::Registry, &PAGE, &page(after, withdrawn, limit))?;
+        let named = |StoredDataset { key, dataset, .. }| (key, dataset);
         ascending(
             "dataset",
-            self.rows(Scope::Registry, &PAGE, &page(after, withdrawn, limit), dataset)?,
+            stored.into_iter().map(named).collect(),
             |(_, first)| after.is_none_or(|after| *after < first.name),
             |(_, one), (_, next)| one.name < next.name,
         )
@@ -220,24 +218,27 @@ impl Snapshot {
         sql: &'static Sql,
         values: &[Value<'_>],
     ) -> Result<Vec<(DatasetKey, Listed)>> {
-        let mut listed = self.rows(Scope::Registry, sql, values, |row| {
-            let (key, dataset) = dataset(row)?;
-            let former = row.text_or_null(18)?.unwrap_or_default().split_whitespace();
-            let former_names = former.map(str::parse).collect::<Result<_, _>>();
+        let decode = |stored: StoredDataset, row: &dyn Columns, rest| {
             let listed = Listed {
-                dataset,
-                withdrawn: withdrawal(row, 16)?,
-                former_names: former_names.map_err(damaged)?,
-                limits: if self.is_public() { None } else { Some(limits(row, 19)?) },
+                dataset: stored.dataset,
+                withdrawn: stored.withdrawn,
+                former_names: Vec::new(),
+                limits: Some(stored.limits).filter(|_| !self.is_public()),
                 latest: None,
                 confirmed: None,
             };
-            Ok((key, listed))
-        })?;
-        let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
+            Ok((stored.key, listed, row.flag(rest)?))
+        };
+        let found = self.select_with(Scope::Registry, sql, values, decode)?;
+        let keys: Vec<_> = found.iter().map(|(key, ..)| *key).collect();
         let mut latest = self.latest_instances(&keys)?;
-        for (key, listed) in &mut listed {
-            listed.latest = latest.remove(&key.0);
+        let mut listed = Vec::with_capacity(found.len());
+        for (key, mut dataset, was_renamed) in found {
+            dataset.latest = latest.remove(&key.0);
+            if was_renamed {
+                dataset.former_names = self.former_names(key)?;
+            }
+            listed.push((key, dataset));
         }
         Ok(listed)
     }
@@ -277,71 +278,26 @@ impl Snapshot {
 
 impl Transaction {
     /// Adds a dataset, whose name must not be in use.
-    pub fn insert_dataset(&self, dataset: &Dataset) -> Result<DatasetKey> {
+    pub fn insert_dataset(&self, dataset: &Dataset, limits: Limits) -> Result<StoredDataset> {
         static NEXT: Sql = Sql::new(
             "SELECT coalesce(max(id), 0) + 1
             FROM {dataset}",
         );
-        static INSERT: Sql = Sql::new(
-            "INSERT INTO {dataset}
-                (id, name, doi, title, description, creators, publisher, version, year, url,
-                 licence, archive, granule_url, keywords, free_access, temporal)
-            VALUES (?16, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-        );
         // Datasets are added one after the other, by whoever holds the lock on the registry.
         self.lock_registry()?;
-        let key = self.row(Scope::Registry, &NEXT, &[], key)?.unwrap_or(DatasetKey(1));
+        let next = self.row(Scope::Registry, &NEXT, &[], |row| row.dataset_key(0))?;
+        let key = next.unwrap_or(DatasetKey(1));
         self.session.lock_new(key)?;
-        self.put_dataset(&INSERT, dataset, Some(key))?;
-        Ok(key)
+        let dataset = dataset.clone();
+        let stored = StoredDataset { key, dataset, withdrawn: None, limits };
+        self.insert(key, std::slice::from_ref(&stored))?;
+        Ok(stored)
     }
 
     /// Waits until no other transaction holds the lock on the registry, and holds it until the end of
     /// this one: what is read afterwards of all datasets is what the other wrote.
     pub fn lock_registry(&self) -> Result<()> {
         self.session.lock(REGISTRY)
-    }
-
-    /// Replaces the record of the dataset with that name.
-    pub fn update_dataset(&self, dataset: &Dataset) -> Result<()> {
-        static UPDATE: Sql = Sql::new(
-            "UPDATE {dataset}
-            SET doi = ?2, title = ?3, description = ?4, creators = ?5, publisher = ?6,
-                version = ?7, year = ?8, url = ?9, licence = ?10, archive = ?11,
-                granule_url = ?12, keywords = ?13, free_access = ?14, temporal = ?15
-            WHERE name = ?1",
-        );
-        self.put_dataset(&UPDATE, dataset, None)
-    }
-
-    fn put_dataset(
-        &self,
-        sql: &'static Sql,
-        dataset: &Dataset,
-        key: Option<DatasetKey>,
-    ) -> Result<()> {
-        let creators = json_of(&dataset.creators);
-        let keywords = json_of(&dataset.keywords);
-        let temporal = dataset.temporal.map(|temporal| temporal.to_string());
-        let mut values = vec![
-            (&dataset.name).into(),
-            dataset.doi.as_ref().map(Doi::as_str).into(),
-            dataset.title.as_deref().into(),
-            dataset.description.as_deref().into(),
-            creators.as_str().into(),
-            dataset.publisher.as_deref().into(),
-            dataset.version.as_deref().into(),
-            Value::Int(dataset.year.map(|year| year.as_number().into())),
-            dataset.url.as_ref().map(WebAddress::as_str).into(),
-            dataset.licence.as_deref().into(),
-            dataset.archive.as_deref().into(),
-            dataset.granule_url.as_ref().map(GranuleUrl::as_str).into(),
-            keywords.as_str().into(),
-            Value::Int(dataset.free_access.map(i64::from)),
-            temporal.as_deref().into(),
-        ];
-        values.extend(key.map(Value::from));
-        self.session.run(sql, &values)
     }
 }
 
@@ -351,78 +307,89 @@ fn page(after: Option<&DatasetName>, withdrawn: Withdrawn, limit: u32) -> [Value
     [start.into(), Value::Flag(withdrawn == Withdrawn::Listed), limit.into()]
 }
 
-fn key(row: &dyn Columns) -> Result<DatasetKey> {
-    row.int(0).map(DatasetKey)
+impl Row for StoredDataset {
+    fn table() -> &'static Table {
+        &statement::DATASET
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let (key, _name, _doi): (_, DatasetName, Option<String>) =
+            (reader.next()?, reader.next()?, reader.next()?);
+        let (withdrawn, note) = (reader.next::<Option<Timestamp>>()?, reader.next()?);
+        let (max_delete, max_add) = (limit(reader.next()?)?, limit(reader.next()?)?);
+        Ok(StoredDataset {
+            key,
+            dataset: record_from(&reader.next::<String>()?)?,
+            withdrawn: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
+            limits: Limits { max_delete, max_add },
+        })
+    }
 }
 
-/// The dataset in the first sixteen columns of a row.
-fn dataset(row: &dyn Columns) -> Result<(DatasetKey, Dataset)> {
-    let doi = row.text_or_null(2)?.map(str::parse);
-    let year = row.int_or_null(8)?.map(|year| {
-        let year = u16::try_from(year).map_err(damaged)?;
-        year.try_into().map_err(damaged)
-    });
-    let free_access = row.int_or_null(14)?.map(|free_access| match free_access {
-        0 => Ok(false),
-        1 => Ok(true),
-        other => Err(damaged(format!("free_access is {other}"))),
-    });
-    let temporal = row.text_or_null(15)?.map(str::parse);
-    let dataset = Dataset {
-        name: row.dataset_name(1)?,
-        doi: doi.transpose().map_err(damaged)?,
-        title: row.string_or_null(3)?,
-        description: row.string_or_null(4)?,
-        creators: creators_from(row.text(5)?)?,
-        publisher: row.string_or_null(6)?,
-        version: row.string_or_null(7)?,
-        year: year.transpose()?,
-        url: row.text_or_null(9)?.and_then(WebAddress::from_stored),
-        licence: row.string_or_null(10)?,
-        archive: row.string_or_null(11)?,
-        granule_url: granule_url(row, 12)?,
-        keywords: serde_json::from_str(row.text(13)?).map_err(damaged)?,
-        free_access: free_access.transpose()?,
-        temporal: temporal.transpose().map_err(damaged)?,
-    };
-    Ok((key(row)?, dataset))
+impl Written for StoredDataset {
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let StoredDataset { key, dataset, withdrawn, limits } = self;
+        let limit = |limit: Option<Limit>| limit.map(|limit| limit.to_string());
+        values.extend([
+            (*key).into(),
+            (&dataset.name).into(),
+            dataset.doi.as_ref().map(Doi::as_str).into(),
+            withdrawn.as_ref().map(|withdrawn| withdrawn.timestamp).into(),
+            withdrawn.as_ref().and_then(|withdrawn| withdrawn.note.as_deref()).into(),
+            limit(limits.max_delete).into(),
+            limit(limits.max_add).into(),
+            serde_json::json!(dataset).to_string().into(),
+        ]);
+    }
 }
 
-/// The addresses of granules in a column.
-pub(super) fn granule_url(row: &dyn Columns, column: usize) -> Result<Option<GranuleUrl>> {
-    let template = row.text_or_null(column)?.map(str::parse);
-    template.transpose().map_err(damaged)
+fn limit(text: Option<String>) -> Result<Option<Limit>> {
+    text.as_deref().map(str::parse).transpose().map_err(damaged)
 }
 
-/// Values as a JSON array of strings, in their order.
-fn json_of(values: &[impl ToString]) -> String {
-    let written = values.iter().map(ToString::to_string);
-    written.collect::<serde_json::Value>().to_string()
+/// The record that a column holds. A licence may be any string: only in a log of others it must be one
+/// that the command line accepts.
+fn record_from(text: &str) -> Result<Dataset> {
+    let mut record: serde_json::Value = serde_json::from_str(text).map_err(damaged)?;
+    let licence = record.get_mut("licence").map(serde_json::Value::take);
+    let dataset: Dataset = serde_json::from_value(record).map_err(damaged)?;
+    let licence = licence.as_ref().and_then(|licence| licence.as_str()).map(str::to_owned);
+    Ok(Dataset { licence, ..dataset })
 }
 
-/// The creators that a column lists.
-fn creators_from(text: &str) -> Result<Vec<Creator>> {
-    let written: Vec<String> = serde_json::from_str(text).map_err(damaged)?;
-    let creators = written
-        .iter()
-        // Before schema 4 a creator could be any string. One that cannot be parsed is taken as the
-        // name of an organisation.
-        .map(|text| text.parse().or_else(|_| Creator::organisation(text)));
-    creators.collect::<Result<_, ValueError>>().map_err(damaged)
+impl Row for RecordVersion {
+    fn table() -> &'static Table {
+        &statement::RECORD_VERSION
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(RecordVersion {
+            version: reader.next()?,
+            recorded: reader.next()?,
+            recorded_by: reader.next()?,
+            action: reader.next()?,
+            dataset: serde_json::from_str(&reader.next::<String>()?).map_err(damaged)?,
+        })
+    }
+
+    fn hide_recorder(&mut self) {
+        self.recorded_by = None;
+    }
+}
+
+impl Written for RecordVersion {
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        values.extend([
+            self.version.into(),
+            self.recorded.into(),
+            self.recorded_by.as_deref().into(),
+            self.action.as_str().into(),
+            self.dataset.to_string().into(),
+        ]);
+    }
 }
 
 impl Snapshot {
-    /// When a dataset was withdrawn, and why. `None` means that it is not withdrawn.
-    pub fn withdrawal(&self, dataset: DatasetKey) -> Result<Option<Withdrawal>> {
-        static WITHDRAWN: Sql = Sql::new(
-            "SELECT withdrawn, withdrawn_note
-            FROM {dataset}
-            WHERE id = ?1",
-        );
-        self.row(Scope::Registry, &WITHDRAWN, &[dataset.into()], |row| withdrawal(row, 0))?
-            .ok_or_else(|| damaged("a dataset has no row"))
-    }
-
     /// The versions of a dataset's record after a version (0 means from the first), at most
     /// `limit`.
     pub fn record_versions(
@@ -432,42 +399,33 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<RecordVersion>> {
         static PAGE: Sql = Sql::new(
-            "SELECT version, recorded, recorded_by, action, record
+            "SELECT {record_version.*}
             FROM {record_version}
             WHERE dataset_id = ?1 AND version > ?2
             ORDER BY version
             LIMIT ?3",
         );
         let values = [dataset.into(), after.into(), limit.into()];
-        let versions = self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| {
-            Ok(RecordVersion {
-                version: row.count(0)?,
-                recorded: row.instant(1)?,
-                recorded_by: self.shown(row.string_or_null(2)?),
-                action: row.string(3)?,
-                dataset: serde_json::from_str(row.text(4)?).map_err(damaged)?,
-            })
-        })?;
         ascending(
             "record_version",
-            versions,
+            self.select::<RecordVersion>(Scope::Dataset(dataset), &PAGE, &values)?,
             |first| first.version > after,
             |one, next| one.version < next.version,
         )
     }
 
     /// The latest time at which anything was recorded: a change, a version of a record, a citation
-    /// of a subset, the reading of a log, an annotation, a confirmation, file records. `None` means that nothing was. If there are times at or
-    /// after `enough`, any one of them may be returned.
+    /// of a subset, the reading of a log, an annotation, a confirmation, file records. `None` means
+    /// that nothing was.
     ///
-    /// In a file, all but the versions are one look-up in each of the indexes of the second copies; on a
-    /// server, they cost a pass on every machine. If these times are older than `enough`, the versions
-    /// of the records are read, from the dataset that was added last.
-    pub fn last_recorded(&self, enough: Timestamp) -> Result<Option<Timestamp>> {
-        static OTHERS: Sql = Sql::new(
+    /// In a file, it is one look-up in an index of each table; on a server, a pass on every machine.
+    pub fn last_recorded(&self) -> Result<Option<Timestamp>> {
+        static NEWEST: Sql = Sql::new(
             "SELECT max(newest)
             FROM (
                 SELECT max(recorded) AS newest FROM {instance}
+                UNION ALL
+                SELECT max(recorded) FROM {record_version}
                 UNION ALL
                 SELECT max(cited) FROM {saved_selection}
                 UNION ALL
@@ -480,28 +438,8 @@ impl Snapshot {
                 SELECT max(recorded) FROM {record_batch}
             ) AS times",
         );
-        static RECENT_VERSION: Sql = Sql::new(
-            "SELECT recorded
-            FROM {record_version}
-            WHERE recorded >= ?1
-            ORDER BY dataset_id DESC, version DESC
-            LIMIT 1",
-        );
-        static VERSIONS: Sql = Sql::new(
-            "SELECT max(recorded)
-            FROM {record_version}",
-        );
-        let newest = |sql, values: &[_]| -> Result<Option<Timestamp>> {
-            Ok(self.row(Scope::Registry, sql, values, |row| row.instant_or_null(0))?.flatten())
-        };
-        let others = newest(&OTHERS, &[])?;
-        if others.is_some_and(|newest| newest >= enough) {
-            return Ok(others);
-        }
-        match newest(&RECENT_VERSION, &[enough.into()])? {
-            None => Ok(others.max(newest(&VERSIONS, &[])?)),
-            recent => Ok(recent),
-        }
+        let newest = self.row(Scope::Registry, &NEWEST, &[], |row| row.instant_or_null(0))?;
+        Ok(newest.flatten())
     }
 
     /// When the records of the datasets from one name to another were edited last. It asks every machine,
@@ -524,6 +462,33 @@ impl Snapshot {
         Ok(edits?.into_iter().collect())
     }
 
+    /// The names that a dataset gave up, each with the time, in order of time.
+    pub fn names_given_up(&self, dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>> {
+        static GIVEN_UP: Sql = Sql::new(
+            "SELECT {dataset_name.*}
+            FROM {dataset_name}
+            WHERE dataset_name.dataset_id = ?1
+            ORDER BY dataset_name.renamed, dataset_name.name",
+        );
+        let given_up = self.select(Scope::Registry, &GIVEN_UP, &[dataset.into()])?;
+        Ok(given_up.into_iter().map(|FormerName { name, renamed, .. }| (name, renamed)).collect())
+    }
+
+    /// The former names by which a dataset is still found, latest first.
+    pub(super) fn former_names(&self, dataset: DatasetKey) -> Result<Vec<DatasetName>> {
+        static FORMER: Sql = Sql::new(
+            "SELECT {dataset_name.*}
+            FROM {dataset_name}
+            WHERE dataset_name.dataset_id = ?1 AND NOT EXISTS (
+                SELECT 1
+                FROM {dataset}
+                WHERE dataset.name = dataset_name.name)
+            ORDER BY dataset_name.renamed DESC, dataset_name.name",
+        );
+        let former = self.select(Scope::Registry, &FORMER, &[dataset.into()])?;
+        Ok(former.into_iter().map(|FormerName { name, .. }| name).collect())
+    }
+
     /// The number of the last version of a dataset's record. 0 means that no version is stored.
     pub fn last_record_version(&self, dataset: DatasetKey) -> Result<u64> {
         static LAST: Sql = Sql::new(
@@ -536,48 +501,14 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Adds a version of a dataset's record.
-    pub fn insert_record_version(
+    /// Keeps a name that a dataset gave up, also where another dataset gave it up before.
+    pub fn keep_name(
         &self,
         dataset: DatasetKey,
-        version: &RecordVersion,
+        former: &DatasetName,
+        renamed: Timestamp,
     ) -> Result<()> {
-        static INSERT: Sql = Sql::new(
-            "INSERT INTO {record_version}
-                (dataset_id, version, recorded, recorded_by, action, record)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        );
-        let record = version.dataset.to_string();
-        let values = [
-            dataset.into(),
-            version.version.into(),
-            version.recorded.into(),
-            version.recorded_by.as_deref().into(),
-            version.action.as_str().into(),
-            record.as_str().into(),
-        ];
-        self.run(dataset, &INSERT, &values)
+        let name = former.clone();
+        self.put(dataset, &FormerName { name, dataset_id: dataset, renamed })
     }
-
-    /// Withdraws a dataset; `None` reinstates it.
-    pub fn set_withdrawal(
-        &self,
-        dataset: DatasetKey,
-        withdrawal: Option<&Withdrawal>,
-    ) -> Result<()> {
-        static SET: Sql = Sql::new(
-            "UPDATE {dataset}
-            SET withdrawn = ?2, withdrawn_note = ?3
-            WHERE id = ?1",
-        );
-        let withdrawn = withdrawal.map(|withdrawal| withdrawal.timestamp);
-        let note = withdrawal.and_then(|withdrawal| withdrawal.note.as_deref());
-        self.run(dataset, &SET, &[dataset.into(), withdrawn.into(), note.into()])
-    }
-}
-
-/// The withdrawal in two columns: when, and why.
-pub(super) fn withdrawal(row: &dyn Columns, first: usize) -> Result<Option<Withdrawal>> {
-    let note = row.string_or_null(first + 1)?;
-    Ok(row.instant_or_null(first)?.map(|timestamp| Withdrawal { timestamp, note }))
 }

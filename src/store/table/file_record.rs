@@ -5,10 +5,15 @@
 
 use crate::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, Timestamp};
 use crate::store::page::{ascending, paged};
+use crate::store::row::row;
 use crate::store::rows::{DatasetKey, RecordBatch, StoredFileRecord};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Existing, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
+
+row!(RecordBatch in RECORD_BATCH {
+    batch, last_number, recorded, recorded_by, note, replaces
+} hides recorded_by);
 
 impl Snapshot {
     /// The last batch of file records of a dataset that was entered at or before a time.
@@ -18,14 +23,14 @@ impl Snapshot {
         known_at: Timestamp,
     ) -> Result<Option<RecordBatch>> {
         static LAST: Sql = Sql::new(
-            "SELECT batch, last_number, recorded, recorded_by, note, replaces
+            "SELECT {record_batch.*}
             FROM {record_batch}
             WHERE dataset_id = ?1 AND recorded <= ?2
             ORDER BY batch DESC
             LIMIT 1",
         );
         let values = [dataset.into(), known_at.into()];
-        self.row(Scope::Dataset(dataset), &LAST, &values, |row| self.record_batch(row))
+        Ok(self.select(Scope::Dataset(dataset), &LAST, &values)?.pop())
     }
 
     /// The number of the last file record of a dataset. 0 if there is none.
@@ -42,7 +47,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<RecordBatch>> {
         static PAGE: Sql = Sql::new(
-            "SELECT batch, last_number, recorded, recorded_by, note, replaces
+            "SELECT {record_batch.*}
             FROM {record_batch}
             WHERE dataset_id = ?1 AND batch > ?2
             ORDER BY batch
@@ -51,7 +56,7 @@ impl Snapshot {
         let values = [dataset.into(), after.into(), limit.into()];
         ascending(
             "record_batch",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| self.record_batch(row))?,
+            self.select::<RecordBatch>(Scope::Dataset(dataset), &PAGE, &values)?,
             |first| first.batch > after,
             |one, next| one.batch < next.batch && one.last_number < next.last_number,
         )
@@ -137,58 +142,22 @@ impl Snapshot {
         let values = [dataset.into(), Value::Texts(granule_ids)];
         self.rows(Scope::Dataset(dataset), &AMONG, &values, |row| stored(dataset, row))
     }
-
-    fn record_batch(&self, row: &dyn Columns) -> Result<RecordBatch> {
-        Ok(RecordBatch {
-            batch: row.count(0)?,
-            last_number: row.count(1)?,
-            recorded: row.instant(2)?,
-            recorded_by: self.shown(row.string_or_null(3)?),
-            note: row.string_or_null(4)?,
-            replaces: row.int(5)? == 1,
-        })
-    }
 }
 
 impl Transaction {
-    /// Adds a batch of file records, which follows the last one.
-    pub fn insert_record_batch(&self, dataset: DatasetKey, batch: &RecordBatch) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {record_batch}
-                (dataset_id, batch, last_number, recorded, recorded_by, note, replaces)",
-            7,
-        );
-        self.insert(dataset, &INSERT, std::slice::from_ref(batch), |batch| {
-            [
-                dataset.into(),
-                batch.batch.into(),
-                batch.last_number.into(),
-                batch.recorded.into(),
-                batch.recorded_by.as_deref().into(),
-                batch.note.as_deref().into(),
-                i64::from(batch.replaces).into(),
-            ]
-        })
-    }
-
     /// Adds file records.
     pub fn insert_file_records(
         &self,
         dataset: DatasetKey,
         records: &[StoredFileRecord],
     ) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {file_record}
-                (dataset_id, granule_id, path, number, algorithm, algorithm_name, checksum, size,
-                 row_check)",
-            9,
-        );
         let rows: Vec<(&StoredFileRecord, [u8; 4])> =
             records.iter().map(|stored| (stored, row_check(dataset, stored))).collect();
-        self.insert(dataset, &INSERT, &rows, |(StoredFileRecord { number, record }, check)| {
+        let table = &statement::FILE_RECORD;
+        self.add(dataset, table, Existing::Refused, &rows, |(stored, check), values| {
+            let StoredFileRecord { number, record } = stored;
             let (algorithm, name, checksum) = coded(&record.content);
-            [
-                dataset.into(),
+            values.extend([
                 (&record.granule_id).into(),
                 path(record).into(),
                 (*number).into(),
@@ -197,7 +166,7 @@ impl Transaction {
                 checksum.into(),
                 record.content.size().into(),
                 check.as_slice().into(),
-            ]
+            ]);
         })
     }
 }

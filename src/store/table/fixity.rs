@@ -3,30 +3,70 @@
 use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
 use crate::store::page::ascending;
+use crate::store::row::{Reader, Row, Written, row};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value};
+use crate::store::statement::{self, Scope, Sql, Table, Value};
+
+row!(StoredFinding in FIXITY_FINDING {
+    granule_id, path, root, status, expected, found, first_seen
+});
+
+impl Row for StoredRoot {
+    fn table() -> &'static Table {
+        &statement::FIXITY_ROOT
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok(StoredRoot {
+            root: reader.next()?,
+            cursor: reader.next()?,
+            cycle_started: reader.next()?,
+            full_since: reader.next()?,
+            lock: reader.next::<Option<String>>()?.zip(reader.next()?),
+            files: reader.next()?,
+            bytes: reader.next()?,
+        })
+    }
+}
+
+impl Written for StoredRoot {
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let locked_by = self.lock.as_ref().map(|(run, _)| run.as_str());
+        let locked_until: Option<Timestamp> = self.lock.as_ref().map(|(_, until)| *until);
+        values.extend([
+            self.root.as_str().into(),
+            self.cursor.as_deref().into(),
+            self.cycle_started.into(),
+            self.full_since.into(),
+            locked_by.into(),
+            locked_until.into(),
+            self.files.into(),
+            self.bytes.into(),
+        ]);
+    }
+}
 
 impl Snapshot {
     /// The roots in which files of a dataset were checked, by name.
     pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<StoredRoot>> {
         static ROOTS: Sql = Sql::new(
-            "SELECT root, cursor, cycle_started, full_since, locked_by, locked_until, files, bytes
+            "SELECT {fixity_root.*}
             FROM {fixity_root}
             WHERE dataset_id = ?1
             ORDER BY root",
         );
-        self.rows(Scope::Dataset(dataset), &ROOTS, &[dataset.into()], stored_root)
+        self.select(Scope::Dataset(dataset), &ROOTS, &[dataset.into()])
     }
 
     /// A root in which files of a dataset were checked. `None` means that none ever was there.
     pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<StoredRoot>> {
         static ROOT: Sql = Sql::new(
-            "SELECT root, cursor, cycle_started, full_since, locked_by, locked_until, files, bytes
+            "SELECT {fixity_root.*}
             FROM {fixity_root}
             WHERE dataset_id = ?1 AND root = ?2",
         );
-        self.row(Scope::Dataset(dataset), &ROOT, &[dataset.into(), root.into()], stored_root)
+        Ok(self.select(Scope::Dataset(dataset), &ROOT, &[dataset.into(), root.into()])?.pop())
     }
 
     /// The findings of a dataset after one of a granule, a path and a root, in this order, at most `limit`
@@ -38,7 +78,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<StoredFinding>> {
         static PAGE: Sql = Sql::new(
-            "SELECT granule_id, path, root, status, expected, found, first_seen
+            "SELECT {fixity_finding.*}
             FROM {fixity_finding}
             WHERE dataset_id = ?1 AND (granule_id, path, root) > (?2, ?3, ?4)
             ORDER BY granule_id, path, root
@@ -50,7 +90,7 @@ impl Snapshot {
         let values = [dataset.into(), granule_id.into(), path.into(), root.into(), limit.into()];
         ascending(
             "fixity_finding",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, stored_finding)?,
+            self.select(Scope::Dataset(dataset), &PAGE, &values)?,
             |first| (granule_id, path, root) < position(first),
             |one, next| position(one) < position(next),
         )
@@ -63,15 +103,15 @@ impl Snapshot {
         granule_ids: &[&str],
     ) -> Result<Vec<StoredFinding>> {
         static AMONG: Sql = Sql::by_store(
-            "SELECT granule_id, path, root, status, expected, found, first_seen
+            "SELECT {fixity_finding.*}
             FROM fixity_finding
             WHERE dataset_id = ?1 AND granule_id IN (SELECT value FROM rarray(?2))",
-            "SELECT granule_id, path, root, status, expected, found, first_seen
+            "SELECT {fixity_finding.*}
             FROM {fixity_finding}
             WHERE dataset_id = ?1 AND granule_id = ANY(CAST(?2 AS text ARRAY))",
         );
         let values = [dataset.into(), Value::Texts(granule_ids)];
-        self.rows(Scope::Dataset(dataset), &AMONG, &values, stored_finding)
+        self.select(Scope::Dataset(dataset), &AMONG, &values)
     }
 
     /// How many findings a dataset has.
@@ -115,35 +155,6 @@ impl Snapshot {
 }
 
 impl Transaction {
-    /// Stores how far the checks at a root have come.
-    pub fn save_fixity_root(&self, dataset: DatasetKey, root: &StoredRoot) -> Result<()> {
-        static SAVE: Sql = Sql::new(
-            "INSERT INTO {fixity_root}
-                (dataset_id, root, cursor, cycle_started, full_since, locked_by, locked_until, files, bytes)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-            ON CONFLICT (dataset_id, root) DO UPDATE
-            SET cursor = excluded.cursor, cycle_started = excluded.cycle_started,
-                full_since = excluded.full_since, locked_by = excluded.locked_by,
-                locked_until = excluded.locked_until, files = excluded.files, bytes = excluded.bytes",
-        );
-        let (locked_by, locked_until) = match &root.lock {
-            Some((by, until)) => (Some(by.as_str()), Some(*until)),
-            None => (None, None),
-        };
-        let values = [
-            dataset.into(),
-            root.root.as_str().into(),
-            root.cursor.as_deref().into(),
-            root.cycle_started.into(),
-            root.full_since.into(),
-            locked_by.into(),
-            locked_until.into(),
-            root.files.into(),
-            root.bytes.into(),
-        ];
-        self.run(dataset, &SAVE, &values)
-    }
-
     /// Forgets a root, and what was found there.
     pub fn delete_fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<()> {
         static FINDINGS: Sql = Sql::new(
@@ -207,54 +218,4 @@ impl Transaction {
         );
         self.run(dataset, &DELETE, &[dataset.into(), Value::Texts(granule_ids)])
     }
-
-    /// Adds what checks of files found.
-    pub fn insert_fixity_findings(
-        &self,
-        dataset: DatasetKey,
-        findings: &[StoredFinding],
-    ) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {fixity_finding}
-                (dataset_id, root, granule_id, path, status, expected, found, first_seen)",
-            8,
-        );
-        self.insert(dataset, &INSERT, findings, |finding| {
-            [
-                dataset.into(),
-                finding.root.as_str().into(),
-                finding.granule_id.as_str().into(),
-                finding.path.as_str().into(),
-                finding.status.as_str().into(),
-                finding.expected.as_deref().into(),
-                finding.found.as_deref().into(),
-                finding.first_seen.into(),
-            ]
-        })
-    }
-}
-
-fn stored_root(row: &dyn Columns) -> Result<StoredRoot> {
-    let locked_until: Option<Timestamp> = row.instant_or_null(5)?;
-    Ok(StoredRoot {
-        root: row.string(0)?,
-        cursor: row.string_or_null(1)?,
-        cycle_started: row.instant_or_null(2)?,
-        full_since: row.instant_or_null(3)?,
-        lock: row.string_or_null(4)?.zip(locked_until),
-        files: row.count(6)?,
-        bytes: row.count(7)?,
-    })
-}
-
-fn stored_finding(row: &dyn Columns) -> Result<StoredFinding> {
-    Ok(StoredFinding {
-        granule_id: row.string(0)?,
-        path: row.string(1)?,
-        root: row.string(2)?,
-        status: row.string(3)?,
-        expected: row.string_or_null(4)?,
-        found: row.string_or_null(5)?,
-        first_seen: row.instant(6)?,
-    })
 }

@@ -3,14 +3,14 @@
 //! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
 //! would begin at the table's side while the table has no statistics.
 
-use super::catalog::{granule_url, withdrawal};
 use crate::model::{
-    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, IdPage, Timestamp,
+    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
+    Timestamp, Withdrawal,
 };
 use crate::store::page::{Packing, ascending, out_of_order};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Existing, Scope, Sql, Value, damaged};
 use crate::store::{Error, Result};
 
 impl Snapshot {
@@ -78,7 +78,7 @@ impl Snapshot {
             LIMIT ?3",
         );
         let values = [dataset.into(), at.into(), limit.into()];
-        self.rows(Scope::Dataset(dataset), &LAST, &values, granule)
+        self.rows(Scope::Dataset(dataset), &LAST, &values, |row| granule(row, 0))
     }
 
     /// The granules with some of these ids that were held at an instant. The ids are in canonical order.
@@ -112,7 +112,10 @@ impl Snapshot {
         let (start, ingested) = start(after);
         let values =
             [dataset.into(), producer_granule.into(), start.into(), ingested.into(), limit.into()];
-        by_id_and_time(after, self.rows(Scope::Dataset(dataset), &PAGE, &values, granule)?)
+        by_id_and_time(
+            after,
+            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| granule(row, 0))?,
+        )
     }
 
     /// Every period of a dataset, past or present, after an id and the start of one of its periods
@@ -149,7 +152,7 @@ impl Snapshot {
             ORDER BY ingested",
         );
         let values = [dataset.into(), granule_id.into()];
-        self.rows(Scope::Dataset(dataset), &PERIODS, &values, granule)
+        self.rows(Scope::Dataset(dataset), &PERIODS, &values, |row| granule(row, 0))
     }
 
     /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
@@ -166,7 +169,7 @@ impl Snapshot {
     ) -> Result<Vec<FoundPeriod>> {
         static PERIODS: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
+                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id AND granule.granule_id = ?1
@@ -174,7 +177,7 @@ impl Snapshot {
             ORDER BY dataset.name, granule.ingested
             LIMIT ?4",
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
+                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
             FROM {writer}
             JOIN {granule} ON granule.dataset_id = writer.dataset_id
             JOIN {dataset} ON dataset.id = writer.dataset_id
@@ -199,9 +202,17 @@ impl Snapshot {
         after: Option<(&DatasetName, &GranuleId, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
-        static OF_ONE: Sql = Sql::new(
+        static OF_ONE: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
+                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
+            FROM dataset
+            JOIN granule ON granule.dataset_id = dataset.id
+            WHERE dataset.name = ?1 AND granule.granule_id < ?2
+              AND (granule.granule_id, granule.ingested) > (?3, ?4)
+            ORDER BY granule.granule_id, granule.ingested
+            LIMIT ?5",
+            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
+                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
             FROM {dataset}
             JOIN {granule} ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
@@ -211,7 +222,7 @@ impl Snapshot {
         );
         static OF_NEXT: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
+                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id
@@ -220,7 +231,7 @@ impl Snapshot {
             ORDER BY dataset.name, granule.granule_id, granule.ingested
             LIMIT ?4",
             "SELECT period.granule_id, period.ingested, period.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.granule_url
+                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
             FROM {writer}
             JOIN {dataset} ON dataset.id = writer.dataset_id
             CROSS JOIN LATERAL (
@@ -285,7 +296,7 @@ impl Snapshot {
             return Ok(Vec::new());
         }
         let values = [dataset.into(), Value::Texts(granule_ids)];
-        self.rows(Scope::Dataset(dataset), &AMONG, &values, granule)
+        self.rows(Scope::Dataset(dataset), &AMONG, &values, |row| granule(row, 0))
     }
 
     /// Whether an id at or after this one is held now.
@@ -399,18 +410,13 @@ impl Snapshot {
 impl Transaction {
     /// Adds periods, which must not overlap existing ones.
     pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {granule} (dataset_id, granule_id, ingested, deleted, producer_granule)",
-            5,
-        );
-        self.insert(dataset, &INSERT, periods, |period| {
-            [
-                dataset.into(),
+        self.add(dataset, &statement::GRANULE, Existing::Refused, periods, |period, values| {
+            values.extend([
                 period.granule_id.into(),
                 period.ingested.into(),
                 period.deleted.into(),
                 period.producer_granule.map(GranuleId::as_str).into(),
-            ]
+            ]);
         })
     }
 
@@ -436,12 +442,16 @@ impl Transaction {
 
 fn found(row: &dyn Columns) -> Result<FoundPeriod> {
     let granule = row.granule_id(0)?;
+    let note = row.string_or_null(5)?;
+    let withdrawn = row.instant_or_null(4)?.map(|timestamp| Withdrawal { timestamp, note });
+    let template: Option<GranuleUrl> =
+        row.text_or_null(6)?.map(str::parse).transpose().map_err(damaged)?;
     Ok(FoundPeriod {
         dataset: row.dataset_name(3)?,
         ingested: row.instant(1)?,
         deleted: row.instant_or_null(2)?,
-        withdrawn: withdrawal(row, 4)?,
-        url: granule_url(row, 6)?.and_then(|it| it.address_of(&granule)),
+        withdrawn,
+        url: template.and_then(|template| template.address_of(&granule)),
         granule,
     })
 }
@@ -469,13 +479,13 @@ fn by_id_and_time(
     )
 }
 
-/// The granule in the first four columns of a row.
-pub(super) fn granule(row: &dyn Columns) -> Result<Granule> {
+/// The granule in four columns of a row.
+pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Granule> {
     Ok(Granule {
-        granule_id: row.granule_id(0)?,
-        ingested: row.instant(1)?,
-        deleted: row.instant_or_null(2)?,
-        producer_granule: row.granule_id_or_null(3)?,
+        granule_id: row.granule_id(first)?,
+        ingested: row.instant(first + 1)?,
+        deleted: row.instant_or_null(first + 2)?,
+        producer_granule: row.granule_id_or_null(first + 3)?,
     })
 }
 
@@ -538,15 +548,13 @@ impl Transaction {
         dataset: DatasetKey,
         checkpoints: &[Checkpoint],
     ) -> Result<()> {
-        static INSERT: Insert =
-            Insert::new("INSERT INTO {checkpoint} (dataset_id, granule_id, chain, granules)", 4);
-        self.insert(dataset, &INSERT, checkpoints, |checkpoint| {
-            [
-                dataset.into(),
+        let table = &statement::CHECKPOINT;
+        self.add(dataset, table, Existing::Refused, checkpoints, |checkpoint, values| {
+            values.extend([
                 (&checkpoint.granule_id).into(),
                 checkpoint.chain.into(),
                 checkpoint.granules.into(),
-            ]
+            ]);
         })
     }
 }

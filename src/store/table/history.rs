@@ -1,42 +1,66 @@
 //! The table `instance`: the history of each dataset.
 
 use std::collections::BTreeMap;
-use std::iter;
 
-use super::annotation::annotations;
 use crate::model::{DatasetName, Identifier, IdentifierPrefix, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
+use crate::store::row::{is_sound, row};
 use crate::store::rows::{DatasetKey, StoredInstance};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Scope, Sql, Value, damaged};
 
-/// A query of the columns of an [`Instance`], followed by the given clauses. What is the dataset is
-/// `?1`, or the second argument: a parameter, unless every machine of a cluster is asked, because the
-/// machine of the inner query cannot be derived from the outer one.
+/// A query of the columns of an [`Instance`], followed by the given clauses: those of its row, the name
+/// of its dataset, when the next change took effect, and whether it has annotations. What is the
+/// dataset is `?1`, or the second argument: a parameter, unless every machine of a cluster is asked,
+/// because the machine of the inner query cannot be derived from the outer one.
 macro_rules! select_instance {
     ($rest:literal) => {
         select_instance!($rest, "?1")
     };
     ($rest:literal, $dataset:literal) => {
         Sql::new(concat!(
-            "SELECT dataset.name, instance.timestamp,
+            "SELECT {instance.*}, dataset.name,
                 (SELECT min(later.timestamp)
                  FROM {instance} AS later
                  WHERE later.timestamp > instance.timestamp AND later.dataset_id = ",
             $dataset,
             "),
-                instance.identifier, instance.granules, instance.ingested, instance.deleted,
-                instance.recorded, instance.recorded_by, instance.note,
-                ",
-            annotations!($dataset, "instance.timestamp"),
-            ", instance.dataset_id, instance.row_check
+                EXISTS (
+                    SELECT 1
+                    FROM {annotation}
+                    WHERE annotation.timestamp = instance.timestamp AND annotation.dataset_id = ",
+            $dataset,
+            ")
             FROM {instance}
             JOIN {dataset} ON dataset.id = instance.dataset_id
             ",
             $rest
         ))
     };
+}
+
+/// A row of the table.
+struct InstanceRow {
+    timestamp: Timestamp,
+    identifier: Identifier,
+    granules: u64,
+    ingested: u64,
+    deleted: u64,
+    recorded: Timestamp,
+    recorded_by: Option<String>,
+    note: Option<String>,
+}
+
+row!(InstanceRow in INSTANCE {
+    timestamp, identifier, granules, ingested, deleted, recorded, recorded_by, note
+} hides recorded_by);
+
+/// An instance as it was read, of which the annotations are still to be read if it has any.
+pub(super) struct ReadInstance {
+    dataset: DatasetKey,
+    stored: StoredInstance,
+    has_annotations: bool,
 }
 
 impl Snapshot {
@@ -52,13 +76,12 @@ impl Snapshot {
         datasets: &[DatasetKey],
     ) -> Result<BTreeMap<i64, Instance>> {
         static LATEST: Sql = Sql::by_store(
-            concat!(
-                "SELECT dataset.name, instance.timestamp, NULL, instance.identifier,
-                instance.granules, instance.ingested, instance.deleted, instance.recorded,
-                instance.recorded_by, instance.note,
-                ",
-                annotations!("instance.dataset_id", "instance.timestamp"),
-                ", instance.dataset_id, instance.row_check
+            "SELECT {instance.*}, dataset.name, NULL,
+                EXISTS (
+                    SELECT 1
+                    FROM annotation
+                    WHERE annotation.dataset_id = instance.dataset_id
+                      AND annotation.timestamp = instance.timestamp)
             FROM rarray(?1) AS wanted
             CROSS JOIN instance
               ON instance.dataset_id = wanted.value
@@ -66,15 +89,13 @@ impl Snapshot {
                 SELECT max(other.timestamp)
                 FROM instance AS other
                 WHERE other.dataset_id = wanted.value)
-            JOIN dataset ON dataset.id = instance.dataset_id"
-            ),
-            concat!(
-                "SELECT dataset.name, instance.timestamp, NULL::bigint, instance.identifier,
-                instance.granules, instance.ingested, instance.deleted, instance.recorded,
-                instance.recorded_by, instance.note,
-                ",
-                annotations!("instance.dataset_id", "instance.timestamp"),
-                ", instance.dataset_id, instance.row_check
+            JOIN dataset ON dataset.id = instance.dataset_id",
+            "SELECT {instance.*}, dataset.name, NULL::bigint,
+                EXISTS (
+                    SELECT 1
+                    FROM {annotation}
+                    WHERE annotation.dataset_id = instance.dataset_id
+                      AND annotation.timestamp = instance.timestamp)
             FROM {writer}
             JOIN {instance} ON instance.dataset_id = writer.dataset_id
             JOIN {dataset} ON dataset.id = instance.dataset_id
@@ -82,8 +103,7 @@ impl Snapshot {
               AND instance.timestamp = (
                 SELECT max(other.timestamp)
                 FROM {instance} AS other
-                WHERE other.dataset_id = writer.dataset_id)"
-            ),
+                WHERE other.dataset_id = writer.dataset_id)",
         );
         // Citus would ask all of them for a single one, too.
         if let [dataset] = datasets {
@@ -92,11 +112,13 @@ impl Snapshot {
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
         let latest = self.rows(Scope::AllDatasets, &LATEST, &[Value::Ints(&keys)], |row| {
-            Ok((row.int(11)?, self.instance_of(row)?))
+            Ok((DatasetKey(row.int(0)?), self.read_instance(row)?))
         })?;
-        let in_force = latest
+        let (keys, latest): (Vec<_>, Vec<_>) = latest.into_iter().unzip();
+        let in_force = keys
             .into_iter()
-            .map(|(key, latest)| Ok((key, self.not_from_the_future(DatasetKey(key), latest)?)));
+            .zip(self.annotated(latest)?)
+            .map(|(key, latest)| Ok((key.0, self.not_from_the_future(key, sound(latest)?)?)));
         in_force.collect()
     }
 
@@ -114,8 +136,7 @@ impl Snapshot {
             LIMIT 1"
         );
         let values = [dataset.into(), at.into(), recorded.into()];
-        let known =
-            self.row(Scope::Dataset(dataset), &KNOWN, &values, |row| self.instance_of(row))?;
+        let known = self.instances(Scope::Dataset(dataset), &KNOWN, &values)?.pop();
         known.map(|known| self.not_from_the_future(dataset, known)).transpose()
     }
 
@@ -158,14 +179,15 @@ impl Snapshot {
         after: Timestamp,
         before: Timestamp,
     ) -> Result<bool> {
-        static DELETIONS: Sql = Sql::new(
-            "SELECT EXISTS (
-                SELECT 1
-                FROM {instance}
-                WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp < ?3 AND deleted > 0)",
+        static DELETION: Sql = Sql::new(
+            "SELECT {instance.*}
+            FROM {instance}
+            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp < ?3 AND deleted > 0
+            LIMIT 1",
         );
         let values = [dataset.into(), after.into(), before.into()];
-        self.exists(dataset, &DELETIONS, &values)
+        let deletion = self.select::<InstanceRow>(Scope::Dataset(dataset), &DELETION, &values)?;
+        Ok(!deletion.is_empty())
     }
 
     /// The instance in force at an instant. `None` means that it is before the first change.
@@ -180,27 +202,30 @@ impl Snapshot {
         times: &[Timestamp],
     ) -> Result<BTreeMap<Timestamp, u64>> {
         static HELD: Sql = Sql::by_store(
-            "SELECT wanted.value, (
-                SELECT granules
-                FROM instance
-                WHERE dataset_id = ?1 AND timestamp <= wanted.value
-                ORDER BY timestamp DESC
-                LIMIT 1)
-            FROM rarray(?2) AS wanted",
-            "SELECT wanted.at, (
-                SELECT instance.granules
+            "SELECT {instance.*}, wanted.value
+            FROM rarray(?2) AS wanted
+            CROSS JOIN instance
+              ON instance.dataset_id = ?1
+              AND instance.timestamp = (
+                SELECT max(other.timestamp)
+                FROM instance AS other
+                WHERE other.dataset_id = ?1 AND other.timestamp <= wanted.value)",
+            "SELECT {instance.*}, wanted.at
+            FROM unnest(CAST(?2 AS bigint ARRAY)) AS wanted (at)
+            CROSS JOIN LATERAL (
+                SELECT {instance.*}
                 FROM {instance}
                 WHERE instance.dataset_id = ?1 AND instance.timestamp <= wanted.at
                 ORDER BY instance.timestamp DESC
-                LIMIT 1)
-            FROM unnest(CAST(?2 AS bigint ARRAY)) AS wanted (at)",
+                LIMIT 1) AS instance",
         );
         let times: Vec<i64> = times.iter().map(|at| at.as_micros()).collect();
         let values = [dataset.into(), Value::Ints(&times)];
-        let held = self.rows(Scope::Dataset(dataset), &HELD, &values, |row| {
-            Ok((row.instant(0)?, row.count_or_null(1)?))
-        })?;
-        Ok(held.into_iter().filter_map(|(at, held)| Some((at, held?))).collect())
+        let held = |row: InstanceRow, columns: &dyn Columns, rest| {
+            Ok((columns.instant(rest)?, row.granules))
+        };
+        let held = self.select_with(Scope::Dataset(dataset), &HELD, &values, held)?;
+        Ok(held.into_iter().collect())
     }
 
     /// The instances whose change took effect after `after` (`None` means from the first) and at or
@@ -232,7 +257,7 @@ impl Snapshot {
         let values = [dataset.into(), start.into(), up_to.into(), limit.into()];
         ascending(
             "instance",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| self.stored_instance(row))?,
+            self.stored_instances(Scope::Dataset(dataset), &PAGE, &values)?,
             |first| after.is_none_or(|after| first.instance.timestamp > after),
             |one, next| one.instance.timestamp < next.instance.timestamp,
         )
@@ -359,30 +384,31 @@ impl Snapshot {
     /// length of the history, and one where the last change did.
     pub fn has_timely_change(&self, dataset: DatasetKey) -> Result<bool> {
         static LAST: Sql = Sql::new(
-            "SELECT timestamp
+            "SELECT {instance.*}
             FROM (
-                SELECT timestamp, recorded
+                SELECT {instance.*}
                 FROM {instance}
                 WHERE dataset_id = ?1
                 ORDER BY timestamp DESC
-                LIMIT 1000) AS last
+                LIMIT 1000) AS instance
             WHERE recorded - timestamp <= ?2
             LIMIT 1",
         );
         static FIRST: Sql = Sql::new(
-            "SELECT timestamp
+            "SELECT {instance.*}
             FROM (
-                SELECT timestamp, recorded
+                SELECT {instance.*}
                 FROM {instance}
                 WHERE dataset_id = ?1
                 ORDER BY timestamp
-                LIMIT 1000) AS first
+                LIMIT 1000) AS instance
             WHERE recorded - timestamp <= ?2
             LIMIT 1",
         );
         let has = |sql| -> Result<bool> {
             let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
-            Ok(self.row(Scope::Dataset(dataset), sql, &values, |row| row.int(0))?.is_some())
+            let timely = self.select::<InstanceRow>(Scope::Dataset(dataset), sql, &values)?;
+            Ok(!timely.is_empty())
         };
         Ok(has(&LAST)? || has(&FIRST)?)
     }
@@ -404,36 +430,72 @@ impl Snapshot {
         sql: &'static Sql,
         values: &[Value<'_>],
     ) -> Result<Vec<Instance>> {
-        self.rows(scope, sql, values, |row| self.instance_of(row))
+        self.stored_instances(scope, sql, values)?.into_iter().map(sound).collect()
     }
 
-    /// The instance in the first thirteen columns of a row, the last two of which are the dataset and
-    /// the checksum of the stored row.
-    pub(super) fn instance_of(&self, row: &dyn Columns) -> Result<Instance> {
-        sound(self.stored_instance(row)?)
+    fn stored_instances(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<Vec<StoredInstance>> {
+        self.annotated(self.rows(scope, sql, values, |row| self.read_instance(row))?)
     }
 
-    fn stored_instance(&self, row: &dyn Columns) -> Result<StoredInstance> {
-        let mut instance = Instance {
-            dataset: row.dataset_name(0)?,
-            timestamp: row.instant(1)?,
-            until: row.instant_or_null(2)?,
-            identifier: row.identifier(3)?,
-            granules: row.count(4)?,
-            ingested: row.count(5)?,
-            deleted: row.count(6)?,
-            recorded: row.instant(7)?,
-            recorded_by: row.string_or_null(8)?,
-            note: row.string_or_null(9)?,
-            annotations: self.annotations_in(row, 10)?,
+    fn read_instance(&self, row: &dyn Columns) -> Result<ReadInstance> {
+        let rest = statement::INSTANCE.columns.len() + 1;
+        let (name, until) = (row.dataset_name(rest)?, row.instant_or_null(rest + 1)?);
+        self.instance_from(row, 0, (name, until, row.flag(rest + 2)?))
+    }
+
+    /// The instance whose row begins with a column, of this dataset, until this time, and with
+    /// annotations if it has any.
+    pub(super) fn instance_from(
+        &self,
+        row: &dyn Columns,
+        first: usize,
+        (dataset, until, has_annotations): (DatasetName, Option<Timestamp>, bool),
+    ) -> Result<ReadInstance> {
+        let read: InstanceRow = self.decoded(row, first)?;
+        let instance = Instance {
+            dataset,
+            timestamp: read.timestamp,
+            until,
+            identifier: read.identifier,
+            granules: read.granules,
+            ingested: read.ingested,
+            deleted: read.deleted,
+            recorded: read.recorded,
+            recorded_by: read.recorded_by,
+            note: read.note,
+            annotations: Vec::new(),
         };
-        let is_sound = row.bytes(12)? == row_check(DatasetKey(row.int(11)?), &instance);
-        instance.recorded_by = self.shown(instance.recorded_by);
-        Ok(StoredInstance { instance, is_sound })
+        let is_sound = is_sound(&statement::INSTANCE, row, first)?;
+        let stored = StoredInstance { instance, is_sound };
+        Ok(ReadInstance { dataset: DatasetKey(row.int(first)?), stored, has_annotations })
+    }
+
+    /// Instances with their annotations, which are read with one statement for each dataset.
+    pub(super) fn annotated(&self, read: Vec<ReadInstance>) -> Result<Vec<StoredInstance>> {
+        let mut wanted: BTreeMap<i64, Vec<Timestamp>> = BTreeMap::new();
+        for ReadInstance { dataset, stored, .. } in read.iter().filter(|it| it.has_annotations) {
+            wanted.entry(dataset.0).or_default().push(stored.instance.timestamp);
+        }
+        let mut annotations = BTreeMap::new();
+        for (dataset, timestamps) in wanted {
+            annotations.insert(dataset, self.annotations_of(DatasetKey(dataset), &timestamps)?);
+        }
+        let annotated = read.into_iter().map(|ReadInstance { dataset, mut stored, .. }| {
+            let of_dataset = annotations.get_mut(&dataset.0);
+            let found = of_dataset.and_then(|found| found.remove(&stored.instance.timestamp));
+            stored.instance.annotations = found.unwrap_or_default();
+            stored
+        });
+        Ok(annotated.collect())
     }
 }
 
-fn sound(StoredInstance { instance, is_sound }: StoredInstance) -> Result<Instance> {
+pub(super) fn sound(StoredInstance { instance, is_sound }: StoredInstance) -> Result<Instance> {
     match is_sound {
         true => Ok(instance),
         false => Err(damaged(format_args!(
@@ -443,51 +505,20 @@ fn sound(StoredInstance { instance, is_sound }: StoredInstance) -> Result<Instan
     }
 }
 
-/// The CRC-32 (IEEE) of a row, in the order of its columns: numbers in 8 bytes, the least significant
-/// first; the identifier; each text with its length before it. What is NULL has the length 2^64 - 1.
-fn row_check(dataset: DatasetKey, instance: &Instance) -> [u8; 4] {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&dataset.0.to_le_bytes());
-    hasher.update(&instance.timestamp.as_micros().to_le_bytes());
-    hasher.update(instance.identifier.as_bytes());
-    for count in [instance.granules, instance.ingested, instance.deleted] {
-        hasher.update(&count.to_le_bytes());
-    }
-    hasher.update(&instance.recorded.as_micros().to_le_bytes());
-    for text in [&instance.recorded_by, &instance.note] {
-        let text = text.as_deref();
-        hasher.update(&text.map_or(u64::MAX, |text| text.len() as u64).to_le_bytes());
-        hasher.update(text.unwrap_or_default().as_bytes());
-    }
-    hasher.finalize().to_be_bytes()
-}
-
 impl Transaction {
     /// Adds rows to a history. `until` is not stored, since it is the timestamp of the next row.
     pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
-        static INSERT: Insert = Insert::new(
-            "INSERT INTO {instance}
-                (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded,
-                 recorded_by, note, row_check)",
-            10,
-        );
-        let checks: Vec<_> =
-            instances.iter().map(|instance| row_check(dataset, instance)).collect();
-        let rows: Vec<_> = iter::zip(instances, &checks).collect();
-        self.insert(dataset, &INSERT, &rows, |(instance, check)| {
-            [
-                dataset.into(),
-                instance.timestamp.into(),
-                instance.identifier.into(),
-                instance.granules.into(),
-                instance.ingested.into(),
-                instance.deleted.into(),
-                instance.recorded.into(),
-                instance.recorded_by.as_deref().into(),
-                instance.note.as_deref().into(),
-                check.as_slice().into(),
-            ]
-        })
+        let row = |instance: &Instance| InstanceRow {
+            timestamp: instance.timestamp,
+            identifier: instance.identifier,
+            granules: instance.granules,
+            ingested: instance.ingested,
+            deleted: instance.deleted,
+            recorded: instance.recorded,
+            recorded_by: instance.recorded_by.clone(),
+            note: instance.note.clone(),
+        };
+        self.insert(dataset, &instances.iter().map(row).collect::<Vec<_>>())
     }
 }
 

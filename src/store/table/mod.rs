@@ -6,7 +6,6 @@
 
 mod annotation;
 mod catalog;
-mod dataset;
 mod file_record;
 mod fixity;
 mod granule;

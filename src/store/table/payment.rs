@@ -1,9 +1,21 @@
 //! The tables `payment_worker` and `payment_taken`: the payment ids that must not be issued again.
 
+use std::collections::BTreeSet;
+
 use crate::store::Result;
+use crate::store::row::row;
 use crate::store::rows::{REGISTRY, WorkerRow};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Scope, Sql, Value, damaged};
+use crate::store::statement::{Scope, Sql, Value};
+
+row!(WorkerRow in PAYMENT_WORKER { worker, layout, epoch, last_second, next_counter });
+
+/// A row of the table `payment_taken`.
+struct Taken {
+    id: String,
+}
+
+row!(Taken in PAYMENT_TAKEN { id });
 
 impl Snapshot {
     /// The last id that each worker issued, by the worker's number: at most 45 rows. In a transaction,
@@ -12,102 +24,70 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::store::ErrorKind::Damaged): a row differs from its second copy (V5) or
-    /// its checksum, so an id could be issued twice.
+    /// [`ErrorKind::Damaged`](crate::store::ErrorKind::Damaged): a row differs from its checksum, so an id
+    /// could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
         static WORKERS: Sql = Sql::new(
-            "SELECT worker, layout, epoch, last_second, next_counter,
-                [checksum IS NOT DISTINCT FROM md5(
-                    quote_nullable(worker::text) || quote_nullable(layout)
-                    || quote_nullable(epoch::text) || quote_nullable(last_second::text)
-                    || quote_nullable(next_counter::text)) AND] true
+            "SELECT {payment_worker.*}
             FROM {payment_worker}
             ORDER BY worker",
         );
         self.session.lock(REGISTRY)?;
-        self.session.check_copies("payment_worker")?;
-        self.rows(Scope::Registry, &WORKERS, &[], |row| {
-            let worker = row.int(0)?;
-            if !row.flag(5)? {
-                let what = format!("the row of payment worker {worker} differs from its checksum");
-                return Err(damaged(what));
-            }
-            Ok(WorkerRow {
-                worker: worker.try_into().map_err(damaged)?,
-                layout: row.string(1)?,
-                epoch: row.instant(2)?,
-                last_second: row.count(3)?,
-                next_counter: row.int(4)?.try_into().map_err(damaged)?,
-            })
-        })
+        self.select(Scope::Registry, &WORKERS, &[])
     }
 
     /// The ids of the old scheme after an id (`""` means from the first), ascending, at most `limit` of
     /// them.
     pub fn payments_taken_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
         static PAGE: Sql = Sql::new(
-            "SELECT id
+            "SELECT {payment_taken.*}
             FROM {payment_taken}
             WHERE id > ?1
             ORDER BY id
             LIMIT ?2",
         );
-        self.rows(Scope::Registry, &PAGE, &[after.into(), limit.into()], id)
+        self.taken(&PAGE, &[after.into(), limit.into()])
     }
 
     /// The ids of the old scheme between two ids (inclusive), ascending.
     pub fn payments_taken(&self, first: &str, last: &str) -> Result<Vec<String>> {
         static TAKEN: Sql = Sql::new(
-            "SELECT id
+            "SELECT {payment_taken.*}
             FROM {payment_taken}
             WHERE id >= ?1 AND id <= ?2
             ORDER BY id",
         );
-        self.rows(Scope::Registry, &TAKEN, &[first.into(), last.into()], id)
+        self.taken(&TAKEN, &[first.into(), last.into()])
+    }
+
+    fn taken(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<String>> {
+        let taken: Vec<Taken> = self.select(Scope::Registry, sql, values)?;
+        Ok(taken.into_iter().map(|taken| taken.id).collect())
     }
 }
 
 impl Transaction {
     /// Stores the last id that a worker issued.
     pub fn save_payment_worker(&self, row: &WorkerRow) -> Result<()> {
-        static SAVE: Sql = Sql::new(
-            "INSERT INTO {payment_worker} (worker, layout, epoch, last_second, next_counter)
-            VALUES (?1, ?2, ?3, ?4, ?5)
-            ON CONFLICT (worker) DO UPDATE
-            SET last_second = excluded.last_second, next_counter = excluded.next_counter",
-        );
-        let values = [
-            row.worker.into(),
-            row.layout.as_str().into(),
-            row.epoch.into(),
-            row.last_second.into(),
-            row.next_counter.into(),
-        ];
-        self.run(REGISTRY, &SAVE, &values)
+        self.put(REGISTRY, row)
     }
 
-    /// Stores ids of the old scheme; returns how many are new. The rows are returned, because the
-    /// number that Citus reports includes those that conflict.
+    /// Stores ids of the old scheme; returns how many are new.
     pub fn insert_payments_taken(&self, ids: &[&str]) -> Result<u64> {
-        static INSERT: Sql = Sql::by_store(
-            "INSERT INTO payment_taken (id)
-            SELECT DISTINCT taken.value
-            FROM rarray(?1) AS taken
-            WHERE true
-            ON CONFLICT (id) DO NOTHING
-            RETURNING id",
-            "INSERT INTO {payment_taken} (id)
-            SELECT DISTINCT taken.id
-            FROM unnest(CAST(?1 AS text ARRAY)) AS taken (id)
-            ON CONFLICT (id) DO NOTHING
-            RETURNING id",
+        static AMONG: Sql = Sql::by_store(
+            "SELECT {payment_taken.*}
+            FROM rarray(?1) AS wanted
+            CROSS JOIN payment_taken ON payment_taken.id = wanted.value",
+            "SELECT {payment_taken.*}
+            FROM {payment_taken}
+            WHERE id = ANY (CAST(?1 AS text ARRAY))",
         );
         self.session.lock(REGISTRY)?;
-        let new = self.rows(Scope::Registry, &INSERT, &[Value::Texts(ids)], id)?;
+        let known = self.taken(&AMONG, &[Value::Texts(ids)])?;
+        let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+        let ids: BTreeSet<&str> = ids.iter().copied().collect();
+        let new: Vec<_> = ids.difference(&known).map(|id| Taken { id: (*id).to_owned() }).collect();
+        self.insert(REGISTRY, &new)?;
         Ok(new.len() as u64)
     }
-}
-
-fn id(row: &dyn Columns) -> Result<String> {
-    row.string(0)
 }

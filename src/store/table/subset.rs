@@ -6,17 +6,36 @@ use crate::model::{
 };
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
+use crate::store::row::row;
 use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Columns, Insert, Scope, Sql, damaged};
+use crate::store::statement::{self, Columns, Existing, Scope, Sql, Value, damaged};
+
+/// A row of the table `saved_selection`.
+struct SubsetRow {
+    id: u64,
+    timestamp: Timestamp,
+    patterns: String,
+    identifier: Identifier,
+    granules: u64,
+    cited: Timestamp,
+}
+
+row!(SubsetRow in SAVED_SELECTION { id, timestamp, patterns, identifier, granules, cited });
+
+/// A row of the table `named_granule`.
+struct NamedRow {
+    selection_id: u64,
+    granule_id: GranuleId,
+}
+
+row!(NamedRow in NAMED_GRANULE { selection_id, granule_id });
 
 /// A query of the columns of a [`Subset`], followed by the given clauses.
 macro_rules! select_saved {
     ($rest:literal) => {
         Sql::new(concat!(
-            "SELECT saved_selection.id, dataset.name, saved_selection.timestamp,
-                saved_selection.patterns, saved_selection.identifier, saved_selection.granules,
-                saved_selection.cited
+            "SELECT {saved_selection.*}, dataset.name
             FROM {saved_selection}
             JOIN {dataset} ON dataset.id = saved_selection.dataset_id
             ",
@@ -40,7 +59,7 @@ impl Snapshot {
         );
         let criteria = criteria_text(criteria);
         let values = [dataset.into(), identifier.into(), criteria.as_str().into()];
-        self.row(Scope::Dataset(dataset), &SAME, &values, subset)
+        Ok(self.subsets(Scope::Dataset(dataset), &SAME, &values)?.pop())
     }
 
     /// Every subset with an identifier, by dataset and by the time of its first citation.
@@ -51,17 +70,15 @@ impl Snapshot {
             "WHERE saved_selection.identifier = ?1
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.rows(Scope::AllDatasets, &WITH_IDENTIFIER, &[identifier.into()], subset)
+        self.subsets(Scope::AllDatasets, &WITH_IDENTIFIER, &[identifier.into()])
     }
 
-    /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
-    /// dataset is. 0 means that none was. Costs one look-up: in a file, one in the dataset would be a
-    /// pass over its subsets.
+    /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
     pub fn last_subset(&self, dataset: DatasetKey) -> Result<u64> {
         static LAST: Sql = Sql::new(
             "SELECT coalesce(max(id), 0)
             FROM {saved_selection}
-            [WHERE dataset_id = ?1]",
+            WHERE dataset_id = ?1",
         );
         self.count(Scope::Dataset(dataset), &LAST, &[dataset.into()])
     }
@@ -76,7 +93,7 @@ impl Snapshot {
             LIMIT ?2"
         );
         let values = [dataset.into(), limit.into()];
-        let rows = self.rows(Scope::Dataset(dataset), &LAST_CITED, &values, subset)?;
+        let rows = self.subsets(Scope::Dataset(dataset), &LAST_CITED, &values)?;
         Ok(rows.into_iter().map(|(_, subset)| subset).collect())
     }
 
@@ -97,7 +114,7 @@ impl Snapshot {
             "WHERE saved_selection.dataset_id = ?1
             ORDER BY saved_selection.identifier, saved_selection.patterns"
         );
-        self.rows(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()], subset)
+        self.subsets(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()])
     }
 
     /// The granules that a subset names, as they were held at an instant, after an id, in canonical
@@ -113,18 +130,19 @@ impl Snapshot {
         // `OFFSET 0` keeps the planner from turning a look-up for each id into a join, which it would
         // begin at the table's side while the table has no statistics.
         static PAGE: Sql = Sql::by_store(
-            "SELECT granule.granule_id, granule.ingested, granule.deleted, granule.producer_granule,
-                named_granule.granule_id
+            "SELECT {named_granule.*}, granule.granule_id, granule.ingested, granule.deleted,
+                granule.producer_granule
             FROM named_granule
             LEFT JOIN granule
               ON granule.dataset_id = ?1
               AND granule.granule_id = named_granule.granule_id
               AND granule.ingested <= ?3 AND (granule.deleted IS NULL OR granule.deleted > ?3)
-            WHERE named_granule.selection_id = ?2 AND named_granule.granule_id > ?4
+            WHERE named_granule.dataset_id = ?1 AND named_granule.selection_id = ?2
+              AND named_granule.granule_id > ?4
             ORDER BY named_granule.granule_id
             LIMIT ?5",
-            "SELECT held.granule_id, held.ingested, held.deleted, held.producer_granule,
-                named_granule.granule_id
+            "SELECT {named_granule.*}, held.granule_id, held.ingested, held.deleted,
+                held.producer_granule
             FROM {named_granule}
             LEFT JOIN LATERAL (
                 SELECT granule_id, ingested, deleted, producer_granule
@@ -138,10 +156,11 @@ impl Snapshot {
             LIMIT ?5",
         );
         let values = [dataset.into(), subset.into(), at.into(), after.into(), limit.into()];
-        let named = self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| {
-            let is_held = row.text_or_null(0)?.is_some();
-            Ok((row.granule_id(4)?, is_held.then(|| granule(row)).transpose()?))
-        })?;
+        let named = |named: NamedRow, row: &dyn Columns, rest| {
+            let is_held = row.text_or_null(rest)?.is_some();
+            Ok((named.granule_id, is_held.then(|| granule(row, rest)).transpose()?))
+        };
+        let named = self.select_with(Scope::Dataset(dataset), &PAGE, &values, named)?;
         ascending(
             "named_granule",
             named,
@@ -165,28 +184,41 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    fn subsets(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+    ) -> Result<Vec<(SubsetKey, Subset)>> {
+        self.select_with(scope, sql, values, |row: SubsetRow, columns, rest| {
+            let subset = Subset {
+                dataset: columns.dataset_name(rest)?,
+                timestamp: row.timestamp,
+                criteria: criteria_from(&row.patterns)?,
+                identifier: row.identifier,
+                granules: row.granules,
+                cited: row.cited,
+            };
+            Ok((SubsetKey(row.id), subset))
+        })
+    }
+}
+
 impl Transaction {
     /// Adds a subset that is not stored yet.
     pub fn insert_subset(&self, dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey> {
-        static INSERT: Sql = Sql::new(
-            "INSERT INTO {saved_selection}
-                (dataset_id, id, timestamp, patterns, identifier, granules, cited)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-        );
         self.session.lock(dataset)?;
-        let id = self.last_subset(dataset)? + 1;
-        let criteria = criteria_text(&subset.criteria);
-        let values = [
-            dataset.into(),
-            id.into(),
-            subset.timestamp.into(),
-            criteria.as_str().into(),
-            subset.identifier.into(),
-            subset.granules.into(),
-            subset.cited.into(),
-        ];
-        self.run(dataset, &INSERT, &values)?;
-        i64::try_from(id).map(SubsetKey).map_err(damaged)
+        let row = SubsetRow {
+            id: self.last_subset(dataset)? + 1,
+            timestamp: subset.timestamp,
+            patterns: criteria_text(&subset.criteria),
+            identifier: subset.identifier,
+            granules: subset.granules,
+            cited: subset.cited,
+        };
+        self.insert(dataset, std::slice::from_ref(&row))?;
+        Ok(SubsetKey(row.id))
     }
 
     /// Adds the granules that a new subset names.
@@ -196,24 +228,11 @@ impl Transaction {
         subset: SubsetKey,
         granule_ids: &[GranuleId],
     ) -> Result<()> {
-        static INSERT: Insert =
-            Insert::new("INSERT INTO {named_granule} ([dataset_id,] selection_id, granule_id)", 3);
-        self.insert(dataset, &INSERT, granule_ids, |granule_id| {
-            [dataset.into(), subset.into(), granule_id.into()]
+        let table = &statement::NAMED_GRANULE;
+        self.add(dataset, table, Existing::Refused, granule_ids, |granule_id, values| {
+            values.extend([subset.into(), granule_id.into()]);
         })
     }
-}
-
-fn subset(row: &dyn Columns) -> Result<(SubsetKey, Subset)> {
-    let subset = Subset {
-        dataset: row.dataset_name(1)?,
-        timestamp: row.instant(2)?,
-        criteria: criteria_from(row.text(3)?)?,
-        identifier: row.identifier(4)?,
-        granules: row.count(5)?,
-        cited: row.instant(6)?,
-    };
-    Ok((SubsetKey(row.int(0)?), subset))
 }
 
 /// The criteria of a subset as a JSON array of strings: its patterns, or an empty array if the granules

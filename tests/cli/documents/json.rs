@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::commands::{command_of, helps, leaf_commands};
 use super::{Document, document, root};
 use crate::harness::console::Sandbox;
-use crate::harness::seal::seal_instances;
+use crate::harness::seal::seal_rows;
 
 /// Error kinds that exist only in the command line, since the library does not know of arguments.
 const KINDS_OF_THE_COMMAND_LINE: [&str; 1] = ["pages-missing"];
@@ -313,7 +313,7 @@ fn the_reference_names_every_field_that_commands_print_and_no_other() {
     // A damaged registry, so that there are findings.
     let damaged = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
     damaged.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    seal_instances(&damaged);
+    seal_rows(&damaged);
     drop(damaged);
     run_and_check("accession verify US");
 

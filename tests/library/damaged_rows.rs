@@ -1,0 +1,190 @@
+//! A byte of a row that is not of a granule is changed: whoever reads the row is refused, and it is not
+//! passed on.
+
+use accession::mirror::manifest;
+use accession::registry::{Edit, NewAnnotation, PaymentIds, Withdrawn};
+use accession::{DatasetEdit, Stamp};
+
+use crate::flipped_rows::{Done, World, outcome, outcome_once};
+use crate::harness::history::{name, now, second};
+use crate::harness::seal::seal_rows;
+use crate::harness::store::is_on_server;
+use crate::stored::{granule_id, latest};
+
+type TrialOfLastRow = (&'static str, fn(&World) -> Done);
+
+/// What reads the newest row of a history, or continues it.
+const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
+    ("lookup", |world| {
+        world.registry.snapshot()?.dataset(&name("dataset"))?;
+        Ok(())
+    }),
+    ("list of datasets", |world| {
+        world.registry.snapshot()?.datasets(None, Withdrawn::Listed, 10)?;
+        Ok(())
+    }),
+    ("cite", |world| {
+        world.registry.snapshot()?.cite(&latest())?;
+        Ok(())
+    }),
+    ("count", |world| {
+        world.registry.snapshot()?.select(&latest())?;
+        Ok(())
+    }),
+    ("history", |world| {
+        for instance in world.registry.snapshot()?.history(&name("dataset"))? {
+            instance?;
+        }
+        Ok(())
+    }),
+    ("export", World::export),
+    ("publish", |world| world.publish(tempfile::tempdir()?.path())),
+    ("copy", |world| {
+        let directory = tempfile::tempdir()?;
+        world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
+        Ok(())
+    }),
+    ("append", |world| world.ingest("zzz")),
+    ("delete", |world| world.delete(&granule_id(0))),
+    ("sync", |world| world.sync(&[7_000])),
+    ("sync with what it should hold", |world| world.sync(&[])),
+    ("pull", World::pull),
+    ("import", World::import),
+];
+
+#[test]
+fn a_flip_in_the_last_row_of_a_history_is_neither_handed_out_nor_continued() {
+    let byte = match is_on_server() {
+        true => "set_byte(identifier, 0, get_byte(identifier, 0) # 32)",
+        false => "unhex('ff' || substr(hex(identifier), 3))",
+    };
+    for flip in [
+        &format!("identifier = {byte}"),
+        "granules = granules + 64",
+        "ingested = ingested + 64",
+        "recorded = recorded + 64",
+        "timestamp = timestamp + 1048576",
+        "note = 'fyrst note'",
+        "recorded_by = 'nobody'",
+    ] {
+        let world = World::new();
+        let identifier = world.set(&latest()).identifier();
+        let update =
+            format!("UPDATE instance SET {flip} WHERE timestamp = {}", second(2).as_micros());
+        world.alter("instance", &update);
+        let stored = || world.sql("", Some("SELECT concat(timestamp, granules) FROM instance"));
+        let before = stored();
+        for (what, trial) in TRIALS_OF_LAST_ROW {
+            let Some((kind, text)) = outcome(&world, *trial) else { panic!("{what} with {flip}") };
+            assert_eq!(kind, "damaged", "{what} with {flip}: {text}");
+            assert!(text.contains("dataset at 2001-01-01T00:00:0"), "{what} with {flip}: {text}");
+            assert_eq!(stored(), before, "{what} with {flip}");
+        }
+        // The index by identifier has followed the row, so nothing leads from the former one to it.
+        let is_found = !flip.starts_with("identifier");
+        let resolved = world.registry.snapshot().unwrap().resolve(identifier, None, None);
+        assert_eq!(resolved.is_err(), is_found, "resolve with {flip}");
+        assert!(!world.registry.verify(&name("dataset")).unwrap().ok, "`verify` finds {flip}");
+    }
+}
+
+/// A log with its annotations and subsets, as `export` and `publish` write it.
+const WRITE: TrialOfLastRow =
+    ("manifest", |world| Ok(manifest::write(&world.registry, &name("dataset"), &mut Vec::new())?));
+const PUBLISH: TrialOfLastRow = ("publish", |world| world.publish(tempfile::tempdir()?.path()));
+const COPY: TrialOfLastRow = ("copy", |world| {
+    let directory = tempfile::tempdir()?;
+    world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
+    Ok(())
+});
+const CITE: TrialOfLastRow = ("cite", |world| {
+    world.registry.snapshot()?.cite(&latest())?;
+    Ok(())
+});
+const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
+    let identifier = world.named.identifier();
+    world.registry.snapshot()?.resolve(identifier, None, None)?;
+    Ok(())
+});
+
+/// A table, what happens to its rows, and what meets it.
+type Damage = (&'static str, &'static str, &'static [TrialOfLastRow]);
+
+const DAMAGES: &[Damage] = &[
+    ("annotation", "note = 'fyrst note'", &[WRITE, PUBLISH, COPY, CITE]),
+    ("annotation", "questionable = 0", &[WRITE, PUBLISH, COPY, CITE]),
+    ("annotation", "recorded = recorded + 64", &[WRITE, PUBLISH, COPY, CITE]),
+    ("saved_selection", "granules = granules + 64", &[WRITE, PUBLISH, COPY, RESOLVE]),
+    ("saved_selection", "cited = cited - 64", &[WRITE, PUBLISH, COPY, RESOLVE]),
+    ("saved_selection", "patterns = replace(patterns, '001', '003')", &[WRITE, PUBLISH, COPY]),
+    (
+        "named_granule",
+        "granule_id = replace(granule_id, '2', '6')",
+        &[WRITE, PUBLISH, COPY, ("list", |world| world.list(&world.named))],
+    ),
+    ("dataset", "record = replace(record, 'title of', 'tytle of')", &[WRITE, PUBLISH, COPY, CITE]),
+    ("dataset", "doi = '10.9999/other'", &[WRITE, PUBLISH, COPY, CITE]),
+    (
+        "record_version",
+        "record = replace(record, 'title of', 'tytle of')",
+        &[
+            COPY,
+            ("versions", |world| {
+                world.registry.snapshot()?.record_versions(&name("dataset"))?;
+                Ok(())
+            }),
+        ],
+    ),
+    ("confirmation", "recorded = recorded + 64", &[COPY]),
+];
+
+#[test]
+fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
+    for (table, flip, trials) in DAMAGES {
+        let world = World::new();
+        let mut annotation = NewAnnotation::new("first note").unwrap();
+        annotation.questionable = true;
+        world.registry.annotate(&latest(), &annotation, &Stamp::now(now())).unwrap();
+        let title = Edit::Set("The title of it".to_owned());
+        let edit = DatasetEdit { title, ..DatasetEdit::default() };
+        world.registry.edit_dataset(&name("dataset"), &edit, &Stamp::now(now())).unwrap();
+        world.sync(&[]).unwrap();
+        for (what, trial) in *trials {
+            assert_eq!(outcome_once(&world, *trial), None, "{what} before {table}.{flip}");
+        }
+        assert_eq!(world.registry.check_file().unwrap(), []);
+        world.alter(table, &format!("UPDATE {table} SET {flip}"));
+        for (what, trial) in *trials {
+            let Some((kind, text)) = outcome(&world, *trial) else {
+                panic!("{what} with {table}.{flip}")
+            };
+            assert_eq!(kind, "damaged", "{what} with {table}.{flip}: {text}");
+            let is_named = text.contains(" of dataset differs from its checksum");
+            assert!(is_named, "{what} with {table}.{flip}: {text}");
+        }
+        let found = world.registry.check_file().unwrap();
+        assert!(found[0].text.contains(&format!("rows of {table} differ")), "{found:?}");
+    }
+}
+
+#[test]
+fn a_last_change_that_takes_effect_long_after_it_was_recorded_is_damage() {
+    if is_on_server() {
+        return;
+    }
+    let world = World::new();
+    let connection = rusqlite::Connection::open(&world.path).unwrap();
+    let ahead = 40 * 365 * 86_400_000_000_i64;
+    let last = second(2).as_micros();
+    let sql =
+        format!("UPDATE instance SET timestamp = timestamp + {ahead} WHERE timestamp = {last}");
+    connection.execute(&sql, []).unwrap();
+    seal_rows(&connection);
+    drop(connection);
+    let trials: [fn(&World) -> Done; 2] =
+        [|world| world.ingest("zzz"), |world| world.sync(&[7_000])];
+    for trial in trials {
+        let (kind, text) = outcome(&world, trial).unwrap();
+        assert!(kind == "damaged" && text.contains("long before it"), "{text}");
+    }
+}
