@@ -95,6 +95,7 @@ impl ClockArgs {
 }
 
 /// What a change did, whichever command made it.
+#[derive(Default)]
 pub struct Done<'a> {
     /// Whether a change was made, or in a dry run would be.
     changed: bool,
@@ -149,17 +150,7 @@ impl<'a> From<&'a Pulled> for Done<'a> {
     fn from(pulled: &'a Pulled) -> Self {
         match &pulled.applied {
             Some(applied) => Done { changed: true, ..Done::from(applied) },
-            None => Done {
-                changed: false,
-                in_force: pulled.before.mirror.as_ref(),
-                added: 0,
-                removed: 0,
-                skipped: Skipped::default(),
-                files: FileCounts::default(),
-                created_dataset: false,
-                kept: None,
-                effort: None,
-            },
+            None => Done { in_force: pulled.before.mirror.as_ref(), ..Done::default() },
         }
     }
 }
@@ -399,16 +390,14 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> 
             _ => writeln!(out, "no changes: the input contains no granules"),
         };
     };
-    writeln!(
-        out,
-        "{} at {}: +{} -{}, holds {}",
-        instance.dataset,
-        instance.timestamp,
-        instance.ingested,
-        instance.deleted,
-        instance.granules
-    )?;
+    write_change(out, instance)?;
     writeln!(out, "identifier {}", instance.identifier)
+}
+
+/// Writes when a change took effect, and how many granules it ingested and deleted.
+pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
+    let Instance { dataset, timestamp, ingested, deleted, granules, .. } = change;
+    writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")
 }
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.

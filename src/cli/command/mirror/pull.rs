@@ -6,7 +6,7 @@ use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 
 use super::compare::from_change;
 use super::status::sources;
-use crate::cli::applied::{Application, Created};
+use crate::cli::applied::{Application, Created, write_change};
 use crate::cli::args::{Deletions, PrimaryArgs, Source};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
@@ -75,7 +75,9 @@ impl Args {
             Some(dataset) => {
                 let source = self.primary.source(dataset, session)?;
                 let pulled = self.pull(dataset, &source, session)?;
-                self.report(dataset, &pulled, session, write_pulled)
+                self.report(dataset, &pulled, session, |out| {
+                    write_pulled(out, &pulled.0, self.dry_run)
+                })
             }
             None => self.pull_all(session),
         }
@@ -92,11 +94,15 @@ impl Args {
         for (dataset, source) in pulls {
             let pulled = self.pull(&dataset, &source, session);
             let exit = match pulled.with_context(|| dataset.to_string()) {
-                Ok(pulled) => match self.report(&dataset, &pulled, session, write_line) {
-                    // The others are pulled also if nobody reads what was: that is reported at the end.
-                    Err(_) if session.output_failure().is_some() => Exit::Trouble,
-                    reported => reported?,
-                },
+                Ok(pulled) => {
+                    let line =
+                        |out: &mut Output| write_line(out, &dataset, &pulled.0, self.dry_run);
+                    match self.report(&dataset, &pulled, session, line) {
+                        // The others are pulled also if nobody reads what was: that is reported at the end.
+                        Err(_) if session.output_failure().is_some() => Exit::Trouble,
+                        reported => reported?,
+                    }
+                }
                 Err(error) => error.report(session.is_json()),
             };
             worst = worst.max(exit);
@@ -158,13 +164,11 @@ impl Args {
         dataset: &DatasetName,
         (pulled, created): &(Pulled, Created),
         session: &mut Session,
-        text: fn(&mut Output, &DatasetName, &Pulled, bool) -> io::Result<()>,
+        text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
-        let (status, dry_run) = (Some(pulled.before.status), self.dry_run);
+        let status = Some(pulled.before.status);
         // Where nobody reads what was done, the warnings are still read.
-        let reported = self
-            .application(dataset)
-            .report(session, pulled, *created, status, |out| text(out, dataset, pulled, dry_run));
+        let reported = self.application(dataset).report(session, pulled, *created, status, text);
         if let Some(present) = &pulled.primary_renamed {
             session.warn(
                 WarningKind::PrimaryRenamed,
@@ -235,11 +239,6 @@ fn why_unchanged(pulled: &Pulled) -> &'static str {
     refusal.unwrap_or("the mirror is already identical to the primary")
 }
 
-fn write_change(out: &mut Output, change: &Instance) -> io::Result<()> {
-    let Instance { dataset, timestamp, ingested, deleted, granules, .. } = change;
-    writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")
-}
-
 /// Writes what was pulled in one line.
 fn write_line(
     out: &mut Output,
@@ -256,12 +255,7 @@ fn write_line(
     }
 }
 
-fn write_pulled(
-    out: &mut Output,
-    _dataset: &DatasetName,
-    pulled: &Pulled,
-    dry_run: bool,
-) -> io::Result<()> {
+fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
     let primary = &pulled.before.primary;
     let Some(change) = change(pulled) else {
         return writeln!(out, "no changes: {}", why_unchanged(pulled));
