@@ -6,6 +6,9 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
+#[path = "../tests/harness/seal.rs"]
+mod seal;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -368,11 +371,12 @@ fn lookup(directory: &Path) {
     rows.execute(
         "INSERT INTO instance
          WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?1 - 1)
-         SELECT dataset.id, n * 3600000000, randomblob(16), n, 1, 0, n * 3600000000, NULL, NULL
+         SELECT dataset.id, n * 3600000000, randomblob(16), n, 1, 0, n * 3600000000, NULL, NULL, 0
          FROM number, dataset",
         [INSTANCES],
     )
     .unwrap();
+    seal::seal_rows(&rows);
     drop(rows);
 
     let registry = Registry::open(&path, Access::Read).unwrap();
