@@ -28,6 +28,7 @@ __all__ = [
     "AmbiguousError",
     "BackfillError",
     "BeforeHistoryError",
+    "BeingCheckedError",
     "BothError",
     "BusyError",
     "CancelledError",

@@ -12,8 +12,18 @@ use crate::error::Failure;
 use crate::time::datetime;
 
 /// The fields that are times.
-const TIMES: [&str; 9] =
-    ["timestamp", "until", "recorded", "from", "cited", "read", "identical", "since", "checked"];
+const TIMES: [&str; 10] = [
+    "timestamp",
+    "until",
+    "recorded",
+    "from",
+    "cited",
+    "identical",
+    "since",
+    "started",
+    "read",
+    "first_seen",
+];
 
 /// The fields that have a class of their own.
 const CLASSES: [(&str, &str); 15] = [
