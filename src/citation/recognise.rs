@@ -411,8 +411,7 @@ fn length_of_attempt(text: &str) -> Option<usize> {
 
 /// The number of hexadecimal digits at the beginning of a text, counted up to `max`.
 fn hexadecimal_length(text: &str, max: usize) -> usize {
-    let length = text.bytes().take(max).take_while(u8::is_ascii_hexdigit).count();
-    length
+    text.bytes().take(max).take_while(u8::is_ascii_hexdigit).count()
 }
 
 /// Whether a text begins with a word of exactly `length` hexadecimal digits, if that is longer than

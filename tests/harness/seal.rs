@@ -18,7 +18,7 @@ pub fn seal_rows(connection: &Connection) {
 
 fn seal_table(connection: &Connection, table: &str) {
     let mut statement = connection.prepare(&format!("SELECT * FROM {table}")).unwrap();
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let last = columns.len() - 1;
     let mut rows = statement.query([]).unwrap();
     let mut sealed: Vec<Vec<Value>> = Vec::new();

@@ -77,13 +77,14 @@ impl Stamp {
         let now = self.read_clock();
         let is_ahead_of =
             |recorded: Timestamp| now.as_micros() - recorded.as_micros() > MAX_AHEAD_MICROS;
-        if !self.is_clock_confirmed && latest.is_none_or(is_ahead_of) {
-            if let Some(newest) = read.last_recorded()?.filter(|newest| is_ahead_of(*newest)) {
-                let message = format!(
-                    "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"
-                );
-                return Err(Error::new(ErrorKind::ClockAhead, message));
-            }
+        if !self.is_clock_confirmed
+            && latest.is_none_or(is_ahead_of)
+            && let Some(newest) = read.last_recorded()?.filter(|newest| is_ahead_of(*newest))
+        {
+            let message = format!(
+                "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"
+            );
+            return Err(Error::new(ErrorKind::ClockAhead, message));
         }
         Ok((now.max(earliest), self.recorded_by.clone()))
     }

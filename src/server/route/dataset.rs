@@ -69,8 +69,7 @@ pub async fn feed(
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let read =
-        read_present(&state, &asked, &name, |snapshot, name| Feed::of_dataset(snapshot, name));
+    let read = read_present(&state, &asked, &name, Feed::of_dataset);
     Ok(match read.await? {
         Ok(feed) => {
             response::whole_of_type(ATOM, feed.atom(&state.site), response::Keep::WhileCurrent)
