@@ -3,7 +3,7 @@
 use super::rows::Period;
 use super::statement::damaged;
 use super::{Error, Result};
-use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, Timestamp};
+use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, LogChange, Timestamp};
 
 /// Returns a page if its first row is after the position at which the page begins, and each row is
 /// after the previous one.
@@ -32,8 +32,10 @@ pub(super) fn out_of_order(table: &'static str) -> Error {
     Error::damaged(format_args!("rows of the table {table} are not in order"))
 }
 
-/// How many rows of a list are read at once.
-const PAGE_ROWS: u32 = 4_096;
+/// How many rows of a list are read at once. A row may have a note of the greatest length.
+const PAGE_ROWS: u32 = 256;
+
+const _: () = assert!(PAGE_ROWS as usize * LogChange::MAX_NOTE_BYTES <= 16 << 20);
 
 /// The pages of a list, each read after the position of the last row of the one before. The first one
 /// that is not full is the last.

@@ -34,8 +34,8 @@ impl Exported {
     }
 }
 
-/// The number of instances in a page.
-const PAGE_ROWS: u32 = 1_024;
+/// The number of instances in a page: each may have a note and annotations of 64 KiB.
+const PAGE_ROWS: u32 = 256;
 
 /// The events that a thread hands over at once.
 const BATCH_EVENTS: usize = 4_096;

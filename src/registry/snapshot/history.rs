@@ -15,8 +15,8 @@ use crate::store::{self, DatasetKey, paged};
 #[cfg(feature = "serve")]
 use crate::store::{LargeChange, Span};
 
-/// The number of instances in a page.
-const PAGE_ROWS: u32 = 1_024;
+/// The number of instances in a page: each may have a note and annotations of 64 KiB.
+const PAGE_ROWS: u32 = 256;
 
 impl Snapshot {
     /// The instances of a dataset in order of time, up to the latest one in this snapshot. They
