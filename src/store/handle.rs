@@ -178,8 +178,8 @@ pub(super) fn kind_of(name: &Path) -> Result<&'static dyn Kind> {
             "this program was built without the feature `postgres`",
         ));
     }
-    // `host=… dbname=…`, as libpq takes it, and a scheme with one slash or none: each can contain a password,
-    // and none is the name of a file.
+    // libpq also takes `host=… dbname=…`, and people type a scheme with one slash or none. Each can
+    // contain a password, and none is the name of a file.
     let is_of_libpq = || {
         let has_parameter = |name: &str| {
             let names = text.match_indices(name).map(|(at, _)| text.split_at(at));

@@ -38,8 +38,9 @@ const FILES_WITHOUT_DATASET: &str = "
         SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
 
 impl FileSession {
-    /// The errors that SQLite's check of the pages and indexes finds, and the rows that refer to a row that does not exist; at most 100 findings for
-    /// each table. Costs one pass over the whole file, whichever the datasets are.
+    /// The errors that SQLite's check of the pages and indexes finds, and the rows that refer to a row that
+    /// does not exist; at most 100 findings for each table. Costs one pass over the whole file, whichever
+    /// the datasets are.
     ///
     /// If others have added tables or indexes to the file, only those of the schema are checked:
     /// the others may have constraints that take hours to evaluate, or that fail.
