@@ -120,6 +120,7 @@ fn import(registry: &Registry, granules: usize) -> f64 {
             kind: EventKind::Ingested,
             granule_id: GranuleId::new(granule_id).unwrap(),
             producer_granule: None,
+            content: None,
             location: None,
         };
         import.add(event).unwrap();

@@ -127,7 +127,7 @@ fn lanes() {
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
     let granule_id = GranuleId::new(granule_id).unwrap();
-    Event { at, kind, granule_id, producer_granule: None, location: None }
+    Event { at, kind, granule_id, producer_granule: None, content: None, location: None }
 }
 
 fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = Event>) {

@@ -197,9 +197,10 @@ class Period:
 
 @dataclass(frozen=True)
 class Identified:
-    """The identifier of a list. ``repeated`` counts ids that were listed before."""
+    """The identifier and the digest of a list. ``repeated`` counts ids that were listed before."""
 
     identifier: str
+    digest: str
     granules: int
     repeated: int
 

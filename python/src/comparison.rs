@@ -176,7 +176,7 @@ pub fn compare(
         let mut differences = snapshot.compare_with(&left, listing)?;
         drop(snapshot);
         let (left, right) = spooled(differences.by_ref())?;
-        let listed = differences.identified().identifier;
+        let listed = differences.identifier();
         let identifiers = [differences.left().identifier().to_string(), listed.to_string()];
         let matched = differences.counts().matched;
         Ok(Comparison::of(identifiers, Sides { matched, left, right }))

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use accession::disk::scratch;
 use accession::fixity::FoundFiles;
-use accession::input::{self, InputFormat, Options};
-use accession::model::{Checksum, FileContent, FilePath, FileRecord};
+use accession::input::{self, InputFormat, Options, Record, StatedFile};
+use accession::model::{Checksum, Content, FilePath, KnownFile};
 use accession::registry::FileListing;
 use accession::{Change, Entry, EventKind, GranuleId, Listing, Monitor, SourceLocation};
 use pyo3::prelude::*;
@@ -41,7 +41,14 @@ impl Target<'_> {
             Target::Listing(listing) => listing.add(entry),
             Target::Change(change, EventKind::Ingested) => change.ingest(entry),
             Target::Change(change, EventKind::Deleted) => change.delete(entry),
-            Target::Files(_) | Target::Found(_) => Ok(()),
+            Target::Files(files) => {
+                let Entry { granule_id, content, location, .. } = entry;
+                files.add_content(&granule_id, &content.unwrap_or_default(), location.as_ref())
+            }
+            Target::Found(found) => {
+                let content = entry.content.unwrap_or_default();
+                content.files().iter().try_for_each(|file| found.add(&entry.granule_id, file))
+            }
         }
     }
 
@@ -54,23 +61,7 @@ impl Target<'_> {
             Failure::Here("input", message, hint)
         })?;
         let location = Some(location);
-        Ok(self.add(Entry { granule_id, producer_granule: None, location })?)
-    }
-
-    /// Adds what is known of a file.
-    fn add_file(
-        &mut self,
-        file: &FileRecord,
-        location: Option<&SourceLocation>,
-    ) -> Result<(), accession::Error> {
-        let files = match self {
-            Target::Listing(listing) => &mut listing.files,
-            Target::Change(change, EventKind::Ingested) => &mut change.files,
-            Target::Change(_, EventKind::Deleted) => return Ok(()),
-            Target::Files(files) => files,
-            Target::Found(found) => return found.add(file.path(), &file.content),
-        };
-        files.add(file, location)
+        Ok(self.add(Entry { granule_id, producer_granule: None, content: None, location })?)
     }
 }
 
@@ -170,7 +161,7 @@ pub fn take_files(
     Ok(Taken::Done)
 }
 
-/// Adds a `FileRecord`: one record for each of its checksums, or one of its size.
+/// Adds a `FileRecord`.
 fn add_record(
     item: &Bound<'_, PyAny>,
     target: &mut Target<'_>,
@@ -185,20 +176,20 @@ fn add_record(
     let checksums: BTreeMap<String, String> = item.getattr("checksums")?.extract()?;
     let granule_id = GranuleId::new(granule).map_err(|cause| refused(&cause))?;
     let path = FilePath::new(path).map_err(|cause| refused(&cause))?;
-    let mut contents = Vec::new();
+    let mut stated = Content::default();
+    let known = |checksum| KnownFile::new(&granule_id, Some(path.clone()), size, checksum);
+    let mut files: Vec<KnownFile> = known(None).into_iter().collect();
     for (algorithm, value) in checksums {
         let algorithm = algorithm.parse().map_err(|cause| refused(&cause))?;
         let checksum = Checksum::parse(algorithm, &value).map_err(|cause| refused(&cause))?;
-        contents.push(FileContent::Checksum { checksum, size });
+        files.extend(known(Some(checksum)));
     }
-    if let (true, Some(size)) = (contents.is_empty(), size) {
-        contents.push(FileContent::Size(size));
+    for file in files {
+        let added = stated.add(&granule_id, file);
+        added.map_err(|contradiction| refused(&contradiction.at_once(&granule_id)))?;
     }
-    for content in contents {
-        let file = FileRecord::new(granule_id.clone(), path.clone(), content);
-        target.add_file(&file, Some(location))?;
-    }
-    Ok(())
+    let (content, location) = (Some(stated), Some(location.clone()));
+    Ok(target.add(Entry { granule_id, producer_granule: None, content, location })?)
 }
 
 fn not_an_id(number: u64, item: &Bound<'_, PyAny>) -> Failure {
@@ -294,12 +285,10 @@ fn read_records(
         if record.is_deleted {
             continue;
         }
-        let location = Some(record.location);
-        for stated in record.files {
-            let file = FileRecord::new(record.granule_id.clone(), stated.path, stated.content);
-            target.add_file(&file, location.as_ref())?;
-        }
-        target.add(Entry { granule_id: record.granule_id, producer_granule: None, location })?;
+        let Record { granule_id, location, files, .. } = record;
+        let content = StatedFile::content(files, &granule_id, &location)?;
+        let location = Some(location);
+        target.add(Entry { granule_id, producer_granule: None, content, location })?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use accession::mirror::{
     self as library, MirrorDifference, Outcome, PullOptions, Pulled, Status, manifest,
     read_replica, source_name,
 };
-use accession::model::{FileRecord, SourceOptions};
+use accession::model::SourceOptions;
 use accession::{ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Monitor};
 use pyo3::prelude::*;
 
@@ -233,18 +233,12 @@ pub fn import(
     } else {
         let mut events = file.events(&wanted.reading)?;
         let mut number = 0_u64;
-        while let Some(event) = events.next() {
-            let event = event?;
+        for event in events.by_ref() {
             number += 1;
             if number.is_multiple_of(4_096) {
                 check(monitor)?;
             }
-            for stated in events.take_files() {
-                let granule_id = event.granule_id.clone();
-                let file = FileRecord::new(granule_id, stated.path, stated.content);
-                import.files.add(&file, event.location.as_ref())?;
-            }
-            import.add(event)?;
+            import.add(event?)?;
         }
     }
     Ok(registry.import(dataset, &import, &stamp)?)

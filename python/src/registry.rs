@@ -157,8 +157,9 @@ pub fn open_set(
 ///
 /// The list can be in any order; an id that is repeated counts once.
 ///
-/// >>> identify(["B", "A", "B"])
-/// Identified(identifier='8f714d3efb0e51ed23fb7eeecca3009b', granules=2, repeated=1)
+/// >>> identified = identify(["B", "A", "B"])
+/// >>> identified.identifier, identified.granules, identified.repeated
+/// ('8f714d3efb0e51ed23fb7eeecca3009b', 2, 1)
 #[pyfunction]
 #[pyo3(signature = (ids, *, column = None))]
 pub fn identify<'py>(
@@ -174,6 +175,7 @@ pub fn identify<'py>(
     })?;
     let value = serde_json::json!({
         "identifier": found.identifier,
+        "digest": found.digest,
         "granules": found.granules,
         "repeated": found.repeated,
     });

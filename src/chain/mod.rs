@@ -1,4 +1,5 @@
-//! The rule `md5-chain`: from granule ids in canonical order to an identifier.
+//! The rules `md5-chain`, from granule ids in canonical order to an identifier, and `sha256-list`, from the
+//! canonical list of a set to its digest ([`List`]).
 //!
 //! For the granules g1 < g2 < … < gN that a dataset holds, in ascending order of their UTF-8 bytes,
 //! with LF = 0x0A and `hex` = 32 lower-case hexadecimal characters:
@@ -28,6 +29,7 @@
 
 mod hashing;
 mod lanes;
+mod list;
 mod md5;
 mod step;
 mod sweep;
@@ -36,6 +38,7 @@ mod sweep;
 pub use hashing::{Hashing, Reached};
 #[doc(hidden)]
 pub use lanes::Lanes;
+pub use list::{List, Lists};
 #[doc(hidden)]
 pub use sweep::Sweep;
 pub(crate) use sweep::Timeline;

@@ -10,8 +10,7 @@ use std::str::FromStr;
 use accession::citation::references::{self, Reference};
 use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
 use accession::mirror::{manifest, read_published};
-use accession::model::{FileRecord, WarningKind, quoted};
-use accession::registry::FileListing;
+use accession::model::{WarningKind, quoted};
 use accession::{
     DatasetName, Entry, ErrorKind, EventKind, GranuleId, Import, Monitor, SourceLocation,
 };
@@ -100,8 +99,6 @@ pub struct Entries<'a> {
     file: Option<FileOfEntries>,
     spaces: EdgeSpaces,
     pages: SearchPages,
-    /// What is stated of the files of the last entry.
-    stated: Vec<StatedFile>,
     has_ended: bool,
 }
 
@@ -125,7 +122,7 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let (spaces, pages) = (EdgeSpaces::default(), SearchPages::default());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (file, stated, has_ended) = (None, Vec::new(), false);
+        let (file, has_ended) = (None, false);
         let samples = Samples::default();
         Entries {
             session,
@@ -138,7 +135,6 @@ impl<'a> Entries<'a> {
             file,
             spaces,
             pages,
-            stated,
             has_ended,
         }
     }
@@ -148,25 +144,6 @@ impl<'a> Entries<'a> {
         let files = std::slice::from_ref(file);
         let options = Options { without_files: true, ..Options::default() };
         Entries::new(session, &[], files, options, paths, MissingPages::Warn)
-    }
-
-    /// Adds what is stated of the files of the last entry, which has this id now, to a list.
-    ///
-    /// # Errors
-    ///
-    /// The temporary file cannot be written.
-    pub fn add_files(&mut self, entry: &Entry, listing: &mut FileListing) -> Result<()> {
-        for record in self.take_files(entry) {
-            listing.add(&record, entry.location.as_ref())?;
-        }
-        Ok(())
-    }
-
-    /// What is stated of the files of the last entry, which has this id now.
-    pub fn take_files(&mut self, entry: &Entry) -> Vec<FileRecord> {
-        let record =
-            |StatedFile { path, content }| FileRecord::new(entry.granule_id.clone(), path, content);
-        std::mem::take(&mut self.stated).into_iter().map(record).collect()
     }
 
     /// The first ids that were read.
@@ -180,7 +157,7 @@ impl<'a> Entries<'a> {
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
                 Error::usage(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
-            return self.entry_of(granule_id, location).map(Some);
+            return self.entry_of(granule_id, location, Vec::new()).map(Some);
         }
         loop {
             while let Some(file) = &mut self.file {
@@ -191,8 +168,7 @@ impl<'a> Entries<'a> {
                 let Record { granule_id, location, is_deleted, files, .. } = record?;
                 file.progress.advance_row();
                 if !is_deleted {
-                    self.stated = files;
-                    return self.entry_of(granule_id, location).map(Some);
+                    return self.entry_of(granule_id, location, files).map(Some);
                 }
                 file.deleted += 1;
             }
@@ -209,7 +185,12 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn entry_of(&mut self, listed: GranuleId, location: SourceLocation) -> Result<Entry> {
+    fn entry_of(
+        &mut self,
+        listed: GranuleId,
+        location: SourceLocation,
+        files: Vec<StatedFile>,
+    ) -> Result<Entry> {
         let granule_id = match self.paths.id_of(listed.as_str()) {
             id if id == listed.as_str() => listed.clone(),
             id => GranuleId::new(id).map_err(|cause| {
@@ -227,7 +208,8 @@ impl<'a> Entries<'a> {
         };
         self.samples.add(listed.as_str(), &granule_id);
         self.spaces.add(&granule_id, Some(&location));
-        Ok(Entry { granule_id, producer_granule: None, location: Some(location) })
+        let content = StatedFile::content(files, &granule_id, &location)?;
+        Ok(Entry { granule_id, producer_granule: None, content, location: Some(location) })
     }
 
     fn end_file(&mut self) {
@@ -297,10 +279,6 @@ pub fn import_events(
         let event = event?;
         if event.kind == EventKind::Ingested {
             spaces.add(&event.granule_id, event.location.as_ref());
-        }
-        for StatedFile { path, content } in events.take_files() {
-            let record = FileRecord::new(event.granule_id.clone(), path, content);
-            import.files.add(&record, event.location.as_ref())?;
         }
         import.add(event)?;
         progress.advance_row();

@@ -9,7 +9,7 @@ use super::recorded::RecordedFile;
 use super::unexpected::plain;
 use crate::disk::{Entry, Sorted, Sorter, scratch};
 use crate::error::Result;
-use crate::model::{Checksum, FileContent, GranuleId};
+use crate::model::{Checksum, GranuleId, KnownFile};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
 /// in a temporary file.
@@ -26,14 +26,14 @@ impl FoundFiles {
         FoundFiles::default()
     }
 
-    /// Adds what was found of a file. Each of its checksums is added by itself.
+    /// Adds what was found of a file of a granule.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
-    pub fn add(&mut self, path: &str, content: &FileContent) -> Result<()> {
-        let value = encoded(&kept(content.size(), content.checksum()));
-        self.found.add(plain(path).as_bytes(), &value)
+    pub fn add(&mut self, granule_id: &GranuleId, file: &KnownFile) -> Result<()> {
+        let value = encoded(&kept(file.size(), file.checksums()));
+        self.found.add(plain(file.path(granule_id)).as_bytes(), &value)
     }
 
     /// Adds what is recorded of a file.

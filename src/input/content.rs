@@ -9,7 +9,8 @@ use super::format::Options;
 use super::warning::Tally;
 use crate::error::{Error, ErrorKind};
 use crate::model::{
-    Algorithm, Checksum, FileContent, FilePath, SourceLocation, Warning, WarningKind, quoted,
+    Algorithm, Checksum, Content, FileContent, FilePath, GranuleId, KnownFile, SourceLocation,
+    Warning, WarningKind, quoted,
 };
 
 /// What a file states of a file of a granule.
@@ -19,6 +20,31 @@ pub struct StatedFile {
     pub path: FilePath,
     /// What is stated of its bytes.
     pub content: FileContent,
+}
+
+impl StatedFile {
+    /// What a granule's files are stated to have. `None` means that nothing is stated.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::StatedFile`]: two statements about one file contradict each other.
+    pub fn content(
+        files: Vec<StatedFile>,
+        granule_id: &GranuleId,
+        location: &SourceLocation,
+    ) -> Result<Option<Content>, Error> {
+        let mut stated = Content::default();
+        for StatedFile { path, content } in files {
+            let (size, checksum) = (content.size(), content.checksum().cloned());
+            let file = KnownFile::new(granule_id, Some(path), size, checksum);
+            let added = file.map_or(Ok(()), |file| stated.add(granule_id, file));
+            added.map_err(|contradiction| {
+                let message = contradiction.at_once(granule_id);
+                Error::new(ErrorKind::StatedFile, message).at(location.clone())
+            })?;
+        }
+        Ok((!stated.is_empty()).then_some(stated))
+    }
 }
 
 /// A file of a granule as it was read. `None` means that nothing is stated of its bytes.

@@ -126,7 +126,7 @@ impl OpenedFile {
         let format = Some(format);
         let records = self.records(&Options { format, with_dates: true, ..options.clone() })?;
         let unfinished_day = options.unfinished_day;
-        Ok(Events { records, deletion: None, files: Vec::new(), unfinished_day, left_out: 0 })
+        Ok(Events { records, deletion: None, unfinished_day, left_out: 0 })
     }
 }
 
@@ -219,8 +219,6 @@ pub struct Events {
     records: Records,
     /// The deletion of the granule whose ingest was returned last.
     deletion: Option<(Event, Moment)>,
-    /// What is stated of the files of the granule of the last event.
-    files: Vec<StatedFile>,
     unfinished_day: Option<Day>,
     left_out: u64,
 }
@@ -237,11 +235,6 @@ impl Events {
         self.left_out
     }
 
-    /// What is stated of the files of the granule of the last event, once.
-    pub fn take_files(&mut self) -> Vec<StatedFile> {
-        std::mem::take(&mut self.files)
-    }
-
     /// The next event, and its time as it is written.
     fn event(&mut self) -> Option<Result<(Event, Moment), Error>> {
         if let Some(deletion) = self.deletion.take() {
@@ -252,10 +245,13 @@ impl Events {
                 Ok(record) => record,
                 Err(error) => return Some(Err(error)),
             };
-        self.files = files;
+        let content = match StatedFile::content(files, &granule_id, &location) {
+            Ok(content) => content,
+            Err(error) => return Some(Err(error)),
+        };
         let event = |granule_id, location, moment: Moment, kind| {
-            let (at, location) = (moment.of_change(), Some(location));
-            (Event { at, kind, granule_id, producer_granule: None, location }, moment)
+            let (at, content, location) = (moment.of_change(), None, Some(location));
+            (Event { at, kind, granule_id, producer_granule: None, content, location }, moment)
         };
         let event = match (ingested, deleted) {
             (Some(ingested), deleted) => {
@@ -263,7 +259,8 @@ impl Events {
                 self.deletion = deleted.map(|deleted| {
                     event(granule_id.clone(), location.clone(), deleted, EventKind::Deleted)
                 });
-                event(granule_id, location, ingested, EventKind::Ingested)
+                let (event, moment) = event(granule_id, location, ingested, EventKind::Ingested);
+                (Event { content, ..event }, moment)
             }
             (None, Some(deleted)) => event(granule_id, location, deleted, EventKind::Deleted),
             (None, None) => return None,

@@ -142,5 +142,5 @@ pub fn pull(
 
 fn entry(granule: Granule) -> Entry {
     let Granule { granule_id, producer_granule, .. } = granule;
-    Entry { granule_id, producer_granule, location: None }
+    Entry { granule_id, producer_granule, content: None, location: None }
 }

@@ -10,8 +10,8 @@ use super::message::ValueError;
 ///
 /// # Syntax
 ///
-/// Non-empty UTF-8 of at most [`FilePath::MAX_BYTES`] bytes without U+0000. It does not begin with `/`,
-/// and no segment of it is `..`. Everything else is kept, line ends included.
+/// Non-empty UTF-8 of at most [`FilePath::MAX_BYTES`] bytes without control characters. It does not begin
+/// with `/` or `./`, and no segment of it is `..`. Everything else is kept.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(Box<str>);
 
@@ -34,8 +34,12 @@ impl FilePath {
         } else if bytes > FilePath::MAX_BYTES {
             let most = "the path of a file has at most 1,024 bytes";
             Err(ValueError::new(format!("{most}, but this one has {bytes}")))
-        } else if text.contains('\0') {
-            Err(ValueError::new("the path of a file does not contain U+0000"))
+        } else if let Some(refused) = text.chars().find(|it| it.is_control()) {
+            let code = u32::from(refused);
+            let message = format!("the path of a file does not contain U+{code:04X}");
+            Err(ValueError::new(message))
+        } else if text.starts_with("./") {
+            Err(ValueError::new("the path of a file does not begin with \"./\""))
         } else if text.starts_with('/') || text.split('/').any(|segment| segment == "..") {
             let message = "the path of a file is relative to a root directory, and has no \"..\"";
             Err(ValueError::new(message))
@@ -143,8 +147,9 @@ impl FileRecord {
 ///
 /// Written in lower case as below. Read in any case, with or without `-`, `_`, `/` and blanks: the
 /// spellings of UMM-G (`SHA-256`), PDR and Cumulus (`CKSUM`, `md5`), STAC, BagIt (`sha256`) and
-/// coreutils (`SHA256`). Any other name of at most [`OtherAlgorithm::MAX_CHARACTERS`] characters is
-/// kept, in lower case.
+/// coreutils (`SHA256`). Any other name of at most [`OtherAlgorithm::MAX_CHARACTERS`] characters
+/// `a-z`, `0-9`, `.`, `_`, `/` and `-` that begins with a letter or a digit is kept, in lower case; only
+/// `size` is not one.
 ///
 /// # Examples
 ///
@@ -261,17 +266,24 @@ impl FromStr for Algorithm {
             "crc32" => Algorithm::Crc32,
             "cksum" | "posix" | "posixcksum" => Algorithm::Cksum,
             "adler32" => Algorithm::Adler32,
-            bare if bare.is_empty()
-                || name.chars().count() > OtherAlgorithm::MAX_CHARACTERS
-                || name.chars().any(char::is_control) =>
-            {
-                let message =
-                    "the name of an algorithm has 1 to 64 characters, and no control characters";
+            _ if !is_name(&name) => {
+                let message = "the name of an algorithm has 1 to 64 characters a-z, 0-9, \".\", \"_\", \
+                     \"/\" and \"-\", begins with a letter or a digit, and is not \"size\"";
                 return Err(ValueError::new(message));
             }
             _ => Algorithm::Other(OtherAlgorithm(name.into())),
         })
     }
+}
+
+/// Whether an algorithm can have this name, which is followed by a colon where a set is listed.
+fn is_name(name: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit();
+    let is_part = |it: char| is_plain(it) || ['.', '_', '/', '-'].contains(&it);
+    name != "size"
+        && name.len() <= OtherAlgorithm::MAX_CHARACTERS
+        && name.starts_with(is_plain)
+        && name.chars().all(is_part)
 }
 
 impl fmt::Display for Algorithm {
@@ -344,8 +356,9 @@ impl Checksum {
         let is_valid = match algorithm.checksum_bytes() {
             Some(length) => bytes.len() == length,
             None => {
-                let is_printed =
-                    |text: &str| !text.chars().any(|it| it.is_whitespace() || it.is_control());
+                let is_printed = |text: &str| {
+                    !text.contains(|it: char| it.is_whitespace() || it.is_control() || it == ':')
+                };
                 (1..=Checksum::MAX_BYTES).contains(&bytes.len())
                     && std::str::from_utf8(bytes).is_ok_and(is_printed)
             }
@@ -377,7 +390,9 @@ fn not_of(algorithm: &Algorithm) -> ValueError {
         (_, Some(bytes)) => {
             format!("a checksum of {algorithm} has {} hexadecimal digits", 2 * bytes)
         }
-        (_, None) => format!("a checksum of {algorithm} has 1 to 512 bytes, and no blanks"),
+        (_, None) => {
+            format!("a checksum of {algorithm} has 1 to 512 bytes, no blanks and no colon")
+        }
     })
 }
 
@@ -406,8 +421,7 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_a_file_below_the_root() {
-        for path in ["A", "a/b", "./A", "a b", "a\nb", "..A", "größe", "a//b", &"a".repeat(1_024)]
-        {
+        for path in ["A", "a/b", "a b", "..A", "größe", "a//b", &"a".repeat(1_024)] {
             assert_eq!(FilePath::new(path).unwrap().as_str(), path);
         }
         for (path, error) in [
@@ -416,6 +430,8 @@ mod tests {
             ("..", "has no \"..\""),
             ("a/../../b", "has no \"..\""),
             ("a\0b", "does not contain U+0000"),
+            ("a\nb", "does not contain U+000A"),
+            ("./a", "does not begin with \"./\""),
             (&"a".repeat(1_025), "but this one has 1025"),
         ] {
             assert!(FilePath::new(path).unwrap_err().to_string().ends_with(error), "{path:?}");
@@ -453,7 +469,7 @@ mod tests {
         for known in Algorithm::KNOWN {
             assert_eq!(known.as_str().parse(), Ok(known));
         }
-        for refused in ["", " ", "-", "a\u{1b}b", &"a".repeat(65)] {
+        for refused in ["", " ", "-", "a\u{1b}b", "a:b", "size", "größe", &"a".repeat(65)] {
             let error = refused.parse::<Algorithm>().unwrap_err().to_string();
             assert!(error.starts_with("the name of an algorithm"), "{refused:?}");
         }
@@ -495,6 +511,7 @@ mod tests {
             (Algorithm::Cksum, "4294967296"),
             (other.clone(), ""),
             (other.clone(), "a b"),
+            (other.clone(), "a:b"),
             (other, &"a".repeat(513)),
         ] {
             let error = Checksum::parse(algorithm.clone(), text);

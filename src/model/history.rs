@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::content::Content;
 use super::dataset_name::DatasetName;
 use super::granule_id::GranuleId;
 use super::identifier::Identifier;
@@ -129,6 +130,8 @@ pub struct Event {
     pub granule_id: GranuleId,
     /// The producer's id. `None` if it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
+    /// What is stated of the files of the granule. `None` means that nothing is stated.
+    pub content: Option<Content>,
     /// Where the event was read, for messages. `None` if it was not read from a file or an argument.
     pub location: Option<SourceLocation>,
 }
@@ -149,13 +152,15 @@ pub struct Entry {
     pub granule_id: GranuleId,
     /// The producer's id. `None` means that it is the same as `granule_id`.
     pub producer_granule: Option<GranuleId>,
+    /// What is stated of its files. `None` means that nothing is stated.
+    pub content: Option<Content>,
     /// Where it was read, for messages. `None` means that this is not known.
     pub location: Option<SourceLocation>,
 }
 
 impl From<GranuleId> for Entry {
     fn from(granule_id: GranuleId) -> Self {
-        Entry { granule_id, producer_granule: None, location: None }
+        Entry { granule_id, producer_granule: None, content: None, location: None }
     }
 }
 

@@ -3,9 +3,11 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
+mod content;
 mod coverage;
 mod creator;
 mod dataset_name;
+mod digest;
 mod file_record;
 mod granule_id;
 mod granule_url;
@@ -24,9 +26,11 @@ mod time;
 mod warning;
 mod web_address;
 
+pub use content::{Content, Contradiction, Effect, Extent, KnownFile};
 pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
+pub use digest::{Digest, DigestError};
 pub use file_record::{Algorithm, Checksum, FileContent, FilePath, FileRecord, OtherAlgorithm};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};

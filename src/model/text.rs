@@ -7,8 +7,8 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{
-    Creator, DatasetName, Day, Doi, GranuleId, GranuleUrl, Identifier, Keyword, Licence, Moment,
-    Orcid, Pattern, Temporal, Timestamp, WebAddress,
+    Creator, DatasetName, Day, Digest, Doi, GranuleId, GranuleUrl, Identifier, Keyword, Licence,
+    Moment, Orcid, Pattern, Temporal, Timestamp, WebAddress,
 };
 
 /// Shows values as the string that they are.
@@ -55,6 +55,7 @@ serde_as_text!(
     Creator: Creator::from_stored,
     DatasetName: DatasetName::from_str,
     Day: Day::from_str,
+    Digest: Digest::from_str,
     Doi: Doi::from_str,
     GranuleId: GranuleId::from_str,
     GranuleUrl: GranuleUrl::from_str,

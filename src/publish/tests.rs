@@ -75,7 +75,14 @@ fn import(registry: &Registry, _: &Path) -> Outcome {
         (4, EventKind::Ingested, "D"),
     ] {
         let (at, granule_id) = (second(at), id(granule));
-        import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+        import.add(Event {
+            at,
+            kind,
+            granule_id,
+            producer_granule: None,
+            content: None,
+            location: None,
+        })?;
     }
     Ok(registry.import(&name(), &import, &stamp(5)).map(drop)?)
 }

@@ -1,14 +1,15 @@
 //! A list of granules, in any order and of any length.
 
 use std::borrow::Borrow;
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use super::files::FileListing;
 use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
-use crate::chain::Chain;
+use crate::chain::{Chain, List};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp};
+use crate::model::{Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -33,7 +34,7 @@ use crate::model::{Entry, Event, EventKind, GranuleId, IdPage, Identifier, Times
 #[derive(Debug, Default)]
 pub struct Listing {
     /// What is known of the files of the granules, for [`Registry::sync`](crate::Registry::sync).
-    pub files: FileListing,
+    pub(in crate::registry) files: FileListing,
     /// It is shared only with what reads a list to which nothing can be added any more.
     staging: Arc<Staging>,
 }
@@ -46,6 +47,8 @@ const PAGE_IDS: usize = 4_096;
 pub struct Identified {
     /// The identifier of the listed granules, each counted once.
     pub identifier: Identifier,
+    /// The digest of the listed granules and of what is stated of their files.
+    pub digest: Digest,
     /// The number of different granules.
     pub granules: u64,
     /// How many ids were repetitions of one that was already listed.
@@ -66,13 +69,16 @@ impl Listing {
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the files or the differences of the list are still being
     /// read.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
-        let Entry { granule_id, producer_granule, location } = entry.into();
+        let Entry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
         let Some(staging) = Arc::get_mut(&mut self.staging) else {
             let message = "a list to which a granule is added is still being read";
             return Err(Error::new(ErrorKind::Usage, message));
         };
-        staging.add(&Event { at, kind, granule_id, producer_granule, location })
+        if let Some(content) = &content {
+            self.files.add_content(&granule_id, content, location.as_ref())?;
+        }
+        staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 
     /// Whether the list is empty.
@@ -85,12 +91,13 @@ impl Listing {
         self.staging.count()
     }
 
-    /// Computes the identifier of the listed granules, which is that of a dataset that holds exactly
-    /// these granules.
+    /// Computes the identifier and the digest of the listed granules, which are those of a dataset that
+    /// holds exactly these granules, with these files.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
+    /// [`ErrorKind::StatedFile`](crate::ErrorKind::StatedFile): an id is listed twice, with other bytes.
     pub fn identify(&self) -> Result<Identified> {
         self.identified(None)
     }
@@ -106,15 +113,20 @@ impl Listing {
 
     fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<Identified> {
         let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
-        let mut chain = Chain::start();
+        let (mut chain, mut list, mut line) = (Chain::start(), List::start(), Vec::new());
         let mut granules = 0;
         for event in self.distinct()? {
-            chain.push(event?.granule_id.as_str());
+            let Event { granule_id, content, .. } = event?;
+            chain.push(granule_id.as_str());
+            line.clear();
+            content.unwrap_or_default().write_line(granule_id.as_str(), &mut line);
+            list.push(&line);
             granules += 1;
             work.advance()?;
         }
         let repeated = self.count() - granules;
-        Ok(Identified { identifier: chain.identifier(), granules, repeated })
+        let (identifier, digest) = (chain.identifier(), list.digest());
+        Ok(Identified { identifier, digest, granules, repeated })
     }
 
     /// The listed granules in canonical order, repeated ones included.
@@ -124,14 +136,15 @@ impl Listing {
 
     /// The listed granules in canonical order, each once.
     pub(in crate::registry) fn distinct(&self) -> Result<Distinct<&Staging>> {
-        Ok(Distinct { sorted: self.staging.sorted()?, last: None })
+        Ok(Distinct { sorted: self.staging.sorted()?.peekable() })
     }
 
     /// The listed ids in canonical order, each once, in pages. The list is owned by what reads them.
     pub(in crate::registry) fn id_pages(
         &self,
     ) -> Result<impl Iterator<Item = Result<IdPage>> + Send + use<>> {
-        let mut ids = Distinct { sorted: Sorted::of(Arc::clone(&self.staging))?, last: None };
+        let sorted = Sorted::of(Arc::clone(&self.staging))?.peekable();
+        let mut ids = Distinct { sorted };
         Ok(std::iter::from_fn(move || {
             let page = ids.by_ref().take(PAGE_IDS).map(|event| Ok(event?.granule_id));
             let page: Result<Vec<GranuleId>> = page.collect();
@@ -140,25 +153,35 @@ impl Listing {
     }
 }
 
-/// The granules of a [`Listing`] in canonical order, each once, as it was listed first.
-pub(in crate::registry) struct Distinct<S> {
-    sorted: Sorted<S>,
-    last: Option<GranuleId>,
+/// The granules of a [`Listing`] in canonical order, each once, as it was listed first, with all that is
+/// stated of its files.
+pub(in crate::registry) struct Distinct<S: Borrow<Staging>> {
+    sorted: Peekable<Sorted<S>>,
+}
+
+impl<S: Borrow<Staging>> Distinct<S> {
+    fn distinct(&mut self) -> Result<Option<Event>> {
+        let Some(mut first) = self.sorted.next().transpose()? else { return Ok(None) };
+        let repeats = |event: &Result<Event>| {
+            event.as_ref().is_ok_and(|event| event.granule_id == first.granule_id)
+        };
+        while let Some(repeated) = self.sorted.next_if(repeats).transpose()? {
+            let Some(more) = repeated.content else { continue };
+            let content = first.content.get_or_insert_default();
+            let granule_id = &first.granule_id;
+            content.extend(granule_id, more).map_err(|contradiction| {
+                let message = contradiction.at_once(granule_id);
+                Error::new(ErrorKind::StatedFile, message).at(repeated.location)
+            })?;
+        }
+        Ok(Some(first))
+    }
 }
 
 impl<S: Borrow<Staging>> Iterator for Distinct<S> {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Result<Event>> {
-        loop {
-            let event = match self.sorted.next()? {
-                Ok(event) => event,
-                Err(error) => return Some(Err(error)),
-            };
-            if self.last.as_ref() != Some(&event.granule_id) {
-                self.last = Some(event.granule_id.clone());
-                return Some(Ok(event));
-            }
-        }
+        self.distinct().transpose()
     }
 }

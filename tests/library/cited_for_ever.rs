@@ -172,8 +172,14 @@ impl World {
                             held.insert(granule_id.clone());
                         }
                         let granule_id = id(granule_id);
-                        let event =
-                            Event { at, kind, granule_id, producer_granule: None, location: None };
+                        let event = Event {
+                            at,
+                            kind,
+                            granule_id,
+                            producer_granule: None,
+                            content: None,
+                            location: None,
+                        };
                         import.add(event).unwrap();
                     }
                     imported.push((at, held.clone()));

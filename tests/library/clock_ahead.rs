@@ -58,7 +58,14 @@ const WRITES: [Write; 10] = [
         let mut import = Import::new();
         let (at, granule_id) = (second(9), id("imported"));
         let kind = EventKind::Ingested;
-        import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+        import.add(Event {
+            at,
+            kind,
+            granule_id,
+            producer_granule: None,
+            content: None,
+            location: None,
+        })?;
         registry.import(&name("D"), &import, stamp).map(drop)
     }),
     ("dataset add", |registry, stamp| registry.add_dataset(&Dataset::named(name("ADDED")), stamp)),

@@ -39,7 +39,14 @@ fn events(lives: &[Life]) -> Vec<Event> {
                 _ => EventKind::Deleted,
             };
             let (at, granule_id) = (Timestamp::from_micros(at).unwrap(), id(&POOL[*granule]));
-            events.push(Event { at, kind, granule_id, producer_granule: None, location: None });
+            events.push(Event {
+                at,
+                kind,
+                granule_id,
+                producer_granule: None,
+                content: None,
+                location: None,
+            });
         }
     }
     events

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
+use accession::model::{
+    Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, KnownFile,
+};
 use accession::registry::{FileCounts, FileListing, FileOptions};
 use accession::{
-    Access, Change, ErrorKind, GranuleId, Import, Limits, Listing, Registry, Selection,
+    Access, Change, Entry, ErrorKind, GranuleId, Import, Limits, Listing, Registry, Selection,
     SourceLocation, Stamp,
 };
 
@@ -233,8 +235,11 @@ fn a_sync_records_files_without_a_change_and_is_refused_by_other_bytes() {
     let sync = |byte: u8, at: i64| {
         let mut listing = Listing::new();
         for granule in ["A", "B", "C"] {
-            listing.add(id(granule)).unwrap();
-            listing.files.add(&sha256(granule, byte), None).unwrap();
+            let FileRecord { granule_id, content, .. } = sha256(granule, byte);
+            let file = KnownFile::new(&granule_id, None, None, content.checksum().cloned());
+            let mut content = Content::default();
+            content.add(&granule_id, file.unwrap()).unwrap();
+            listing.add(Entry { content: Some(content), ..granule_id.into() }).unwrap();
         }
         let (most, options) = (Limits::default(), accession::ChangeOptions::default());
         registry.sync(&name("D"), &listing, most, &options, &Stamp::at(second(at), now()))
@@ -257,6 +262,7 @@ fn an_import_records_files() {
             at: second(1),
             kind: accession::EventKind::Ingested,
             producer_granule: None,
+            content: None,
             location: None,
         })
         .unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use accession::fixity::{DirectoryFiles, FoundFiles, Mounted, Problem, RecordedFile, Root};
-use accession::model::{Algorithm, Checksum, FileContent};
+use accession::model::{Algorithm, Checksum, KnownFile};
 
 fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
     let root = Root::open(root, Mounted::Unknown).unwrap();
@@ -73,22 +73,23 @@ fn recorded(path: &str, size: Option<u64>, checksums: &[Checksum]) -> RecordedFi
 #[test]
 fn a_list_of_another_program_is_compared_as_the_files_are() {
     let mut files = FoundFiles::new();
-    let checksum = |checksum, size| FileContent::Checksum { checksum, size };
     // In any order, one algorithm a line, and files of which nothing is recorded.
-    for (path, content) in [
-        ("z", checksum(sha256("a"), None)),
-        ("good", checksum(sha256("a"), Some(3))),
-        ("unknown", checksum(sha256("a"), None)),
-        ("both", checksum(md5("b"), None)),
-        ("./both", checksum(sha256("a"), None)),
-        ("second", checksum(md5("b"), None)),
-        ("second", checksum(sha256("f"), None)),
-        ("size", checksum(sha256("a"), Some(4))),
-        ("only-size", FileContent::Size(3)),
-        ("other-algorithm", checksum(md5("b"), Some(3))),
-        ("no-size", checksum(md5("b"), None)),
+    for (path, (size, checksum)) in [
+        ("z", (None, Some(sha256("a")))),
+        ("good", (Some(3), Some(sha256("a")))),
+        ("unknown", (None, Some(sha256("a")))),
+        ("both", (None, Some(md5("b")))),
+        ("both", (None, Some(sha256("a")))),
+        ("second", (None, Some(md5("b")))),
+        ("second", (None, Some(sha256("f")))),
+        ("size", (Some(4), Some(sha256("a")))),
+        ("only-size", (Some(3), None)),
+        ("other-algorithm", (Some(3), Some(md5("b")))),
+        ("no-size", (None, Some(md5("b")))),
     ] {
-        files.add(path, &content).unwrap();
+        let granule_id = path.parse().unwrap();
+        let file = KnownFile::new(&granule_id, None, size, checksum).unwrap();
+        files.add(&granule_id, &file).unwrap();
     }
     for file in [
         recorded("z", None, &[sha256("a")]),
@@ -132,7 +133,9 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
 #[test]
 fn two_granules_may_have_the_same_file() {
     let mut files = FoundFiles::new();
-    files.add("A", &FileContent::Checksum { checksum: md5("b"), size: None }).unwrap();
+    let granule_id = "A".parse().unwrap();
+    let file = KnownFile::new(&granule_id, None, None, Some(md5("b"))).unwrap();
+    files.add(&granule_id, &file).unwrap();
     for id in ["one", "two"] {
         let mut file = recorded("A", None, &[md5("b")]);
         file.granule_id = id.parse().unwrap();

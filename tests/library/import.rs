@@ -13,7 +13,14 @@ use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
 fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
-    Event { at, kind, granule_id: id(granule_id), producer_granule: None, location: None }
+    Event {
+        at,
+        kind,
+        granule_id: id(granule_id),
+        producer_granule: None,
+        content: None,
+        location: None,
+    }
 }
 
 /// The ids that each change toggles, by its number.

@@ -30,7 +30,9 @@ fn registry() -> Registry {
     let mut second_change = Change::new();
     for (granule_id, producer) in [("A_1", Some("A")), ("say \"ä\" \\", None)] {
         let (granule_id, producer_granule) = (id(granule_id), producer.map(id));
-        second_change.ingest(Entry { granule_id, producer_granule, location: None }).unwrap();
+        second_change
+            .ingest(Entry { granule_id, producer_granule, content: None, location: None })
+            .unwrap();
     }
     second_change.delete(id("granule.00007")).unwrap();
     second_change.options.note = Some("tab \t, line \n, quote \", ü".to_owned());

@@ -79,7 +79,16 @@ fn import_all(registry: &Registry) -> Result<()> {
     for (number, granule_id) in odd_numbers().iter().enumerate() {
         let (at, kind) = (second(1 + number as i64 % 7), EventKind::Ingested);
         let granule_id = id(granule_id);
-        import.add(Event { at, kind, granule_id, producer_granule: None, location: None }).unwrap();
+        import
+            .add(Event {
+                at,
+                kind,
+                granule_id,
+                producer_granule: None,
+                content: None,
+                location: None,
+            })
+            .unwrap();
     }
     registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
 }
@@ -162,7 +171,14 @@ fn import_days(registry: &Registry) -> Result<()> {
     import.is_daily = true;
     let (at, kind) = (second(90_000), EventKind::Ingested);
     let granule_id = id("imported");
-    import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+    import.add(Event {
+        at,
+        kind,
+        granule_id,
+        producer_granule: None,
+        content: None,
+        location: None,
+    })?;
     registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
 }
 

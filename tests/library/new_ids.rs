@@ -15,7 +15,7 @@ const REFUSED: [&str; 2] = ["\u{feff}x", "./x"];
 
 fn entry(text: &str) -> Entry {
     let location = SourceLocation::Line { source: "ids.txt".into(), line: 7 };
-    Entry { granule_id: id(text), producer_granule: None, location: Some(location) }
+    Entry { granule_id: id(text), producer_granule: None, content: None, location: Some(location) }
 }
 
 fn options() -> ChangeOptions {
@@ -37,9 +37,11 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
         listing.add(entry("a")).unwrap();
         listing.add(entry(text)).unwrap();
         let mut import = Import::new();
-        let Entry { granule_id, producer_granule, location } = entry(text);
+        let Entry { granule_id, producer_granule, content, location } = entry(text);
         let kind = EventKind::Ingested;
-        import.add(Event { at: second(5), kind, granule_id, producer_granule, location }).unwrap();
+        import
+            .add(Event { at: second(5), kind, granule_id, producer_granule, content, location })
+            .unwrap();
         let refusals = [
             registry.change(&name("D"), &ingest, &at(5)).map(drop),
             registry.sync(&name("D"), &listing, Limits::default(), &options(), &at(5)).map(drop),

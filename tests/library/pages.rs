@@ -90,7 +90,16 @@ fn long_history() -> Stored {
     for at in 1..INSTANCES {
         let granule_id = id(&granule_id(2 * at as usize));
         let (at, kind) = (second(at), EventKind::Ingested);
-        import.add(Event { at, kind, granule_id, producer_granule: None, location: None }).unwrap();
+        import
+            .add(Event {
+                at,
+                kind,
+                granule_id,
+                producer_granule: None,
+                content: None,
+                location: None,
+            })
+            .unwrap();
     }
     stored.registry.import(&name("dataset"), &import, &Stamp::now(now())).unwrap();
     stored

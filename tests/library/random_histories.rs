@@ -242,7 +242,9 @@ fn compare(
     assert_eq!(only_held, held.difference(listed).cloned().collect());
     assert_eq!(only_listed, listed.difference(held).cloned().collect());
     assert_eq!(differences.counts().matched, held.intersection(listed).count() as u64);
-    assert_eq!(differences.identified(), differences.right().identify().unwrap());
+    let identified = differences.right().identify().unwrap();
+    assert_eq!(differences.identifier(), identified.identifier);
+    assert_eq!(differences.repeated(), identified.repeated);
 }
 
 fn revert(

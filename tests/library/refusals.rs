@@ -18,7 +18,7 @@ fn registry() -> Registry {
 
 fn line(granule_id: &str, line: u64) -> Entry {
     let location = Some(SourceLocation::Line { source: "ids.txt".into(), line });
-    Entry { granule_id: id(granule_id), producer_granule: None, location }
+    Entry { granule_id: id(granule_id), producer_granule: None, content: None, location }
 }
 
 /// The granules to ingest and those to delete, each with its source location.

@@ -29,6 +29,7 @@ fn a_repeated_unique_id_names_both_producer_ids() {
     let entry = |unique: &str, producer: &str, number| Entry {
         granule_id: id(unique),
         producer_granule: Some(id(producer)),
+        content: None,
         location: Some(SourceLocation::Argument { number }),
     };
     let registry = new_registry();
@@ -58,6 +59,7 @@ fn every_holding_period_is_found_by_the_producers_id() {
         let entry = Entry {
             granule_id: made.clone(),
             producer_granule: Some(producer.clone()),
+            content: None,
             location: None,
         };
         let mut ingest = Change::new();

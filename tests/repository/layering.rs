@@ -15,7 +15,7 @@ const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["maud"], &["pages"]),
     (&["adler2"], &["fixity"]),
     (&["sha1"], &["fixity", "pages"]),
-    (&["sha2"], &["fixity", "mirror", "server"]),
+    (&["sha2"], &["chain", "fixity", "mirror", "server"]),
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
     (&["tokio_postgres", "tokio_postgres_rustls"], &["store"]),

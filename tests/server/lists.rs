@@ -276,7 +276,9 @@ fn a_page_ends_by_bytes_too() {
         let kind = EventKind::Ingested;
         let (producer_granule, location) = (None, None);
         let at = second(at);
-        import.add(Event { at, kind, granule_id, producer_granule, location }).unwrap();
+        import
+            .add(Event { at, kind, granule_id, producer_granule, content: None, location })
+            .unwrap();
         // Only the note of a log is so long.
         import.note(at, Some(&format!("{at}: {}", "a very long note ".repeat(3_800)))).unwrap();
     }

@@ -205,8 +205,14 @@ fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
         let at = accession::Timestamp::from_micros(micros).unwrap();
         let mut add = |kind, granule: String| {
             let granule_id = granule.parse().unwrap();
-            let event =
-                accession::Event { at, kind, granule_id, producer_granule: None, location: None };
+            let event = accession::Event {
+                at,
+                kind,
+                granule_id,
+                producer_granule: None,
+                content: None,
+                location: None,
+            };
             import.add(event).unwrap();
         };
         for of_change in 0..1 + n * 7 % 5 {
@@ -479,7 +485,9 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     let mut listing = Listing::new();
     for granule in snapshot.granules(&selected).unwrap() {
         let granule_id = granule.unwrap().granule_id;
-        listing.add(Entry { granule_id, producer_granule: None, location: None }).unwrap();
+        listing
+            .add(Entry { granule_id, producer_granule: None, content: None, location: None })
+            .unwrap();
     }
     let (limits, options) = (Limits::NONE, ChangeOptions::default());
     let synced = served.registry.sync(&name, &listing, limits, &options, &stamp()).unwrap();

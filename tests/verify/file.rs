@@ -261,6 +261,7 @@ fn a_record_that_differs_from_its_second_copy_is_found() {
             .ingest(accession::Entry {
                 granule_id: "the.pattern.1".parse().unwrap(),
                 producer_granule: Some("the-producer".parse().unwrap()),
+                content: None,
                 location: None,
             })
             .unwrap();

@@ -187,16 +187,20 @@ impl FormatArgs {
 #[derive(Default, clap::Args)]
 pub struct FileArgs {
     /// Ignore the sizes and checksums of files that the input states
-    #[arg(long, conflicts_with_all = ["accept_content", "algorithm", "size_column", "checksum_column", "path_column"])]
-    pub no_files: bool,
-
-    /// Record sizes and checksums that contradict those that are recorded, which they replace; both
-    /// are kept. Say why with --note
-    #[arg(long, requires = "note")]
-    pub accept_content: bool,
+    #[arg(long, conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column"])]
+    no_files: bool,
 
     #[command(flatten)]
     columns: FileColumns,
+}
+
+/// Whether contradictions are accepted.
+#[derive(Default, clap::Args)]
+pub struct ContentArgs {
+    /// Record sizes and checksums that contradict those that are recorded, which they replace; both
+    /// are kept. Say why with --note
+    #[arg(long, requires = "note", conflicts_with = "no_files")]
+    pub accept_content: bool,
 }
 
 /// Where a table has sizes and checksums, and by which algorithm they were computed.

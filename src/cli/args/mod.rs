@@ -7,7 +7,7 @@ mod set;
 pub use accession::citation::typed::{
     GivenIdentifier, TypedDataset, TypedIdentifier, TypedSet, dataset_at, refuse_future,
 };
-pub use granules::{FileArgs, FileColumns, FormatArgs, GranuleArgs};
+pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, Source};
 pub use set::{
     Deletions, DeletionsError, KnownAtArgs, PublicUrl, PublicUrlError, SetArgs, edit, named_path,

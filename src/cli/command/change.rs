@@ -11,7 +11,7 @@ use accession::{
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
 use crate::cli::args::{
-    Deletions, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future,
+    ContentArgs, Deletions, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
@@ -40,6 +40,9 @@ pub struct Ingest {
 
     #[command(flatten)]
     files: FileArgs,
+
+    #[command(flatten)]
+    contradicting: ContentArgs,
 
     /// Skip granules that are already held or that are repeated in the input
     #[arg(long)]
@@ -76,7 +79,7 @@ impl Ingest {
         let mut change = accession::Change::new();
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
-            accept_content: self.files.accept_content,
+            accept_content: self.contradicting.accept_content,
             create_dataset: self.create,
             ..self.change.options()
         };
@@ -84,13 +87,12 @@ impl Ingest {
         let missing = MissingPages::when(self.partial);
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
         let mut index = 0;
-        while let Some(entry) = entries.next() {
+        for entry in entries.by_ref() {
             let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
                 None => entry?,
             };
             index += 1;
-            entries.add_files(&entry, &mut change.files)?;
             change.ingest(entry)?;
         }
         let samples = entries.into_samples();
@@ -181,6 +183,9 @@ pub struct Change {
     #[command(flatten)]
     files: FileArgs,
 
+    #[command(flatten)]
+    contradicting: ContentArgs,
+
     /// Skip granules to add that are already held or that are repeated in the input
     #[arg(long)]
     skip_existing: bool,
@@ -201,7 +206,7 @@ impl Change {
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
             skip_missing: self.skip_missing,
-            accept_content: self.files.accept_content,
+            accept_content: self.contradicting.accept_content,
             ..self.change.options()
         };
         let entries = |files, options, missing| {
@@ -209,10 +214,8 @@ impl Change {
         };
         let reading = self.files.reading(options.clone());
         let mut ingested = entries(&self.ingest, reading, MissingPages::Refuse);
-        while let Some(entry) = ingested.next() {
-            let entry = entry?;
-            ingested.add_files(&entry, &mut change.files)?;
-            change.ingest(entry)?;
+        for entry in ingested.by_ref() {
+            change.ingest(entry?)?;
         }
         drop(ingested);
         let mut deleted = entries(&self.delete, options, MissingPages::Warn);
@@ -253,6 +256,9 @@ pub struct Sync {
     #[command(flatten)]
     files: FileArgs,
 
+    #[command(flatten)]
+    contradicting: ContentArgs,
+
     /// How many granules may be deleted: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
     #[arg(long, value_name = "N|P%")]
@@ -275,17 +281,15 @@ impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = ChangeOptions {
             create_dataset: self.create,
-            accept_content: self.files.accept_content,
+            accept_content: self.contradicting.accept_content,
             ..self.change.options()
         };
         let limits = Limits { max_delete: self.max_delete.map(|it| it.0), max_add: self.max_add };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            entries.add_files(&entry, &mut listing.files)?;
-            listing.add(entry)?;
+        for entry in entries.by_ref() {
+            listing.add(entry?)?;
         }
         let samples = entries.into_samples();
         let application = self.change.application(&self.dataset, self.create).with_line();

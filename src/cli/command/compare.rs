@@ -4,14 +4,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::model::WarningKind;
+use accession::input::Options;
+use accession::model::{Digest, WarningKind};
 use accession::registry::{Counts, Identified};
 use accession::{
     Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
 };
 use serde::Serialize;
 
-use crate::cli::args::{FormatArgs, TypedIdentifier, TypedSet};
+use crate::cli::args::{FileArgs, FormatArgs, TypedIdentifier, TypedSet};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
 use crate::cli::paths::{PathArgs, Samples};
@@ -128,7 +129,7 @@ impl Compare {
             None => {
                 // The list may be typed at a terminal.
                 drop(snapshot);
-                let listing = listing(session, &self.from, &self.format, &self.paths)?;
+                let listing = listing(session, &self.from, self.format.options(), &self.paths)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
                 compare_with_list(session, &left, listing, names.join(", "), &mut report)?
             }
@@ -142,11 +143,10 @@ impl Compare {
 fn listing(
     session: &Session,
     files: &[InputFile],
-    format: &FormatArgs,
+    options: Options,
     paths: &PathArgs,
 ) -> Result<(Listing, Samples)> {
     let mut listing = Listing::new();
-    let options = format.options();
     let mut entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
     for entry in entries.by_ref() {
         listing.add(entry?)?;
@@ -193,7 +193,8 @@ fn compare_with_list(
     {
         session.warn(WarningKind::IdsFromPaths, &matching.to_string());
     }
-    let Identified { identifier, granules, repeated } = differences.identified();
+    let (identifier, repeated) = (differences.identifier(), differences.repeated());
+    let granules = report.counts.matched + report.counts.only_right;
     if repeated > 0 {
         let skipped = count(repeated, "granule");
         session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
@@ -297,14 +298,16 @@ impl Report {
     }
 }
 
-/// Compute the identifier of a list of granules, without a registry
+/// Compute the identifier and the digest of a list of granules, without a registry
 ///
-/// The list can be in any order; an id that is repeated counts once. With --expect, the exit status
-/// is 1 if the identifier is a different one.
+/// The list can be in any order; an id that is repeated counts once. The digest covers the sizes and
+/// checksums of files that the list states, too. With --expect, the exit status is 1 if the identifier
+/// is a different one.
 ///
 /// Examples:
 ///   ls | accession identify - --expect DI:763122197bfb3ffbf0da14adbfb1b13b
 ///   accession identify catalogue.csv --column granule_ur
+///   sha256sum *.nc | accession identify
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Identify {
@@ -318,6 +321,9 @@ pub struct Identify {
     #[command(flatten)]
     paths: PathArgs,
 
+    #[command(flatten)]
+    stated: FileArgs,
+
     /// The identifier that is expected
     #[arg(long, value_name = "DI")]
     expect: Option<TypedIdentifier>,
@@ -326,20 +332,24 @@ pub struct Identify {
 #[derive(Serialize)]
 struct IdentifiedList {
     identifier: Identifier,
+    digest: Digest,
     granules: u64,
 }
 
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (listing, _) = listing(session, &self.files, &self.format, &self.paths)?;
+        let options = self.stated.reading(self.format.options());
+        let (listing, _) = listing(session, &self.files, options, &self.paths)?;
         let progress = Arc::new(Progress::new());
-        let Identified { identifier, granules, repeated } = listing.identify_with(progress)?;
+        let Identified { identifier, digest, granules, repeated } =
+            listing.identify_with(progress)?;
         if repeated > 0 {
             let skipped = count(repeated, "granule");
             session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
         }
-        session.print(&IdentifiedList { identifier, granules }, |out| {
+        session.print(&IdentifiedList { identifier, digest, granules }, |out| {
             writeln!(out, "identifier  {identifier}")?;
+            writeln!(out, "digest      {digest}")?;
             writeln!(out, "granules    {granules}")
         })?;
         match self.expect {

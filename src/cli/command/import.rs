@@ -12,7 +12,7 @@ use accession::{
 };
 
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run};
-use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
+use crate::cli::args::{ContentArgs, FileArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
@@ -46,6 +46,9 @@ pub struct ImportArgs {
 
     #[command(flatten)]
     files: FileArgs,
+
+    #[command(flatten)]
+    contradicting: ContentArgs,
 
     /// A note to store with the sizes and checksums of files
     #[arg(long, value_name = "TEXT")]
@@ -104,7 +107,7 @@ impl ImportArgs {
             create_dataset: self.create,
             dry_run: self.dry_run.dry_run,
             all_examples: self.dry_run.all,
-            accept_content: self.files.accept_content,
+            accept_content: self.contradicting.accept_content,
             note: self.note.clone(),
             ..ChangeOptions::default()
         };

@@ -137,7 +137,7 @@ pub(crate) fn events(
     let at = log_line.timestamp;
     let event = move |kind, granule_id, producer_granule| {
         let location = Some(location.clone());
-        Event { at, kind, granule_id, producer_granule, location }
+        Event { at, kind, granule_id, producer_granule, content: None, location }
     };
     let ingested = log_line.ingested.into_iter();
     let ingested = ingested

@@ -138,7 +138,14 @@ mod tests {
             let mut add = |kind, n: usize, number: usize| {
                 let granule_id = format!("{n}.{number}").parse().unwrap();
                 let at = at(*micros);
-                let event = Event { at, kind, granule_id, producer_granule: None, location: None };
+                let event = Event {
+                    at,
+                    kind,
+                    granule_id,
+                    producer_granule: None,
+                    content: None,
+                    location: None,
+                };
                 import.add(event).unwrap();
             };
             (0..*added).for_each(|number| add(EventKind::Ingested, n, number));

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::disk::{Sorter, Spool, scratch};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{
-    Algorithm, Checksum, FileContent, FilePath, FileRecord, GranuleId, SourceLocation,
+    Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, GranuleId, SourceLocation,
 };
 
 /// File records that are to be recorded or compared, in any order and of any number.
@@ -44,6 +44,29 @@ impl FileListing {
         let mut bytes = [source.to_le_bytes(), line.to_le_bytes()].concat();
         encode(record, &mut bytes);
         self.records.add(&bytes).map(drop)
+    }
+
+    /// Adds what is known of the files of a granule: a record for each checksum, or of the size.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FileListing::add`].
+    pub fn add_content(
+        &mut self,
+        granule_id: &GranuleId,
+        content: &Content,
+        location: Option<&SourceLocation>,
+    ) -> Result<()> {
+        for file in content.files() {
+            let path = FilePath::new(file.path(granule_id)).map_err(Error::damaged)?;
+            let checksums = file.checksums().iter().cloned().map(Some);
+            let is_sized = file.checksums().is_empty().then_some(None);
+            for checksum in checksums.chain(is_sized) {
+                let Some(known) = FileContent::new(file.size(), checksum) else { continue };
+                self.add(&FileRecord::new(granule_id.clone(), path.clone(), known), location)?;
+            }
+        }
+        Ok(())
     }
 
     /// The number of records.

@@ -9,7 +9,7 @@ use crate::chain::{Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{Event, GranuleId, IdPage, Identifier, Set};
 use crate::registry::handle::Registry;
-use crate::registry::listing::{Identified, Listing};
+use crate::registry::listing::Listing;
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
@@ -329,11 +329,14 @@ impl<Right> Differences<Right> {
 
 impl Differences<Listing> {
     /// The identifier of the listing, once the iterator has ended.
-    pub fn identified(&self) -> Identified {
+    pub fn identifier(&self) -> Identifier {
+        self.walk.right()
+    }
+
+    /// How many ids of the listing were repetitions, once the iterator has ended.
+    pub fn repeated(&self) -> u64 {
         let counts = self.counts();
-        let granules = counts.matched + counts.only_right;
-        let repeated = self.right.count().saturating_sub(granules);
-        Identified { identifier: self.walk.right(), granules, repeated }
+        self.right.count().saturating_sub(counts.matched + counts.only_right)
     }
 }
 

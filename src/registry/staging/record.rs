@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use super::READ_AHEAD_BYTES;
 use crate::disk::scratch;
 use crate::error::Result;
-use crate::model::{Event, EventKind, GranuleId, SourceLocation, Timestamp};
+use crate::model::{Content, Event, EventKind, GranuleId, SourceLocation, Timestamp};
 
 /// The order in which events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,8 +28,15 @@ pub(super) const NOWHERE: u32 = u32::MAX;
 /// Encodes a source location that is an argument of the command line.
 pub(super) const ARGUMENT: u32 = u32::MAX - 1;
 
-/// The bytes before the ids: kind, time, source, line, and the lengths of the two ids.
-pub(super) const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2;
+/// The bytes before the ids: kind, time, source, line, and the lengths of the two ids and of the content.
+pub(super) const HEADER_BYTES: usize = 1 + 8 + 4 + 8 + 2 + 2 + 4;
+
+/// Encodes that nothing is stated of the files of a granule. What is stated has one more byte than this
+/// number says, so that a statement may be empty.
+const NO_CONTENT: u32 = 0;
+
+/// Where the length of the content is.
+const CONTENT_AT: usize = HEADER_BYTES - 4;
 
 /// What is encoded before the ids.
 pub(super) struct Header {
@@ -42,6 +49,8 @@ pub(super) struct Header {
     pub granule_id: usize,
     /// The length of the producer's id. 0 means that it is the same.
     pub producer: usize,
+    /// The length of the content, and one more. 0 means that nothing is stated.
+    pub content: u32,
 }
 
 impl Header {
@@ -54,6 +63,7 @@ impl Header {
         // An id has at most 1,024 bytes, so both lengths fit.
         bytes[21..23].copy_from_slice(&(self.granule_id as u16).to_le_bytes());
         bytes[23..25].copy_from_slice(&(self.producer as u16).to_le_bytes());
+        bytes[25..29].copy_from_slice(&self.content.to_le_bytes());
         bytes
     }
 }
@@ -65,7 +75,9 @@ pub(super) fn encode(
     (at, kind): (i64, EventKind),
     [granule_id, producer]: [&str; 2],
     (source, line): (u32, u64),
+    content: Option<&Content>,
 ) {
+    let start = bytes.len();
     let header = Header {
         kind: u8::from(kind == EventKind::Ingested),
         at,
@@ -73,10 +85,18 @@ pub(super) fn encode(
         line,
         granule_id: granule_id.len(),
         producer: producer.len(),
+        content: NO_CONTENT,
     };
     bytes.extend(header.encode());
     bytes.extend(granule_id.as_bytes());
     bytes.extend(producer.as_bytes());
+    if let Some(content) = content {
+        let before = bytes.len();
+        content.encode(bytes);
+        // The files of a granule have at most 2 MiB.
+        let length = (bytes.len() - before + 1) as u32;
+        bytes[start + CONTENT_AT..start + HEADER_BYTES].copy_from_slice(&length.to_le_bytes());
+    }
 }
 
 /// An encoded event, which may be followed by further bytes.
@@ -126,6 +146,14 @@ impl<'a> Record<'a> {
         self.0.get(start..start + producer).unwrap_or_default()
     }
 
+    /// What is stated of the files, encoded. `None` means that nothing is.
+    pub fn content(self) -> Option<&'a [u8]> {
+        let length = u32::from_le_bytes(self.array(CONTENT_AT)).checked_sub(1)? as usize;
+        let (granule_id, producer) = self.lengths();
+        let start = HEADER_BYTES + granule_id + producer;
+        self.0.get(start..start + length)
+    }
+
     pub fn compare(self, other: Record<'_>, by: SortBy) -> Ordering {
         let times = || self.at().cmp(&other.at());
         let kinds = || self.kind().cmp(&other.kind());
@@ -139,11 +167,14 @@ impl<'a> Record<'a> {
     /// The event without the bytes that follow it.
     pub fn whole(self) -> Self {
         let (granule_id, producer) = self.lengths();
-        Record(self.0.get(..HEADER_BYTES + granule_id + producer).unwrap_or(self.0))
+        let content = self.content().map_or(0, <[u8]>::len);
+        let end = HEADER_BYTES + granule_id + producer + content;
+        Record(self.0.get(..end).unwrap_or(self.0))
     }
 
     pub fn decode(self, sources: &[Arc<str>]) -> Result<Event> {
         let id = |bytes: &[u8]| GranuleId::from_bytes(bytes).map_err(|_| scratch::unreadable());
+        let content = |bytes| Content::decode(bytes).ok_or_else(scratch::unreadable);
         let producer = self.producer();
         let line = self.line();
         let location = match self.source() {
@@ -159,6 +190,7 @@ impl<'a> Record<'a> {
             at: Timestamp::from_micros(self.at()).ok_or_else(scratch::unreadable)?,
             kind: self.kind(),
             producer_granule: (!producer.is_empty()).then(|| id(producer)).transpose()?,
+            content: self.content().map(content).transpose()?,
             location,
         })
     }
@@ -207,6 +239,7 @@ const HAS_SOURCE: u8 = 4;
 /// The line is not the one after that of the event before.
 const HAS_LINE: u8 = 8;
 const HAS_PRODUCER: u8 = 16;
+const HAS_CONTENT: u8 = 32;
 
 /// Writes an event after another one, which is empty for the first event of a run. Returns the
 /// number of bytes.
@@ -225,7 +258,8 @@ pub(super) fn write_after(
         | flag(HAS_TIME, is_first || next.at() != previous.at())
         | flag(HAS_SOURCE, is_first || next.source() != previous.source())
         | flag(HAS_LINE, is_first || !follows)
-        | flag(HAS_PRODUCER, !next.producer().is_empty());
+        | flag(HAS_PRODUCER, !next.producer().is_empty())
+        | flag(HAS_CONTENT, next.content().is_some());
     let (id, before) = (next.granule_id(), previous.granule_id());
     let start = id.iter().zip(before).take_while(|(a, b)| a == b).count();
     let (rest, rest_before) = (&id[start..], &before[start..]);
@@ -250,6 +284,10 @@ pub(super) fn write_after(
     if flags & HAS_PRODUCER != 0 {
         bytes.extend((next.producer().len() as u16).to_le_bytes());
         bytes.extend(next.producer());
+    }
+    if let Some(content) = next.content() {
+        bytes.extend((content.len() as u32).to_le_bytes());
+        bytes.extend(content);
     }
     file.write_all(bytes)?;
     Ok(bytes.len() as u64)
@@ -296,7 +334,16 @@ pub(super) fn read_after(record: &mut Vec<u8>, file: &mut impl Read) -> io::Resu
         record.resize(HEADER_BYTES + granule_id + producer, 0);
         file.read_exact(&mut record[HEADER_BYTES + granule_id..])?;
     }
-    let header = Header { kind: flags & IS_INGEST, at, source, line, granule_id, producer };
+    let mut content = NO_CONTENT;
+    if flags & HAS_CONTENT != 0 {
+        let length = u32::from_le_bytes(array_from(file)?);
+        let start = record.len();
+        record.resize(start + length as usize, 0);
+        file.read_exact(&mut record[start..])?;
+        content = length.checked_add(1).ok_or(io::ErrorKind::InvalidData)?;
+    }
+    let kind = flags & IS_INGEST;
+    let header = Header { kind, at, source, line, granule_id, producer, content };
     record[..HEADER_BYTES].copy_from_slice(&header.encode());
     Ok(true)
 }
@@ -447,9 +494,10 @@ mod tests {
         #[test]
         fn a_run_is_read_as_it_was_written(
             events in prop::collection::vec(
-                ("[a-cé]{1,6}", "[a-c]{0,3}", any::<bool>(), -2_i64..2, 0_u32..3, 0_u64..4), 0..50),
+                ("[a-cé]{1,6}", "[a-c]{0,3}", any::<bool>(), -2_i64..2, 0_u32..3, 0_u64..4,
+                    prop::option::of("[0-9]{0,9}")), 0..50),
         ) {
-            let records: Vec<Vec<u8>> = events.iter().map(|(id, producer, kind, at, source, line)| {
+            let records: Vec<Vec<u8>> = events.iter().map(|(id, producer, kind, at, source, line, content)| {
                 let header = Header {
                     kind: u8::from(*kind),
                     at: *at,
@@ -457,8 +505,10 @@ mod tests {
                     line: *line,
                     granule_id: id.len(),
                     producer: producer.len(),
+                    content: content.as_ref().map_or(NO_CONTENT, |it| it.len() as u32 + 1),
                 };
-                [&header.encode(), id.as_bytes(), producer.as_bytes()].concat()
+                let content = content.as_deref().unwrap_or_default();
+                [&header.encode(), id.as_bytes(), producer.as_bytes(), content.as_bytes()].concat()
             }).collect();
             let (mut file, mut written, mut previous) = (Vec::new(), 0, &[][..]);
             for record in &records {

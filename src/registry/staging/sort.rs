@@ -18,7 +18,7 @@ use super::READ_AHEAD_BYTES;
 use super::record::{ARGUMENT, Buffer, NOWHERE, Record, Runs, SortBy, Spill, encode, read_after};
 use crate::disk::{Section, scratch};
 use crate::error::Result;
-use crate::model::{Event, EventKind, GranuleId, SourceLocation};
+use crate::model::{Content, Event, EventKind, GranuleId, SourceLocation};
 use crate::registry::parallel::ahead_within;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
@@ -80,7 +80,7 @@ impl Staging {
         let location = self.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
         let ids = [event.granule_id.as_str(), producer];
-        self.push((event.at.as_micros(), event.kind), ids, location)
+        self.push((event.at.as_micros(), event.kind), ids, location, event.content.as_ref())
     }
 
     /// Adds the event of a stored row, at a time in microseconds. The producer's id is empty if it
@@ -95,7 +95,7 @@ impl Staging {
         granule_id: &str,
         producer: &str,
     ) -> Result<()> {
-        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events))
+        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events), None)
     }
 
     fn push(
@@ -103,9 +103,10 @@ impl Staging {
         event: (i64, EventKind),
         ids: [&str; 2],
         location: (u32, u64),
+        content: Option<&Content>,
     ) -> Result<()> {
         let start = self.buffer.bytes.len();
-        encode(&mut self.buffer.bytes, event, ids, location);
+        encode(&mut self.buffer.bytes, event, ids, location, content);
         self.events += 1;
         if let Some(&previous) = self.buffer.starts.last() {
             let (previous, next) =
@@ -317,6 +318,7 @@ mod tests {
                 1 => Some(SourceLocation::Argument { number: line }),
                 _ => Some(SourceLocation::Line { source: format!("{}", line % 5).into(), line }),
             },
+            content: line.is_multiple_of(5).then(Content::default),
         }
     }
 
@@ -366,6 +368,7 @@ mod tests {
             at: Timestamp::from_micros(second).unwrap(),
             kind: EventKind::Ingested,
             producer_granule: None,
+            content: None,
             location: None,
         }
     }

@@ -49,10 +49,14 @@ impl Change {
     }
 
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
-        let Entry { granule_id, producer_granule, location } = entry;
+        let Entry { granule_id, producer_granule, content, location } = entry;
+        if let Some(content) = content.filter(|_| kind == EventKind::Ingested) {
+            self.files.add_content(&granule_id, &content, location.as_ref())?;
+        }
         // The time is known only under the write lock; until then all events have the same one.
         let at = Timestamp::EPOCH;
-        self.staging.add(&Event { at, kind, granule_id, producer_granule, location })
+        let content = None;
+        self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 }
 

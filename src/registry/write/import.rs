@@ -38,7 +38,7 @@ use crate::store::{DatasetKey, Transaction};
 ///     ("2001-01-02T00:00:00Z", EventKind::Ingested, "B"),
 /// ] {
 ///     let (at, granule_id) = (at.parse()?, granule_id.parse()?);
-///     import.add(Event { at, kind, granule_id, producer_granule: None, location: None })?;
+///     import.add(Event { at, kind, granule_id, producer_granule: None, content: None, location: None })?;
 /// }
 /// import.options.create_dataset = true;
 /// let registry = Registry::in_memory()?;
@@ -122,10 +122,13 @@ impl Import {
     /// The error of a refused change: it is after [`Import::not_after`]. Conflicts between events
     /// are found when the import is applied. [`ErrorKind::Temporary`](crate::ErrorKind::Temporary):
     /// the temporary file cannot be written.
-    pub fn add(&mut self, event: Event) -> Result<()> {
+    pub fn add(&mut self, mut event: Event) -> Result<()> {
         let at = event.at;
         if let Some(now) = self.not_after.filter(|now| at > *now && !self.is_daily) {
             return Err(Error::future(at, now).at(event.location));
+        }
+        if let Some(content) = event.content.take() {
+            self.files.add_content(&event.granule_id, &content, event.location.as_ref())?;
         }
         if self.last.replace(at) != Some(at) {
             self.times.insert(at);
@@ -433,7 +436,7 @@ mod tests {
 
     fn event(granule_id: &str, at: &str, kind: EventKind) -> Event {
         let (granule_id, at) = (granule_id.parse().unwrap(), at.parse().unwrap());
-        Event { at, kind, granule_id, producer_granule: None, location: None }
+        Event { at, kind, granule_id, producer_granule: None, content: None, location: None }
     }
 
     #[test]

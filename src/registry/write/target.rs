@@ -250,6 +250,7 @@ impl<'a> Target<'a> {
                     kind: EventKind::Deleted,
                     granule_id,
                     producer_granule: None,
+                    content: None,
                     location: None,
                 },
                 Only::Right(event) => event,
@@ -265,7 +266,7 @@ impl<'a> Target<'a> {
 pub(super) fn ingest(granule: Granule) -> Event {
     let Granule { granule_id, producer_granule, .. } = granule;
     let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-    Event { at, kind, granule_id, producer_granule, location: None }
+    Event { at, kind, granule_id, producer_granule, content: None, location: None }
 }
 
 /// What a change deletes and adds, to be compared with limits.

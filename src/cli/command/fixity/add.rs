@@ -1,8 +1,8 @@
 use std::io::Write;
 
-use accession::DatasetName;
 use accession::model::WarningKind;
 use accession::registry::{FileCounts, FileListing, FileOptions};
+use accession::{DatasetName, Entry};
 use serde::Serialize;
 
 use crate::cli::applied::{ClockArgs, files_line};
@@ -73,12 +73,12 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
         let mut files = FileListing::new();
-        let mut entries =
+        let entries =
             Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
-        while let Some(entry) = entries.next() {
-            entries.add_files(&entry?, &mut files)?;
+        for entry in entries {
+            let Entry { granule_id, content, location, .. } = entry?;
+            files.add_content(&granule_id, &content.unwrap_or_default(), location.as_ref())?;
         }
-        drop(entries);
         if files.count() == 0 {
             return Err(Error::usage("the input states no size and no checksum of a file")
                 .with_hint(

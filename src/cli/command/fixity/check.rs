@@ -7,7 +7,7 @@ use accession::fixity::{
 };
 use accession::model::{WarningKind, age};
 use accession::registry::NewCheck;
-use accession::{Access, DatasetName, ErrorKind, Registry, Set};
+use accession::{Access, DatasetName, Entry, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
@@ -176,15 +176,14 @@ impl Args {
         let options = self.columns.reading(self.format.options());
         // The ids are of no interest: what is compared are the paths.
         let paths = PathArgs::default();
-        let mut entries =
-            Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
-        while let Some(entry) = entries.next() {
-            for record in entries.take_files(&entry?) {
-                found.add(record.path(), &record.content)?;
+        let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
+        for entry in entries {
+            let Entry { granule_id, content, .. } = entry?;
+            for file in content.unwrap_or_default().files() {
+                found.add(&granule_id, file)?;
                 stated += 1;
             }
         }
-        drop(entries);
         if stated == 0 {
             return Err(Error::usage("the list states no size and no checksum of a file")
                 .with_hint(

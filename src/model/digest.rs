@@ -1,0 +1,103 @@
+//! The digest of a set.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::List`]).
+///
+/// # Syntax
+///
+/// `sha256:` and 64 hexadecimal characters in any case. It is written in lower case.
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::Digest;
+///
+/// let text = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+/// assert_eq!(text.parse(), Ok(Digest::EMPTY));
+/// assert_eq!(Digest::EMPTY.to_string(), text);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// What is written before the hexadecimal digits.
+    pub const PREFIX: &str = "sha256:";
+
+    /// The digest of a set without granules: the SHA-256 of no bytes.
+    pub const EMPTY: Digest = Digest([
+        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9,
+        0x24, 0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52,
+        0xb8, 0x55,
+    ]);
+
+    /// Returns the digest with these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Digest(bytes)
+    }
+
+    /// Returns its 32 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+/// A string that is not a digest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a digest is \"sha256:\" and 64 hexadecimal characters")]
+pub struct DigestError;
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    /// # Errors
+    ///
+    /// - 64 hexadecimal characters without `sha256:` before them
+    /// - `"sha256:e3b0"`: not 64 characters
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let begins = |prefix: &&str| prefix.eq_ignore_ascii_case(Digest::PREFIX);
+        let prefix = text.get(..Digest::PREFIX.len()).filter(begins).ok_or(DigestError)?;
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(&text[prefix.len()..], &mut bytes).map_err(|_| DigestError)?;
+        Ok(Digest(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}{}", Digest::PREFIX, hex::encode(self.0)))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_read_in_any_case_and_written_in_lower_case() {
+        let digits = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+        for text in [format!("sha256:{digits}"), format!("SHA256:{}", digits.to_uppercase())] {
+            assert_eq!(text.parse::<Digest>().unwrap().to_string(), format!("sha256:{digits}"));
+        }
+        for refused in [
+            "",
+            "sha256:",
+            digits,
+            &format!("sha256:{}", &digits[1..]),
+            &format!("sha256:{digits}0"),
+            &format!("sha256: {digits}"),
+            &format!("sha512:{digits}"),
+            &format!("sha256:{}", digits.replace('7', "g")),
+            "éééééééé",
+        ] {
+            assert_eq!(refused.parse::<Digest>(), Err(DigestError), "{refused}");
+        }
+    }
+}
