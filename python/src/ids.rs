@@ -43,7 +43,7 @@ impl Target<'_> {
             Target::Change(change, EventKind::Deleted) => change.delete(entry),
             Target::Files(files) => {
                 let Entry { granule_id, content, location, .. } = entry;
-                files.add_content(&granule_id, &content.unwrap_or_default(), location.as_ref())
+                files.add_content(&granule_id, content.unwrap_or_default(), location.as_ref())
             }
             Target::Found(found) => {
                 let content = entry.content.unwrap_or_default();

@@ -74,6 +74,11 @@ impl KnownFile {
         self.path.as_ref().map_or(granule_id.as_str(), FilePath::as_str)
     }
 
+    /// Returns the path. `None` means that it equals the id.
+    pub fn own_path(&self) -> Option<&FilePath> {
+        self.path.as_ref()
+    }
+
     /// Returns the size in bytes. `None` means that it is not known.
     pub fn size(&self) -> Option<u64> {
         self.size

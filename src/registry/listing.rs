@@ -4,7 +4,6 @@ use std::borrow::Borrow;
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use super::files::FileListing;
 use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
 use crate::chain::{Chain, List};
@@ -33,8 +32,6 @@ use crate::model::{Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifie
 /// ```
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// What is known of the files of the granules, for [`Registry::sync`](crate::Registry::sync).
-    pub(in crate::registry) files: FileListing,
     /// It is shared only with what reads a list to which nothing can be added any more.
     staging: Arc<Staging>,
 }
@@ -75,9 +72,6 @@ impl Listing {
             let message = "a list to which a granule is added is still being read";
             return Err(Error::new(ErrorKind::Usage, message));
         };
-        if let Some(content) = &content {
-            self.files.add_content(&granule_id, content, location.as_ref())?;
-        }
         staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 
@@ -127,6 +121,11 @@ impl Listing {
         let repeated = self.count() - granules;
         let (identifier, digest) = (chain.identifier(), list.digest());
         Ok(Identified { identifier, digest, granules, repeated })
+    }
+
+    /// The granules as they were listed.
+    pub(in crate::registry) fn staging(&self) -> &Staging {
+        &self.staging
     }
 
     /// The listed granules in canonical order, repeated ones included.

@@ -7,8 +7,8 @@ use accession::model::{
 };
 use accession::registry::{FileCounts, FileListing, FileOptions};
 use accession::{
-    Access, Change, Entry, ErrorKind, GranuleId, Import, Limits, Listing, Registry, Selection,
-    SourceLocation, Stamp,
+    Access, Change, Entry, ErrorKind, Import, Limits, Listing, Registry, Selection, SourceLocation,
+    Stamp,
 };
 
 use crate::harness::history::{change, id, name, now, second};
@@ -26,6 +26,17 @@ fn file(granule: &str, path: &str, size: Option<u64>, sum: Option<(Algorithm, u8
 
 fn sha256(granule: &str, byte: u8) -> FileRecord {
     file(granule, granule, None, Some((Algorithm::Sha256, byte)))
+}
+
+/// A granule that is listed with these records of its files.
+fn entry(granule: &str, records: &[FileRecord]) -> Entry {
+    let (granule_id, mut content) = (id(granule), Content::default());
+    for FileRecord { path, content: known, .. } in records {
+        let (size, checksum) = (known.size(), known.checksum().cloned());
+        let file = KnownFile::new(&granule_id, path.clone(), size, checksum);
+        content.add(&granule_id, file.unwrap()).unwrap();
+    }
+    Entry { content: Some(content), ..granule_id.into() }
 }
 
 fn listing(records: &[FileRecord]) -> FileListing {
@@ -216,8 +227,7 @@ fn records_outlive_the_granule_and_other_bytes_never_pass() {
     let at = |n| Stamp::at(second(n), now());
     registry.change(&name("D"), &change([], ["A"]), &at(2)).unwrap();
     let mut again = Change::new();
-    again.ingest(id("A")).unwrap();
-    again.files.add(&sha256("A", 2), None).unwrap();
+    again.ingest(entry("A", &[sha256("A", 2)])).unwrap();
     let error = registry.change(&name("D"), &again, &at(3)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentContradicts);
     assert!(listed(&registry).is_empty(), "it is not held");
@@ -235,11 +245,7 @@ fn a_sync_records_files_without_a_change_and_is_refused_by_other_bytes() {
     let sync = |byte: u8, at: i64| {
         let mut listing = Listing::new();
         for granule in ["A", "B", "C"] {
-            let FileRecord { granule_id, content, .. } = sha256(granule, byte);
-            let file = KnownFile::new(&granule_id, None, None, content.checksum().cloned());
-            let mut content = Content::default();
-            content.add(&granule_id, file.unwrap()).unwrap();
-            listing.add(Entry { content: Some(content), ..granule_id.into() }).unwrap();
+            listing.add(entry(granule, &[sha256(granule, byte)])).unwrap();
         }
         let (most, options) = (Limits::default(), accession::ChangeOptions::default());
         registry.sync(&name("D"), &listing, most, &options, &Stamp::at(second(at), now()))
@@ -262,11 +268,10 @@ fn an_import_records_files() {
             at: second(1),
             kind: accession::EventKind::Ingested,
             producer_granule: None,
-            content: None,
+            content: entry("A", &[sha256("A", 1)]).content,
             location: None,
         })
         .unwrap();
-    import.files.add(&sha256("A", 1), None).unwrap();
     for expected in [counts(1, 0, 0), counts(0, 1, 0)] {
         assert_eq!(registry.import(&name("D"), &import, &stamp()).unwrap().files, expected);
     }
@@ -299,10 +304,8 @@ fn many_records_in_any_order_are_listed_in_order_and_copied() {
     let mut granules = Change::new();
     granules.options.create_dataset = true;
     for (n, granule) in ids.iter().enumerate().rev() {
-        let granule_id: GranuleId = id(granule);
-        granules.ingest(granule_id).unwrap();
-        granules.files.add(&sha256(granule, n as u8), None).unwrap();
-        granules.files.add(&file(granule, "z/browse.png", Some(n as u64), None), None).unwrap();
+        let browse = file(granule, "z/browse.png", Some(n as u64), None);
+        granules.ingest(entry(granule, &[sha256(granule, n as u8), browse])).unwrap();
     }
     let applied = registry.change(&name("D"), &granules, &Stamp::at(second(1), now())).unwrap();
     assert_eq!(applied.files, counts(40_000, 0, 0));

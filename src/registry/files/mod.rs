@@ -8,5 +8,6 @@ mod listing;
 mod state;
 
 pub use listing::FileListing;
+pub(in crate::registry) use listing::{Listed, Stated};
 pub use state::FileCounts;
 pub(in crate::registry) use state::{FileState, KnownFile, Says, known_files};

@@ -35,6 +35,8 @@ pub(in crate::registry) struct Staging {
     buffer: Buffer,
     spill: Spill,
     events: u64,
+    /// How many of them state something of files.
+    contents: u64,
     buffer_bytes: usize,
 }
 
@@ -57,6 +59,7 @@ impl Staging {
             buffer: Buffer::default(),
             spill: Spill::default(),
             events: 0,
+            contents: 0,
             buffer_bytes,
         }
     }
@@ -64,6 +67,11 @@ impl Staging {
     /// The number of events.
     pub fn count(&self) -> u64 {
         self.events
+    }
+
+    /// The number of events that state something of files.
+    pub fn contents(&self) -> u64 {
+        self.contents
     }
 
     /// Whether there are no events.
@@ -108,6 +116,7 @@ impl Staging {
         let start = self.buffer.bytes.len();
         encode(&mut self.buffer.bytes, event, ids, location, content);
         self.events += 1;
+        self.contents += u64::from(content.is_some());
         if let Some(&previous) = self.buffer.starts.last() {
             let (previous, next) =
                 (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));

@@ -8,7 +8,7 @@ use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Entry, Event, EventKind, GranuleId, Instance, Timestamp};
-use crate::registry::files::{FileCounts, FileListing};
+use crate::registry::files::FileCounts;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -19,8 +19,6 @@ use crate::registry::staging::Staging;
 pub struct Change {
     /// The options.
     pub options: ChangeOptions,
-    /// What is known of the files of the granules to ingest, whether these are held already or not.
-    pub files: FileListing,
     staging: Staging,
 }
 
@@ -50,12 +48,9 @@ impl Change {
 
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry;
-        if let Some(content) = content.filter(|_| kind == EventKind::Ingested) {
-            self.files.add_content(&granule_id, &content, location.as_ref())?;
-        }
+        let content = content.filter(|_| kind == EventKind::Ingested);
         // The time is known only under the write lock; until then all events have the same one.
         let at = Timestamp::EPOCH;
-        let content = None;
         self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 }
@@ -112,8 +107,9 @@ impl Registry {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             check(&target)?;
             let key = target.dataset;
-            let (applied, end) =
-                target.apply(&change.staging, Conduct::Change, Some(&change.files))?.ended(options);
+            let (applied, end) = target
+                .apply(&change.staging, Conduct::Change, Some(&change.staging))?
+                .ended(options);
             if let (Some(remembered), End::Commit) = (remembered, end) {
                 let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
                 remembered.save(transaction, key, stamp, latest)?;
@@ -183,7 +179,7 @@ impl Target<'_> {
         self,
         events: &Staging,
         conduct: Conduct,
-        files: Option<&FileListing>,
+        files: Option<&Staging>,
     ) -> Result<Applied> {
         let (at, last) = (self.now, self.last());
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));

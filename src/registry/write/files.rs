@@ -8,8 +8,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Checksum, DatasetName, FileContent, FileRecord, GranuleId, SourceLocation, Timestamp, quoted,
 };
-use crate::registry::files::{FileCounts, FileListing, FileState, Says, known_files};
+use crate::registry::files::{
+    FileCounts, FileListing, FileState, Listed, Says, Stated, known_files,
+};
 use crate::registry::handle::{End, Registry};
+use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, RecordBatch, StoredDataset, StoredFileRecord, Transaction};
 
 /// How many records are compared with the stored ones at once.
@@ -62,8 +65,11 @@ impl Registry {
                 true => Held::Skipped,
                 false => Held::Required,
             };
-            let (counts, skipped) =
-                Recording::new(self, transaction, key, options).record(files, held, stamp)?;
+            let (counts, skipped) = Recording::new(self, transaction, key, options).record(
+                &files.staging,
+                held,
+                stamp,
+            )?;
             let is_kept = counts.has_any() && !options.dry_run;
             Ok(((counts, skipped), End::commit_if(is_kept)))
         })
@@ -78,7 +84,7 @@ impl Registry {
 /// Those of [`Registry::add_files`].
 pub(super) fn record(
     target: &Target<'_>,
-    files: &FileListing,
+    files: &Staging,
     held: Held,
     recorded: Option<Timestamp>,
 ) -> Result<FileCounts> {
@@ -123,9 +129,6 @@ struct Recording<'a> {
     next: u64,
 }
 
-/// A record, and where it was read.
-type Listed = (FileRecord, Option<SourceLocation>);
-
 impl<'a> Recording<'a> {
     fn new(
         registry: &'a Registry,
@@ -148,39 +151,27 @@ impl<'a> Recording<'a> {
         }
     }
 
-    fn record(
-        mut self,
-        files: &FileListing,
-        held: Held,
-        stamp: &Stamp,
-    ) -> Result<(FileCounts, u64)> {
-        if files.count() == 0 {
+    fn record(mut self, files: &Staging, held: Held, stamp: &Stamp) -> Result<(FileCounts, u64)> {
+        if files.contents() == 0 {
             return Ok((self.counts, 0));
         }
         let last = self.transaction.last_record_batch(self.dataset, Timestamp::MAX)?;
         self.first = last.as_ref().map_or(0, |last| last.last_number) + 1;
         self.next = self.first;
-        let mut progress = self.registry.begin("recording", "files", Some(files.count()));
+        let mut progress = self.registry.begin("recording", "files", None);
         let mut batch: Vec<Listed> = Vec::new();
         // All records of a file are entered at once, wherever they were listed: they are compared with
         // one another, too.
-        for listed in files.sorted()? {
-            let listed = listed?;
+        let mut stated = Stated::of(files)?;
+        while let Some(mut of_granule) = stated.next()? {
+            batch.append(&mut of_granule);
             if batch.len() >= BATCH_RECORDS {
-                let is_of_file = |(it, _): &&Listed| file_of(it) == file_of(&listed.0);
-                let mut same = batch.iter().rev().take_while(is_of_file);
-                if same.any(|(it, _)| it.content == listed.0.content) {
-                    self.counts.equal += 1;
-                    continue;
-                }
-                if batch.last().is_none_or(|(last, _)| file_of(last) != file_of(&listed.0)) {
-                    progress.advance_by(batch.len() as u64)?;
-                    self.enter(std::mem::take(&mut batch), held)?;
-                }
+                progress.advance_by(batch.len() as u64)?;
+                self.enter(std::mem::take(&mut batch), held)?;
             }
-            batch.push(listed);
         }
         self.enter(batch, held)?;
+        self.counts.equal += stated.repeated;
         drop(progress);
         self.contradictions.refuse()?;
         if self.counts.has_any() {

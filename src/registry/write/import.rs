@@ -16,7 +16,7 @@ use crate::model::{
     DatasetName, Day, Event, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
     Withdrawal,
 };
-use crate::registry::files::{FileCounts, FileListing};
+use crate::registry::files::FileCounts;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
@@ -58,8 +58,6 @@ pub struct Import {
     /// The time after which events are refused as soon as they are added, instead of when the
     /// import is applied, which may be minutes later. `None` means that they are refused only then.
     pub not_after: Option<Timestamp>,
-    /// What is known of the files of the granules.
-    pub files: FileListing,
     /// When and why the dataset of a log was withdrawn, for the caller: the one that is imported into is
     /// not. `None` means that it was not, or that there is no log.
     pub withdrawn: Option<Withdrawal>,
@@ -122,13 +120,10 @@ impl Import {
     /// The error of a refused change: it is after [`Import::not_after`]. Conflicts between events
     /// are found when the import is applied. [`ErrorKind::Temporary`](crate::ErrorKind::Temporary):
     /// the temporary file cannot be written.
-    pub fn add(&mut self, mut event: Event) -> Result<()> {
+    pub fn add(&mut self, event: Event) -> Result<()> {
         let at = event.at;
         if let Some(now) = self.not_after.filter(|now| at > *now && !self.is_daily) {
             return Err(Error::future(at, now).at(event.location));
-        }
-        if let Some(content) = event.content.take() {
-            self.files.add_content(&event.granule_id, &content, event.location.as_ref())?;
         }
         if self.last.replace(at) != Some(at) {
             self.times.insert(at);
@@ -308,7 +303,7 @@ impl Import {
         let held = if self.is_daily { Held::Once } else { Held::AreListed };
         let recorded = added.instances.last().or(target.latest.as_ref());
         let recorded = recorded.map(|instance| instance.recorded);
-        let files = files::record(&target, &self.files, held, recorded)?;
+        let files = files::record(&target, &self.staging, held, recorded)?;
         let dataset = (key, &target.name);
         let subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
         let (mut annotations, mut annotations_left_out) = (0, self.annotations.left_out);

@@ -71,7 +71,7 @@ impl Registry {
             target.check(&guard)?;
             let key = target.dataset;
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
-            let mut applied = target.apply(&events, Conduct::Change, Some(&listing.files))?;
+            let mut applied = target.apply(&events, Conduct::Change, Some(listing.staging()))?;
             applied.skipped.repeated = listing.count() - distinct;
             if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;

@@ -77,7 +77,7 @@ impl Args {
             Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
         for entry in entries {
             let Entry { granule_id, content, location, .. } = entry?;
-            files.add_content(&granule_id, &content.unwrap_or_default(), location.as_ref())?;
+            files.add_content(&granule_id, content.unwrap_or_default(), location.as_ref())?;
         }
         if files.count() == 0 {
             return Err(Error::usage("the input states no size and no checksum of a file")
