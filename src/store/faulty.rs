@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::page::{Packing, Page};
-use super::rows::{DatasetKey, Watch, Withdrawn};
+use super::rows::{DatasetKey, Watch};
 use super::session::Storage;
 use super::session::{Session, Snapshot};
 use super::sqlite::NewFile;
@@ -203,18 +203,11 @@ impl Session for FaultySession {
 impl Snapshot {
     /// Everything that is stored, to be compared.
     pub fn contents(&self) -> Result<String> {
-        let most = u32::MAX;
-        let mut contents = format!("{:?}\n", self.payment_workers()?);
-        for (key, listed) in self.listed_after(None, Withdrawn::Listed, most)? {
-            contents += &format!("{listed:?}\n{:?}\n", self.record_versions(key, 0, most)?);
-            contents += &format!("{:?}\n", self.instances_after(key, None, Timestamp::MAX, most)?);
-            contents += &format!("{:?}\n", self.periods_after(key, None, most)?);
-            contents += &format!("{:?}\n", self.checkpoints_after(key, "", most)?);
-            contents += &format!("{:?}\n", self.subsets_of(key)?);
-            for (source_key, source) in self.mirror_sources(key)? {
-                let changes = self.changes_read_after(key, source_key, 0, most)?;
-                contents += &format!("{source:?}\n{changes:?}\n");
-            }
+        let mut contents = String::new();
+        let datasets = self.dataset_keys()?;
+        let of_datasets = datasets.into_iter().flat_map(|dataset| self.raw_rows_of(dataset));
+        for rows in of_datasets.chain(self.raw_rows_of_none()) {
+            contents += &format!("{:?}\n", rows?);
         }
         Ok(contents)
     }

@@ -31,7 +31,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(test)]
 pub(crate) use faulty::Fault;
 pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name};
-pub(crate) use page::{paged, pages};
+pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
     Begin, DatasetKey, NewPeriod, Period, RecordBatch, SourceKey, StoredAnnotation, StoredDataset,

@@ -39,7 +39,7 @@ const _: () = assert!(PAGE_ROWS as usize * LogChange::MAX_NOTE_BYTES <= 16 << 20
 
 /// The pages of a list, each read after the position of the last row of the one before. The first one
 /// that is not full is the last.
-pub(crate) fn pages<Row, Position>(
+fn pages<Row, Position>(
     start: Position,
     mut read: impl FnMut(&Position, u32) -> Result<Vec<Row>>,
     position: impl Fn(&Row) -> Position,

@@ -154,7 +154,7 @@ fn add(checked: &mut Vec<u8>, value: &Value<'_>) {
 }
 
 /// Which row of its table a row is, by its key.
-fn position(table: &Table, row: &dyn Columns, first: usize) -> Result<String> {
+pub(super) fn position(table: &Table, row: &dyn Columns, first: usize) -> Result<String> {
     let mut position = Vec::new();
     for (column, name) in table.columns[..table.key].iter().enumerate() {
         let value = match row.value(first + column)? {
@@ -220,7 +220,7 @@ impl Snapshot {
     }
 
     /// The error of a row that differs from its checksum.
-    fn differs(&self, table: &Table, dataset: Option<i64>, position: &str) -> Error {
+    pub(super) fn differs(&self, table: &Table, dataset: Option<i64>, position: &str) -> Error {
         static NAME: Sql = Sql::new("SELECT name FROM {dataset} WHERE id = ?1");
         let name = |key: i64| {
             let name = self.row(Scope::Registry, &NAME, &[key.into()], |row| row.string(0));

@@ -245,35 +245,6 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
 }
 
 #[test]
-fn no_state_of_the_source_is_held_while_its_granules_are_copied() {
-    let Some(scene) = Scene::private() else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let file = PathBuf::from(filled(directory.path()));
-    let server = PathBuf::from(scene.server.new_database());
-    Registry::open(&file, Access::Read).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
-    let snapshots = scene.server.statements_of(|| {
-        let copy = directory.path().join("copy.db");
-        succeed(
-            command(server.to_str().unwrap(), &["backup", copy.to_str().unwrap()])
-                .output()
-                .unwrap(),
-        );
-    });
-    let mut in_transaction = 0;
-    let mut most = 0;
-    for sql in &snapshots {
-        if sql.starts_with("BEGIN ") {
-            in_transaction = 0;
-        }
-        if sql.contains("accession.granule") {
-            in_transaction += 1;
-        }
-        most = most.max(in_transaction);
-    }
-    assert_eq!(most, 1, "pages of granules in one transaction");
-}
-
-#[test]
 fn a_backup_in_a_directory_is_named_after_the_database() {
     let Some(scene) = Scene::new() else { return };
     let directory = tempfile::tempdir().unwrap();

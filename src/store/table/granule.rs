@@ -118,27 +118,6 @@ impl Snapshot {
         )
     }
 
-    /// Every period of a dataset, past or present, after an id and the start of one of its periods
-    /// (`None` means from the first), by id and then by time, at most `limit` of them.
-    pub fn periods_after(
-        &self,
-        dataset: DatasetKey,
-        after: Option<(&GranuleId, Timestamp)>,
-        limit: u32,
-    ) -> Result<Vec<Granule>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT granule_id, ingested, deleted, producer_granule
-            FROM {granule}
-            WHERE dataset_id = ?1 AND (granule_id, ingested) > (?2, ?3)
-            ORDER BY granule_id, ingested
-            LIMIT ?4",
-        );
-        let (start, ingested) = start(after);
-        let values = [dataset.into(), start.into(), ingested.into(), limit.into()];
-        let page = self.session.page(dataset, &PAGE, &values, Packing::Produced)?;
-        by_id_and_time(after, page.granules()?)
-    }
-
     /// Every period in which a granule was held in one dataset, in order of time.
     pub fn periods_of_one(
         &self,

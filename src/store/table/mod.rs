@@ -14,4 +14,5 @@ mod mirror;
 #[cfg(feature = "serve")]
 mod outline;
 mod payment;
+mod raw;
 mod subset;

@@ -36,19 +36,6 @@ impl Snapshot {
         self.select(Scope::Registry, &WORKERS, &[])
     }
 
-    /// The ids of the old scheme after an id (`""` means from the first), ascending, at most `limit` of
-    /// them.
-    pub fn payments_taken_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {payment_taken.*}
-            FROM {payment_taken}
-            WHERE id > ?1
-            ORDER BY id
-            LIMIT ?2",
-        );
-        self.taken(&PAGE, &[after.into(), limit.into()])
-    }
-
     /// The ids of the old scheme between two ids (inclusive), ascending.
     pub fn payments_taken(&self, first: &str, last: &str) -> Result<Vec<String>> {
         static TAKEN: Sql = Sql::new(
