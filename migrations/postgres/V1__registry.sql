@@ -16,7 +16,8 @@
 -- a granule, `checksum`, is of the id of its producer, which nothing else in the registry can prove: the
 -- server computes it when a row is written, and verification compares it.
 
-CREATE TABLE accession.registry (
+-- It states the schema: whoever finds nothing else beside it finishes what was begun.
+CREATE TABLE IF NOT EXISTS accession.registry (
     only_row     boolean PRIMARY KEY DEFAULT true CHECK (only_row),
     registry_id  uuid    NOT NULL,                                      -- distinguishes it from another that takes its place
     version      integer NOT NULL CHECK (version > 0),                  -- the number of migrations that were applied

@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::{Published, publish};
 use crate::error::ErrorKind;
@@ -133,6 +134,29 @@ fn published(registry: &Registry, directory: &Path) -> Outcome {
     })?;
     assert_eq!(number, 1);
     Ok(())
+}
+
+/// After an error of content, rows are read one by one, so that those before the damage are shown.
+#[test]
+fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
+    let registry = Registry::in_memory().unwrap();
+    let mut change = Change::new();
+    (0..6_000).for_each(|number| change.ingest(id(&format!("A{number:04}"))).unwrap());
+    change.options.create_dataset = true;
+    registry.change(&name(), &change, &stamp(0)).unwrap();
+    let verified = |fault: &Arc<Fault>| registry.with_fault(fault.clone()).verify(&name());
+    let sound = Fault::passing(ErrorKind::Damaged, usize::MAX);
+    assert!(verified(&sound).unwrap().ok);
+    let (mut passed, mut most) = (0, 0);
+    for call in 1..=sound.calls() {
+        let fault = Fault::passing(ErrorKind::Damaged, call);
+        // What is read once cannot be read again.
+        passed += u32::from(verified(&fault).is_ok_and(|verification| verification.ok));
+        most = most.max(fault.calls());
+    }
+    assert!(passed > 0, "no error passes");
+    // A page of single rows, and then pages again.
+    assert!((1_024..2_000).contains(&most), "{most} calls instead of {}", sound.calls());
 }
 
 type Operation = fn(&Registry, &Path) -> Outcome;

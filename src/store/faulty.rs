@@ -16,10 +16,11 @@ use super::statement::{Columns, Existing, Scope, Sql, Value};
 use super::{Error, ErrorKind, Result};
 use crate::model::{GranuleId, Timestamp};
 
-/// With what, and at which call, a store fails. The transaction of the call fails from then on; later
-/// ones do not.
+/// With what, and at which call, a store fails. The transaction of the call fails from then on, unless the
+/// fault passes; later ones do not.
 pub(crate) struct Fault {
     kind: ErrorKind,
+    passes: bool,
     /// Counted from 1.
     at: usize,
     calls: AtomicUsize,
@@ -41,12 +42,22 @@ impl Fault {
     /// A fault of a kind at the `at`-th call, counted from 1. [`ErrorKind::OutcomeUnknown`] is a commit
     /// that is done, although it fails; other calls do not fail with it.
     pub fn new(kind: ErrorKind, at: usize) -> Arc<Self> {
-        Arc::new(Fault { kind, at, calls: AtomicUsize::new(0) })
+        Arc::new(Fault { kind, passes: false, at, calls: AtomicUsize::new(0) })
+    }
+
+    /// A fault of only the `at`-th call, as of a disk that reads a page the second time.
+    pub fn passing(kind: ErrorKind, at: usize) -> Arc<Self> {
+        Arc::new(Fault { kind, passes: true, at, calls: AtomicUsize::new(0) })
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
     }
 
     /// Whether there were so many calls.
     pub fn has_struck(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) >= self.at
+        self.calls() >= self.at
     }
 
     fn strikes(&self) -> bool {
@@ -66,8 +77,8 @@ impl FaultySession {
     /// The session, unless it fails.
     fn call(&self) -> Result<&dyn Session> {
         let strikes = self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown;
-        self.has_failed.set(self.has_failed.get() || strikes);
-        if self.has_failed.get() { Err(self.fault.error()) } else { Ok(&*self.inner) }
+        self.has_failed.set(self.has_failed.get() || (strikes && !self.fault.passes));
+        if strikes || self.has_failed.get() { Err(self.fault.error()) } else { Ok(&*self.inner) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Registries of other schemas.
+//! Registries of other schemas, and those that lack migrations.
 
 use accession::{Access, Registry};
 
@@ -25,4 +25,63 @@ fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
         let refused = command(&scene.url, &["ingest", "D", "--create", "A"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
     }
+}
+
+/// A registry of schema 0, which has only the table that states it, as if every migration were missing.
+fn without_migrations() -> Option<Scene> {
+    let scene = Scene::new()?;
+    let mut client = scene.client();
+    let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'accession'";
+    for row in client.query(tables, &[]).unwrap() {
+        let table: &str = row.get(0);
+        if table != "registry" {
+            client.batch_execute(&format!("DROP TABLE accession.{table} CASCADE")).unwrap();
+        }
+    }
+    let state = "
+        DROP FUNCTION accession.refuse, accession.refuse_but_deletion;
+        ALTER TABLE accession.registry DROP CONSTRAINT registry_version_check;
+        UPDATE accession.registry SET version = 0";
+    client.batch_execute(state).unwrap();
+    Some(scene)
+}
+
+/// The schema that is stated, and whether there is a table for datasets.
+fn schema_of(scene: &Scene) -> (i32, bool) {
+    let sql =
+        "SELECT version, to_regclass('accession.dataset') IS NOT NULL FROM accession.registry";
+    let row = scene.client().query_one(sql, &[]).unwrap();
+    (row.get(0), row.get(1))
+}
+
+#[test]
+fn a_registry_gets_the_migrations_that_it_lacks_once_however_many_open_it() {
+    let Some(scene) = without_migrations() else { return };
+    let refused = Registry::open(&scene.path(), Access::Read).err().unwrap();
+    assert_eq!(refused.kind().as_str(), "other-schema");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| Registry::open(&scene.path(), Access::Write).unwrap());
+        }
+    });
+    assert_eq!(schema_of(&scene), (1, true));
+    scene.client().batch_execute("INSERT INTO accession.writer (dataset_id) VALUES (0)").unwrap();
+    let made = command(&scene.url, &["ingest", "D", "--create", "A"]).output().unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", String::from_utf8_lossy(&made.stderr));
+    let registry = Registry::open(&scene.path(), Access::Read).unwrap();
+    assert!(registry.verify_all(&[]).unwrap().all(|it| it.unwrap().ok));
+}
+
+#[test]
+fn a_failed_migration_changes_nothing() {
+    let Some(scene) = without_migrations() else { return };
+    // The last table of the migration is there already.
+    scene.client().batch_execute("CREATE TABLE accession.payment_taken (x integer)").unwrap();
+    for _ in 0..2 {
+        Registry::open(&scene.path(), Access::Write).err().unwrap();
+        assert_eq!(schema_of(&scene), (0, false));
+    }
+    scene.client().batch_execute("DROP TABLE accession.payment_taken").unwrap();
+    Registry::open(&scene.path(), Access::Write).unwrap();
+    assert_eq!(schema_of(&scene), (1, true));
 }
