@@ -200,3 +200,19 @@ fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
         (axum::http::StatusCode::SERVICE_UNAVAILABLE, "too-costly".to_owned())
     );
 }
+
+#[test]
+fn a_list_that_takes_longer_than_a_request_may_is_too_costly() {
+    let limits = Limits { request_time: std::time::Duration::ZERO, ..Limits::default() };
+    let served = Served::with(&[], limits);
+    served.change("US", "2001-01-01T00:00:00Z", &["A"], &[]);
+    add(&served, "US", "A", "A", Algorithm::Sha256, 1);
+    let latest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
+    let identifier = latest.unwrap().identifier;
+    for _ in 0..2 {
+        let refused = served.get(&format!("/DI:{identifier}/checksums"));
+        assert_eq!((refused.status, refused.problem().1.as_str()), (503, "too-costly"));
+        assert!(refused.text().contains("in the time of a request"), "{}", refused.text());
+        assert_eq!(refused.header("retry-after"), "60");
+    }
+}
