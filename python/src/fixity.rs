@@ -244,17 +244,17 @@ pub fn list(
     Ok(text)
 }
 
-/// The content digest of a set.
+/// The digest of a set.
 ///
 /// # Errors
 ///
-/// A file has no sha-256.
+/// The list cannot be read.
 pub fn digest(
     py: Python<'_>,
     snapshot: impl FnOnce(Arc<dyn Monitor>) -> Result<Snapshot, Failure> + Send,
     set: &Set,
 ) -> Result<String, Failure> {
-    run(py, |monitor| Ok(SetContent::of(set, snapshot(monitor)?.files(set)?)?.digest))
+    run(py, |monitor| Ok(SetContent::of(snapshot(monitor)?.files(set)?)?.digest.to_string()))
 }
 
 fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {

@@ -412,8 +412,8 @@ impl Set {
         fixity::list(py, |monitor| self.known_at(known_at, monitor), &self.set, algorithm, style)
     }
 
-    /// The content digest: the SHA-256 of the list of all sha-256 checksums. Two archives with equal
-    /// identifiers and equal content digests hold the same bytes.
+    /// The digest, which covers what is known of the bytes of the files. Two archives with equal digests
+    /// hold the same granules, with the same strongest checksums.
     #[pyo3(signature = (*, known_at = None))]
     fn fixity_digest(
         &self,

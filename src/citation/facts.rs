@@ -140,7 +140,10 @@ impl Citation {
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
         }
         if let Some(SetContent { digest, recorded }) = &self.content {
-            statement.push_str(&format!(", content sha-256:{digest} as recorded at {recorded}"));
+            statement.push_str(&format!(", {digest}"));
+            if let Some(recorded) = recorded {
+                statement.push_str(&format!(" as recorded at {recorded}"));
+            }
         }
         statement
     }

@@ -1,8 +1,6 @@
-//! Lists of checksums as other programs read them, and the digest of such a list.
+//! Lists of checksums as other programs read them.
 
 use std::io::{self, Write};
-
-use sha2::{Digest, Sha256};
 
 use crate::model::Checksum;
 
@@ -55,29 +53,5 @@ impl ListStyle {
                 writeln!(out, "{checksum}  data/{path}")
             }
         }
-    }
-}
-
-/// The content digest of a set: the SHA-256 of the list of its checksums.
-#[derive(Default)]
-pub(super) struct ContentDigest(Sha256);
-
-impl ContentDigest {
-    /// The digest of an empty list.
-    pub fn new() -> Self {
-        ContentDigest::default()
-    }
-
-    /// Adds the next line of the list.
-    pub fn add(&mut self, checksum: &Checksum, path: &str) {
-        let mut line = Vec::new();
-        let written = ListStyle::Checksums.write_line(&mut line, checksum, path);
-        written.expect("memory can be written");
-        self.0.update(&line);
-    }
-
-    /// The digest, as 64 lower-case hexadecimal digits.
-    pub fn finish(self) -> String {
-        hex::encode(self.0.finalize())
     }
 }

@@ -1,12 +1,16 @@
-//! Which of the files of a set have a checksum of an algorithm.
+//! Which of the files of a set have a checksum of an algorithm, and the digest of a set.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::list::ContentDigest;
+use super::list::ListStyle;
+use crate::chain::List;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Algorithm, Checksum, DatasetName, GranuleId, Identifier, Set, Timestamp};
+use crate::model::{
+    Algorithm, Checksum, Content, DatasetName, Digest, FilePath, GranuleId, Identifier, KnownFile,
+    Set, Timestamp,
+};
 use crate::registry::{FileList, GranuleFiles, ListedFile, Selection, Snapshot};
 
 /// What has no checksum of an algorithm.
@@ -47,14 +51,13 @@ pub fn each_checksum<E: From<Error>>(
     Ok(lacking)
 }
 
-/// The bytes of all files of a set.
+/// What is known of the bytes of all files of a set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SetContent {
-    /// The content digest: the SHA-256 of the list of the SHA-256 checksums, as 64 lower-case
-    /// hexadecimal digits.
-    pub digest: String,
-    /// When the last record of the dataset was entered.
-    pub recorded: Timestamp,
+    /// The digest of the set.
+    pub digest: Digest,
+    /// When the last record of the dataset was entered. `None` means that there is none.
+    pub recorded: Option<Timestamp>,
 }
 
 impl SetContent {
@@ -62,27 +65,32 @@ impl SetContent {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoChecksums`]: not every file of every granule has a SHA-256; those of reading the
-    /// list.
-    pub fn of(set: &Set, files: FileList) -> Result<Self> {
+    /// Those of reading the list.
+    pub fn of(files: FileList) -> Result<Self> {
         let recorded = files.recorded();
-        let mut content = ContentDigest::new();
-        let lacking = each_checksum::<Error>(files, &Algorithm::Sha256, |_, file, checksum| {
-            content.add(checksum, &file.path);
-            Ok(())
-        })?;
-        let Some(recorded) = recorded.filter(|_| lacking.listed > 0) else {
-            return Err(no_checksums(set, Some(&Algorithm::Sha256)));
-        };
-        let Lacking { granules, files, .. } = lacking;
-        if granules + files > 0 {
-            let message = format!(
-                "there is no content digest: files without sha-256: {files}, granules of which no file is known: {granules}"
-            );
-            return Err(Error::new(ErrorKind::NoChecksums, message));
+        let (mut list, mut line) = (List::start(), Vec::new());
+        for granule in files {
+            let GranuleFiles { granule_id, files } = granule?;
+            line.clear();
+            content_of(&granule_id, files)?.write_line(granule_id.as_str(), &mut line);
+            list.push(&line);
         }
-        Ok(SetContent { digest: content.finish(), recorded })
+        Ok(SetContent { digest: list.digest(), recorded })
     }
+}
+
+fn content_of(granule_id: &GranuleId, files: Vec<ListedFile>) -> Result<Content> {
+    let mut content = Content::default();
+    for ListedFile { path, size, checksums } in files {
+        let path = FilePath::new(path).map_err(Error::damaged)?;
+        let checksums = checksums.into_iter().map(Some);
+        for checksum in [None].into_iter().chain(checksums) {
+            let file = KnownFile::new(granule_id, Some(path.clone()), size, checksum);
+            let added = file.map_or(Ok(()), |file| content.add(granule_id, file));
+            added.map_err(|contradiction| Error::damaged(contradiction.of(granule_id)))?;
+        }
+    }
+    Ok(content)
 }
 
 /// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no
@@ -140,13 +148,16 @@ fn the_listed_one(
         let selection = Selection::Identifier { identifier, dataset: Some(name) };
         let set = snapshot.select(&selection)?.set;
         let Some(algorithm) = algorithm_of(snapshot, &set, algorithm)? else { continue };
-        let mut digest = ContentDigest::new();
+        let (mut list, mut line) = (List::start(), Vec::new());
         let lacking = each_checksum(snapshot.files(&set)?, &algorithm, |_, file, checksum| {
-            digest.add(checksum, &file.path);
+            line.clear();
+            let written = ListStyle::Checksums.write_line(&mut line, checksum, &file.path);
+            written.expect("memory can be written");
+            list.push(&line);
             Ok::<(), Error>(())
         })?;
         if lacking.listed > 0 {
-            digests.insert(digest.finish());
+            digests.insert(list.digest());
             listed.push(set);
         }
     }

@@ -124,7 +124,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("--registry new.db import LOG header.csv --create", 0),
         ("fixity add US --from sums --skip-missing", 0),
         ("fixity list US", 2),
-        ("fixity digest US", 2),
+        ("fixity digest US", 0),
         ("annotate US --note N", 0),
         ("annotate US --note N --at now --questionable", 0),
         ("annotate OTHER --note N", 2),

@@ -53,8 +53,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
     select_from: Option<InputFile>,
 
-    /// Cite the bytes of the files, too: the content digest, as `accession fixity digest` prints it,
-    /// and when the last checksum was recorded
+    /// Cite the bytes of the files, too: the digest, as `accession fixity digest` prints it, and when
+    /// the last checksum was recorded
     #[arg(long)]
     content: bool,
 
@@ -73,7 +73,7 @@ struct Printed<'a> {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.content && self.format == CitationFormat::Tuple {
-            return Err(Error::usage("a tuple has no place for the content digest")
+            return Err(Error::usage("a tuple has no place for the digest")
                 .with_hint("omit --content, or name another --format"));
         }
         let now = session.now()?;
@@ -121,7 +121,7 @@ impl Args {
                     _ => snapshot.files(&cited.set)?,
                 };
                 drop(snapshot);
-                Some(SetContent::of(&cited.set, files)?)
+                Some(SetContent::of(files)?)
             }
             false => None,
         };

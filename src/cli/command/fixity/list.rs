@@ -37,11 +37,10 @@ pub struct List {
     format: Format,
 }
 
-/// Print the content digest of a set: the SHA-256 of the list of its checksums
+/// Print the digest of a set, which covers what is known of the bytes of its files
 ///
-/// It is what `accession fixity list SET --algorithm sha-256 | sha256sum` prints, and exists only
-/// where every file of every granule has a sha-256. Two archives with equal identifiers and equal
-/// content digests hold the same bytes.
+/// It is what `accession identify` prints of a list with the same checksums. Two archives with equal
+/// digests hold the same granules, with the same strongest checksums.
 ///
 /// Example:
 ///   accession fixity digest US.FOOL2.002@2001-01-05
@@ -83,7 +82,7 @@ struct FileRow<'a> {
     checksum: String,
 }
 
-/// The content digest, as JSON.
+/// The digest, as JSON.
 #[derive(Serialize)]
 struct DigestJson {
     dataset: DatasetName,
@@ -175,7 +174,7 @@ impl Digest {
         let (snapshot, set) = self.listed.select(session, Some(&Algorithm::Sha256))?;
         let files = snapshot.files(&set)?;
         drop(snapshot);
-        let content = SetContent::of(&set, files)?;
+        let content = SetContent::of(files)?;
         let (dataset, identifier) = (set.dataset().clone(), set.identifier());
         let json = DigestJson { dataset, identifier, content };
         session.print(&json, |out| writeln!(out, "{}", json.content.digest))
