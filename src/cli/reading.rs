@@ -275,7 +275,7 @@ pub fn import_events(
     }
     let mut events = file.events(options)?;
     let mut spaces = EdgeSpaces::default();
-    while let Some(event) = events.next() {
+    for event in events.by_ref() {
         let event = event?;
         if event.kind == EventKind::Ingested {
             spaces.add(&event.granule_id, event.location.as_ref());

@@ -1,8 +1,17 @@
-//! Lists of checksums as other programs read them.
+//! The checksums of the files of a set: lists of them as other programs read them, and the digest of the set.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use crate::model::Checksum;
+use serde::Serialize;
+
+use crate::chain::List;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{
+    Algorithm, Checksum, Content, DatasetName, Digest, FilePath, GranuleId, Identifier, KnownFile,
+    Set, Timestamp,
+};
+use crate::registry::{FileList, GranuleFiles, ListedFile, Selection, Snapshot};
 
 /// The form of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,4 +63,175 @@ impl ListStyle {
             }
         }
     }
+}
+
+/// What has no checksum of an algorithm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lacking {
+    /// How many granules have no known file.
+    pub granules: u64,
+    /// How many files have none of this algorithm.
+    pub files: u64,
+    /// How many files have one.
+    pub listed: u64,
+}
+
+/// Calls `each` for every file with a checksum of an algorithm.
+///
+/// # Errors
+///
+/// Those of reading the list, and of `each`.
+pub fn each_checksum<E: From<Error>>(
+    files: FileList,
+    algorithm: &Algorithm,
+    mut each: impl FnMut(&GranuleId, &ListedFile, &Checksum) -> std::result::Result<(), E>,
+) -> std::result::Result<Lacking, E> {
+    let mut lacking = Lacking::default();
+    for granule in files {
+        let GranuleFiles { granule_id, files } = granule?;
+        lacking.granules += u64::from(files.is_empty());
+        for file in &files {
+            match file.checksums.iter().find(|checksum| checksum.algorithm() == algorithm) {
+                Some(checksum) => {
+                    lacking.listed += 1;
+                    each(&granule_id, file, checksum)?;
+                }
+                None => lacking.files += 1,
+            }
+        }
+    }
+    Ok(lacking)
+}
+
+/// What is known of the bytes of all files of a set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SetContent {
+    /// The digest of the set.
+    pub digest: Digest,
+    /// When the last record of the dataset was entered. `None` means that there is none.
+    pub recorded: Option<Timestamp>,
+}
+
+impl SetContent {
+    /// The content of a set with these files.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the list.
+    pub fn of(files: FileList) -> Result<Self> {
+        let recorded = files.recorded();
+        let (mut list, mut line) = (List::start(), Vec::new());
+        for granule in files {
+            let GranuleFiles { granule_id, files } = granule?;
+            line.clear();
+            content_of(&granule_id, files)?.write_line(granule_id.as_str(), &mut line);
+            list.push(&line);
+        }
+        Ok(SetContent { digest: list.digest(), recorded })
+    }
+}
+
+fn content_of(granule_id: &GranuleId, files: Vec<ListedFile>) -> Result<Content> {
+    let mut content = Content::default();
+    for ListedFile { path, size, checksums } in files {
+        let path = FilePath::new(path).map_err(Error::damaged)?;
+        let checksums = checksums.into_iter().map(Some);
+        for checksum in [None].into_iter().chain(checksums) {
+            let file = KnownFile::new(granule_id, Some(path.clone()), size, checksum);
+            let added = file.map_or(Ok(()), |file| content.add(granule_id, file));
+            added.map_err(|contradiction| Error::damaged(contradiction.of(granule_id)))?;
+        }
+    }
+    Ok(content)
+}
+
+/// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no
+/// checksums.
+///
+/// # Errors
+///
+/// Those of reading the list.
+pub fn algorithm_of(
+    snapshot: &Snapshot,
+    set: &Set,
+    algorithm: Option<&Algorithm>,
+) -> Result<Option<Algorithm>> {
+    match algorithm {
+        Some(algorithm) => Ok(Some(algorithm.clone())),
+        None => Ok(snapshot.files(set)?.totals()?.usual_algorithm().cloned()),
+    }
+}
+
+/// The set that is selected. Of several datasets that hold an identifier, one that has checksums.
+///
+/// # Errors
+///
+/// Those of [`Snapshot::select`]; [`ErrorKind::Ambiguous`]: several datasets hold the identifier, and
+/// their lists differ.
+pub fn listed_set(
+    snapshot: &Snapshot,
+    selection: &Selection,
+    algorithm: Option<&Algorithm>,
+) -> Result<Set> {
+    let set = snapshot.select(selection)?.set;
+    match selection {
+        Selection::Identifier { identifier, dataset: None } => {
+            Ok(the_listed_one(snapshot, *identifier, algorithm)?.unwrap_or(set))
+        }
+        _ => Ok(set),
+    }
+}
+
+/// Of the sets with an identifier, one that has checksums. `None` means that none has, or that only one
+/// dataset holds the identifier.
+fn the_listed_one(
+    snapshot: &Snapshot,
+    identifier: Identifier,
+    algorithm: Option<&Algorithm>,
+) -> Result<Option<Set>> {
+    let rows = snapshot.resolve(identifier, None, None)?.rows;
+    let names: BTreeSet<DatasetName> =
+        rows.into_iter().map(|row| row.set.dataset().clone()).collect();
+    if names.len() < 2 {
+        return Ok(None);
+    }
+    let (mut digests, mut listed) = (BTreeSet::new(), Vec::new());
+    for name in names {
+        let selection = Selection::Identifier { identifier, dataset: Some(name) };
+        let set = snapshot.select(&selection)?.set;
+        let Some(algorithm) = algorithm_of(snapshot, &set, algorithm)? else { continue };
+        let (mut list, mut line) = (List::start(), Vec::new());
+        let lacking = each_checksum(snapshot.files(&set)?, &algorithm, |_, file, checksum| {
+            line.clear();
+            let written = ListStyle::Checksums.write_line(&mut line, checksum, &file.path);
+            written.expect("memory can be written");
+            list.push(&line);
+            Ok::<(), Error>(())
+        })?;
+        if lacking.listed > 0 {
+            digests.insert(list.digest());
+            listed.push(set);
+        }
+    }
+    match digests.len() {
+        0 | 1 => Ok(listed.into_iter().next()),
+        _ => Err(ambiguous(identifier, &listed)),
+    }
+}
+
+fn ambiguous(identifier: Identifier, sets: &[Set]) -> Error {
+    let datasets: Vec<String> = sets.iter().map(|set| set.dataset().to_string()).collect();
+    let message = format!(
+        "{identifier} is held by several datasets whose files differ: {}",
+        datasets.join(", ")
+    );
+    Error::new(ErrorKind::Ambiguous, message)
+}
+
+/// The error for a set of which no file has a checksum of an algorithm (`None`: of any).
+pub fn no_checksums(set: &Set, algorithm: Option<&Algorithm>) -> Error {
+    let what = algorithm.map_or("checksum".to_owned(), ToString::to_string);
+    let (dataset, identifier) = (set.dataset(), set.identifier());
+    let message = format!("no file of {identifier} in {dataset} has a {what}");
+    Error::new(ErrorKind::NoChecksums, message)
 }

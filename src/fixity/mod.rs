@@ -33,7 +33,6 @@ mod check;
 mod digest;
 mod found;
 mod list;
-mod listed;
 mod of_set;
 mod problem;
 mod reader;
@@ -44,8 +43,9 @@ mod unexpected;
 
 pub use check::{Check, Checked, Compute, Computed};
 pub use found::{Compared, FoundFiles};
-pub use list::ListStyle;
-pub use listed::{Lacking, SetContent, algorithm_of, each_checksum, listed_set, no_checksums};
+pub use list::{
+    Lacking, ListStyle, SetContent, algorithm_of, each_checksum, listed_set, no_checksums,
+};
 pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
 pub use problem::Problem;
 pub use reader::ReadOptions;

@@ -86,13 +86,11 @@ impl Ingest {
         let now = session.now()?;
         let missing = MissingPages::when(self.partial);
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
-        let mut index = 0;
-        for entry in entries.by_ref() {
+        for (index, entry) in (0..).zip(entries.by_ref()) {
             let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
                 None => entry?,
             };
-            index += 1;
             change.ingest(entry)?;
         }
         let samples = entries.into_samples();
