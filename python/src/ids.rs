@@ -176,7 +176,6 @@ fn add_record(
     let checksums: BTreeMap<String, String> = item.getattr("checksums")?.extract()?;
     let granule_id = GranuleId::new(granule).map_err(|cause| refused(&cause))?;
     let path = FilePath::new(path).map_err(|cause| refused(&cause))?;
-    let mut stated = Content::default();
     let known = |checksum| KnownFile::new(&granule_id, Some(path.clone()), size, checksum);
     let mut files: Vec<KnownFile> = known(None).into_iter().collect();
     for (algorithm, value) in checksums {
@@ -184,10 +183,8 @@ fn add_record(
         let checksum = Checksum::parse(algorithm, &value).map_err(|cause| refused(&cause))?;
         files.extend(known(Some(checksum)));
     }
-    for file in files {
-        let added = stated.add(&granule_id, file);
-        added.map_err(|contradiction| refused(&contradiction.at_once(&granule_id)))?;
-    }
+    let stated = Content::of(&granule_id, files)
+        .map_err(|contradiction| refused(&contradiction.at_once(&granule_id)))?;
     let (content, location) = (Some(stated), Some(location.clone()));
     Ok(target.add(Entry { granule_id, producer_granule: None, content, location })?)
 }

@@ -239,15 +239,14 @@ mod tests {
             ),
         ] {
             let granule_id = GranuleId::new("A").unwrap();
-            let mut content = Content::default();
-            for (path, size, checksum) in files {
+            let known = files.into_iter().map(|(path, size, checksum)| {
                 let path = Some(FilePath::new(path).unwrap());
                 let checksum = checksum.map(|(algorithm, value)| {
                     Checksum::parse(algorithm.parse().unwrap(), value).unwrap()
                 });
-                let file = KnownFile::new(&granule_id, path, size, checksum).unwrap();
-                content.add(&granule_id, file).unwrap();
-            }
+                KnownFile::new(&granule_id, path, size, checksum).unwrap()
+            });
+            let content = Content::of(&granule_id, known.collect()).unwrap();
             let mut line = Vec::new();
             content.write_line("A", &mut line);
             let mut list = List::start();

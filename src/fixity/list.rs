@@ -132,17 +132,15 @@ impl SetContent {
 }
 
 fn content_of(granule_id: &GranuleId, files: Vec<ListedFile>) -> Result<Content> {
-    let mut content = Content::default();
+    let mut known = Vec::new();
     for ListedFile { path, size, checksums } in files {
         let path = FilePath::new(path).map_err(Error::damaged)?;
         let checksums = checksums.into_iter().map(Some);
-        for checksum in [None].into_iter().chain(checksums) {
-            let file = KnownFile::new(granule_id, Some(path.clone()), size, checksum);
-            let added = file.map_or(Ok(()), |file| content.add(granule_id, file));
-            added.map_err(|contradiction| Error::damaged(contradiction.of(granule_id)))?;
-        }
+        let file = |checksum| KnownFile::new(granule_id, Some(path.clone()), size, checksum);
+        known.extend([None].into_iter().chain(checksums).filter_map(file));
     }
-    Ok(content)
+    Content::of(granule_id, known)
+        .map_err(|contradiction| Error::damaged(contradiction.of(granule_id)))
 }
 
 /// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no

@@ -33,16 +33,15 @@ impl StatedFile {
         granule_id: &GranuleId,
         location: &SourceLocation,
     ) -> Result<Option<Content>, Error> {
-        let mut stated = Content::default();
-        for StatedFile { path, content } in files {
+        let known = |StatedFile { path, content }: StatedFile| {
             let (size, checksum) = (content.size(), content.checksum().cloned());
-            let file = KnownFile::new(granule_id, Some(path), size, checksum);
-            let added = file.map_or(Ok(()), |file| stated.add(granule_id, file));
-            added.map_err(|contradiction| {
-                let message = contradiction.at_once(granule_id);
-                Error::new(ErrorKind::StatedFile, message).at(location.clone())
-            })?;
-        }
+            KnownFile::new(granule_id, Some(path), size, checksum)
+        };
+        let stated = Content::of(granule_id, files.into_iter().filter_map(known).collect());
+        let stated = stated.map_err(|contradiction| {
+            let message = contradiction.at_once(granule_id);
+            Error::new(ErrorKind::StatedFile, message).at(location.clone())
+        })?;
         Ok((!stated.is_empty()).then_some(stated))
     }
 }

@@ -108,6 +108,19 @@ impl KnownFile {
         Some((format!("{one} bytes"), format!("{other} bytes")))
     }
 
+    /// Adds another statement about the file.
+    fn join(&mut self, other: KnownFile) -> Result<(), Contradiction> {
+        match self.differing(&other) {
+            None => {
+                self.merge(&other);
+                Ok(())
+            }
+            Some((known, stated)) => {
+                Err(Contradiction { path: other.path, known, stated: Some(stated) })
+            }
+        }
+    }
+
     /// Adds what another statement of the same bytes has. Returns whether that is more.
     fn merge(&mut self, other: &KnownFile) -> bool {
         let mut is_more = self.size.is_none() && other.size.is_some();
@@ -137,6 +150,30 @@ fn by_strength(one: &Algorithm, other: &Algorithm) -> Ordering {
 }
 
 impl Content {
+    /// The greatest length of what is known of the files of a granule, in bytes of its encoding.
+    pub const MAX_BYTES: usize = 2 * 1_024 * 1_024;
+
+    /// How many statements about the files of a granule may be listed one by one: a file takes at least
+    /// four bytes.
+    pub const MAX_STATED: usize = Content::MAX_BYTES / 4;
+
+    /// What some statements say together, in any order.
+    ///
+    /// # Errors
+    ///
+    /// Two of them contradict each other.
+    pub fn of(granule_id: &GranuleId, mut stated: Vec<KnownFile>) -> Result<Self, Contradiction> {
+        stated.sort_by(|one, other| one.path(granule_id).cmp(other.path(granule_id)));
+        let mut files: Vec<KnownFile> = Vec::new();
+        for file in stated {
+            match files.last_mut().filter(|last| last.path == file.path) {
+                None => files.push(file),
+                Some(known) => known.join(file)?,
+            }
+        }
+        Ok(Content { files })
+    }
+
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
@@ -147,36 +184,13 @@ impl Content {
         &self.files
     }
 
+    /// Returns the files, to be stated together with others.
+    pub fn into_files(self) -> Vec<KnownFile> {
+        self.files
+    }
+
     fn place(&self, granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
         self.files.binary_search_by(|file| file.path(granule_id).cmp(path))
-    }
-
-    /// Adds a statement about a file.
-    ///
-    /// # Errors
-    ///
-    /// It contradicts what was added before.
-    pub fn add(&mut self, granule_id: &GranuleId, file: KnownFile) -> Result<(), Contradiction> {
-        match self.place(granule_id, file.path(granule_id)) {
-            Ok(place) => {
-                let known = &mut self.files[place];
-                if let Some((known, stated)) = known.differing(&file) {
-                    return Err(Contradiction { path: file.path, known, stated: Some(stated) });
-                }
-                known.merge(&file);
-            }
-            Err(place) => self.files.insert(place, file),
-        }
-        Ok(())
-    }
-
-    /// Adds all statements of another content of the granule.
-    ///
-    /// # Errors
-    ///
-    /// One of them contradicts what was added before.
-    pub fn extend(&mut self, granule_id: &GranuleId, more: Content) -> Result<(), Contradiction> {
-        more.files.into_iter().try_for_each(|file| self.add(granule_id, file))
     }
 
     /// The content after a statement, what that does, and the first contradiction if it replaces
@@ -396,9 +410,7 @@ mod tests {
     }
 
     fn content(files: &[KnownFile]) -> Content {
-        let mut content = Content::default();
-        files.iter().for_each(|file| content.add(&id(), file.clone()).unwrap());
-        content
+        Content::of(&id(), files.to_vec()).unwrap()
     }
 
     const MD5: &str = "d41d8cd98f00b204e9800998ecf8427e";
@@ -501,13 +513,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_content_is_read_as_it_was_written(files in prop::collection::vec(any_file(), 0..6)) {
-            let mut content = Content::default();
-            for file in files {
-                let before = content.clone();
-                if content.add(&id(), file).is_err() {
-                    prop_assert_eq!(&content, &before);
-                }
-            }
+            let stated = Content::of(&id(), files.clone());
+            let paths: Vec<&str> = files.iter().map(|file| file.path.as_ref().map_or("A.nc", FilePath::as_str)).collect();
+            let is_repeated = (1..paths.len()).any(|at| paths[..at].contains(&paths[at]));
+            prop_assert!(stated.is_ok() || is_repeated);
+            let content = stated.unwrap_or_default();
+            prop_assert!(content.files.is_sorted_by(|a, b| a.path(&id()) < b.path(&id())));
             let mut bytes = Vec::new();
             content.encode(&mut bytes);
             prop_assert_eq!(Content::decode(&bytes), Some(content.clone()));

@@ -8,7 +8,9 @@ use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
 use crate::chain::{Chain, List};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp};
+use crate::model::{
+    Content, Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp, quoted,
+};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -164,14 +166,27 @@ impl<S: Borrow<Staging>> Distinct<S> {
         let repeats = |event: &Result<Event>| {
             event.as_ref().is_ok_and(|event| event.granule_id == first.granule_id)
         };
+        let granule_id = &first.granule_id;
+        let (mut stated, mut last) = (Vec::new(), None);
         while let Some(repeated) = self.sorted.next_if(repeats).transpose()? {
-            let Some(more) = repeated.content else { continue };
-            let content = first.content.get_or_insert_default();
-            let granule_id = &first.granule_id;
-            content.extend(granule_id, more).map_err(|contradiction| {
+            let Some(content) = repeated.content else { continue };
+            stated.extend(content.into_files());
+            last = repeated.location;
+            // However often a granule is listed, its files fit into memory.
+            if stated.len() > Content::MAX_STATED {
+                let what = format!("the list of the files of {}", quoted(granule_id.as_str()));
+                let most = Content::MAX_STATED;
+                return Err(Error::too_long(&what, "statements", stated.len(), most).at(last));
+            }
+        }
+        if !stated.is_empty() {
+            let mut files = first.content.take().unwrap_or_default().into_files();
+            files.append(&mut stated);
+            let content = Content::of(granule_id, files).map_err(|contradiction| {
                 let message = contradiction.at_once(granule_id);
-                Error::new(ErrorKind::StatedFile, message).at(repeated.location)
+                Error::new(ErrorKind::StatedFile, message).at(last)
             })?;
+            first.content = Some(content);
         }
         Ok(Some(first))
     }

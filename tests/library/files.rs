@@ -30,12 +30,12 @@ fn sha256(granule: &str, byte: u8) -> FileRecord {
 
 /// A granule that is listed with these records of its files.
 fn entry(granule: &str, records: &[FileRecord]) -> Entry {
-    let (granule_id, mut content) = (id(granule), Content::default());
-    for FileRecord { path, content: known, .. } in records {
-        let (size, checksum) = (known.size(), known.checksum().cloned());
-        let file = KnownFile::new(&granule_id, path.clone(), size, checksum);
-        content.add(&granule_id, file.unwrap()).unwrap();
-    }
+    let granule_id = id(granule);
+    let files = records.iter().map(|FileRecord { path, content, .. }| {
+        let (size, checksum) = (content.size(), content.checksum().cloned());
+        KnownFile::new(&granule_id, path.clone(), size, checksum).unwrap()
+    });
+    let content = Content::of(&granule_id, files.collect()).unwrap();
     Entry { content: Some(content), ..granule_id.into() }
 }
 

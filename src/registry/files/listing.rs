@@ -31,12 +31,10 @@ impl FileListing {
     pub fn add(&mut self, record: &FileRecord, location: Option<&SourceLocation>) -> Result<()> {
         let FileRecord { granule_id, path, content } = record;
         let (size, checksum) = (content.size(), content.checksum().cloned());
-        let mut stated = Content::default();
-        if let Some(file) = KnownFile::new(granule_id, path.clone(), size, checksum) {
-            // The first statement of a content contradicts nothing.
-            let _ = stated.add(granule_id, file);
-        }
-        self.add_content(granule_id, stated, location)
+        let file = KnownFile::new(granule_id, path.clone(), size, checksum);
+        let stated = Content::of(granule_id, file.into_iter().collect());
+        // One statement contradicts nothing.
+        self.add_content(granule_id, stated.unwrap_or_default(), location)
     }
 
     /// Adds what is known of the files of a granule.

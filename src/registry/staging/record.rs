@@ -69,14 +69,14 @@ impl Header {
 }
 
 /// Appends an event of these ids; the producer's is empty if it is the same. The source location is
-/// the number of the source and the line.
+/// the number of the source and the line. Returns the length of the content.
 pub(super) fn encode(
     bytes: &mut Vec<u8>,
     (at, kind): (i64, EventKind),
     [granule_id, producer]: [&str; 2],
     (source, line): (u32, u64),
     content: Option<&Content>,
-) {
+) -> usize {
     let start = bytes.len();
     let header = Header {
         kind: u8::from(kind == EventKind::Ingested),
@@ -90,13 +90,14 @@ pub(super) fn encode(
     bytes.extend(header.encode());
     bytes.extend(granule_id.as_bytes());
     bytes.extend(producer.as_bytes());
-    if let Some(content) = content {
-        let before = bytes.len();
-        content.encode(bytes);
-        // The files of a granule have at most 2 MiB.
-        let length = (bytes.len() - before + 1) as u32;
-        bytes[start + CONTENT_AT..start + HEADER_BYTES].copy_from_slice(&length.to_le_bytes());
-    }
+    let Some(content) = content else { return 0 };
+    let before = bytes.len();
+    content.encode(bytes);
+    let length = bytes.len() - before;
+    // A greater length than [`Content::MAX_BYTES`] is refused.
+    let encoded = (length as u32).saturating_add(1);
+    bytes[start + CONTENT_AT..start + HEADER_BYTES].copy_from_slice(&encoded.to_le_bytes());
+    length
 }
 
 /// An encoded event, which may be followed by further bytes.

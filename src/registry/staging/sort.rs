@@ -17,8 +17,8 @@ use std::thread::Scope;
 use super::READ_AHEAD_BYTES;
 use super::record::{ARGUMENT, Buffer, NOWHERE, Record, Runs, SortBy, Spill, encode, read_after};
 use crate::disk::{Section, scratch};
-use crate::error::Result;
-use crate::model::{Content, Event, EventKind, GranuleId, SourceLocation};
+use crate::error::{Error, Result};
+use crate::model::{Content, Event, EventKind, GranuleId, SourceLocation, quoted};
 use crate::registry::parallel::ahead_within;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
@@ -114,7 +114,12 @@ impl Staging {
         content: Option<&Content>,
     ) -> Result<()> {
         let start = self.buffer.bytes.len();
-        encode(&mut self.buffer.bytes, event, ids, location, content);
+        let bytes = encode(&mut self.buffer.bytes, event, ids, location, content);
+        if bytes > Content::MAX_BYTES {
+            self.buffer.bytes.truncate(start);
+            let what = format!("what is stated of the files of {}", quoted(ids[0]));
+            return Err(Error::too_long(&what, "bytes", bytes, Content::MAX_BYTES));
+        }
         self.events += 1;
         self.contents += u64::from(content.is_some());
         if let Some(&previous) = self.buffer.starts.last() {
@@ -314,7 +319,7 @@ mod tests {
 
     use super::*;
     use crate::error::{Error, ErrorKind};
-    use crate::model::Timestamp;
+    use crate::model::{FilePath, KnownFile, Timestamp};
 
     fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Event {
         Event {
@@ -369,6 +374,27 @@ mod tests {
                 prop_assert!(runs <= 1, "{} runs", runs);
             }
         }
+    }
+
+    #[test]
+    fn too_many_files_of_a_granule_are_refused_and_the_next_event_is_not() {
+        let granule_id: GranuleId = "A".parse().unwrap();
+        let content = |files: usize| {
+            // In descending order of their paths.
+            let known = (0..files).rev().map(|number| {
+                let path = FilePath::new(format!("{number:080}")).unwrap();
+                KnownFile::new(&granule_id, Some(path), Some(1), None).unwrap()
+            });
+            Some(Content::of(&granule_id, known.collect()).unwrap())
+        };
+        let mut staging = Staging::default();
+        let large = Event { content: content(30_000), ..event("A", 1, EventKind::Ingested, 1) };
+        let refused = staging.add(&large).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::TooLong);
+        let small = Event { content: content(20_000), ..large };
+        staging.add(&small).unwrap();
+        let read: Vec<Event> = staging.sorted().unwrap().map(Result::unwrap).collect();
+        assert_eq!(read, [small]);
     }
 
     fn numbered((number, second): (usize, i64)) -> Event {
