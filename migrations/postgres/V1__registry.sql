@@ -1,7 +1,7 @@
 -- The registry in a PostgreSQL database: the same tables as in a file, in the schema `accession`.
 --
 -- Instants are microseconds since 1970-01-01T00:00:00Z. Identifiers and chain values are the 16
--- bytes of the MD5. Every column of text that is compared has COLLATE "C", since canonical order is
+-- bytes of the MD5, digests the 32 bytes of the SHA-256. Every column of text that is compared has COLLATE "C", since canonical order is
 -- the order of bytes and the collation of a database may be any other. Rows of the history and of
 -- granules are never erased: the triggers at the end refuse it, as do the privileges that the
 -- administrator's guide grants.
@@ -42,6 +42,7 @@ CREATE TABLE accession.dataset (
     withdrawn_note text COLLATE "C" CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL),
     max_delete     text COLLATE "C",                                    -- the most that a sync may delete: a number, or a percentage. NULL: the default
     max_add        text COLLATE "C",                                    -- the most that it may add
+    max_replace    text COLLATE "C",                                    -- the most of which a change may state other bytes
     record         text COLLATE "C" NOT NULL,                           -- the metadata, a JSON object
     row_check      bigint NOT NULL
 );
@@ -74,19 +75,23 @@ CREATE TABLE accession.instance (
     dataset_id  bigint NOT NULL,
     timestamp   bigint NOT NULL,                                        -- when the change took effect
     identifier  bytea  NOT NULL CHECK (length(identifier) = 16),
+    digest      bytea  NOT NULL CHECK (length(digest) = 32),
     granules    bigint NOT NULL CHECK (granules >= 0),                  -- held from then on
     ingested    bigint NOT NULL CHECK (ingested >= 0),                  -- brought by this change
     deleted     bigint NOT NULL CHECK (deleted >= 0),                   -- taken by this change
+    described   bigint NOT NULL CHECK (described >= 0),                 -- of which it states more than was known
+    replaced    bigint NOT NULL CHECK (replaced >= 0),                  -- of which it states other bytes
     recorded    bigint NOT NULL,                                        -- when the change was entered
     recorded_by text COLLATE "C",                                       -- NULL: unknown
     note        text COLLATE "C",
     row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, timestamp),
-    CHECK (ingested + deleted > 0)                                      -- a change changes something
+    CHECK (ingested + deleted + described + replaced > 0)               -- a change changes something
 );
 
 -- Not unique: a set can come back, and be held by several datasets.
 CREATE INDEX instance_by_identifier ON accession.instance (identifier);
+CREATE INDEX instance_by_digest ON accession.instance (digest);
 
 -- Each period in which a dataset held a granule: from `ingested` until just before `deleted`. A granule that
 -- is deleted finds room for its new version on its page. A table that only grows is vacuumed after each
@@ -107,13 +112,25 @@ CREATE INDEX granule_by_producer
 ON accession.granule (dataset_id, producer_granule, granule_id, ingested)
 WHERE producer_granule IS NOT NULL;
 
--- The chain of the granules now held, after one of them. Derived, so it may be replaced: after the
--- ids whose CRC-32 has its ten low bits zero.
+-- What is known of the files of a granule, from an instant on: until its next row, or the end of the
+-- period in which the granule is held. Rows are only added.
+CREATE TABLE accession.content (
+    dataset_id bigint NOT NULL,
+    granule_id text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
+    since      bigint NOT NULL,                                         -- of the change that states it
+    files      bytea  NOT NULL,                                         -- all that is known, encoded. Empty: nothing any more
+    row_check  bigint NOT NULL,
+    PRIMARY KEY (dataset_id, granule_id, since)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
+
+-- The chain and the canonical list of the granules now held, after one of them. Derived, so it may be
+-- replaced: after the ids whose CRC-32 has its ten low bits zero, and after the last one.
 CREATE TABLE accession.checkpoint (
     dataset_id bigint NOT NULL,
     granule_id text COLLATE "C" NOT NULL,
     chain      bytea NOT NULL CHECK (length(chain) = 16),
-    granules   bigint CHECK (granules > 0),                             -- held up to and including this id. NULL: unknown
+    list       bytea NOT NULL,                                          -- the state of the digest
+    granules   bigint NOT NULL CHECK (granules > 0),                    -- held up to and including this id
     PRIMARY KEY (dataset_id, granule_id)
 );
 
@@ -147,6 +164,7 @@ CREATE TABLE accession.saved_selection (
     timestamp  bigint NOT NULL,                                         -- of an instance, microseconds
     patterns   text COLLATE "C" NOT NULL,                               -- a JSON array in normal form; [] where granules were named
     identifier bytea  NOT NULL CHECK (length(identifier) = 16),
+    digest     bytea  NOT NULL CHECK (length(digest) = 32),
     granules   bigint NOT NULL CHECK (granules > 0),
     cited      bigint NOT NULL,                                         -- first, microseconds
     row_check   bigint NOT NULL,
@@ -156,6 +174,7 @@ CREATE TABLE accession.saved_selection (
 -- Not unique: several selections can have the same granules. (The store finds the same selection
 -- under the lock of the dataset; patterns can be longer than an index entry may be.)
 CREATE INDEX saved_selection_by_identifier ON accession.saved_selection (identifier);
+CREATE INDEX saved_selection_by_digest ON accession.saved_selection (digest);
 
 -- Finds those that were cited last.
 CREATE INDEX saved_selection_by_cited
@@ -195,46 +214,18 @@ CREATE TABLE accession.log_change (
     number     bigint NOT NULL CHECK (number > 0),                      -- 1, 2, … within the log
     timestamp  bigint NOT NULL,                                         -- when it took effect, microseconds
     identifier bytea  NOT NULL CHECK (length(identifier) = 16),
-    line_check bytea  NOT NULL CHECK (length(line_check) = 16),         -- the check of its last line
+    digest     bytea  NOT NULL CHECK (length(digest) = 32),
+    line_check bytea  NOT NULL CHECK (length(line_check) = 32),         -- the check of its last line
     bytes      bigint NOT NULL CHECK (bytes > 0),                       -- where the log ends after it
     granules   bigint NOT NULL CHECK (granules >= 0),                   -- held since then
     ingested   bigint NOT NULL CHECK (ingested >= 0),
     deleted    bigint NOT NULL CHECK (deleted >= 0),
+    described  bigint NOT NULL CHECK (described >= 0),
+    replaced   bigint NOT NULL CHECK (replaced >= 0),
     note       text COLLATE "C",
     row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, source_id, number)
 );
-
--- File records that were entered together. Batches and records are numbered in the order in which they
--- were committed, so the records of a batch are those after the last one of the batch before.
-CREATE TABLE accession.record_batch (
-    dataset_id  bigint NOT NULL,
-    batch       bigint NOT NULL CHECK (batch > 0),                      -- 1, 2, … within the dataset
-    last_number bigint NOT NULL CHECK (last_number >= batch),           -- of its last record
-    recorded    bigint NOT NULL,                                        -- when it was entered, microseconds
-    recorded_by text COLLATE "C",                                       -- NULL: unknown
-    note        text COLLATE "C",
-    replaces    bigint NOT NULL CHECK (replaces IN (0, 1)),             -- whether its records may contradict earlier ones
-    row_check    bigint NOT NULL,
-    PRIMARY KEY (dataset_id, batch)
-);
-
--- What is known of a file of a granule, whether the granule is held or not. A record that contradicts an
--- earlier one of the same file (another size, or another checksum of the same algorithm) replaces all
--- earlier ones of the file; otherwise they hold together.
-CREATE TABLE accession.file_record (
-    dataset_id     bigint NOT NULL,
-    number         bigint NOT NULL CHECK (number > 0),                  -- 1, 2, … within the dataset, without gaps
-    algorithm      bigint NOT NULL CHECK (algorithm BETWEEN 0 AND 9),   -- 0 none, 1 md5, 2 sha-1, 3 sha-256, 4 sha-384, 5 sha-512, 6 crc32, 7 cksum, 8 adler32, 9 other
-    size           bigint CHECK (size >= 0),                            -- bytes. NULL: unknown
-    granule_id     text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
-    path           text COLLATE "C" NOT NULL,                           -- '': it equals the id
-    algorithm_name text COLLATE "C" CHECK ((algorithm_name IS NULL) = (algorithm <> 9)),
-    checksum       bytea  NOT NULL CHECK ((length(checksum) = 0) = (algorithm = 0)), -- of another algorithm: its text
-    row_check      bytea  NOT NULL CHECK (length(row_check) = 4),       -- the CRC-32 of the other columns, by which a damaged row is found
-    CHECK (algorithm <> 0 OR size IS NOT NULL),                         -- a record says something
-    PRIMARY KEY (dataset_id, granule_id, path, number)
-) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
 
 -- How far the checks of the files at a root directory have come. A cycle checks each granule once.
 CREATE TABLE accession.fixity_root (
@@ -399,11 +390,7 @@ CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.annotation
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.annotation
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.record_batch
+CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.content
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.record_batch
-FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.file_record
-FOR EACH ROW EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.file_record
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.content
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();

@@ -1,7 +1,7 @@
 -- The registry: datasets, their histories, their granules, and the checkpoints from which a change resumes.
 --
 -- Instants are microseconds since 1970-01-01T00:00:00Z; the views show them as text. Identifiers
--- and chain values are the 16 bytes of the MD5. Text compares byte by byte (BINARY), which is the canonical
+-- and chain values are the 16 bytes of the MD5, digests the 32 bytes of the SHA-256. Text compares byte by byte (BINARY), which is the canonical
 -- order of the identifier's rule. Rows of the history and of granules are never erased.
 --
 -- Each statement begins with CREATE and ends with a semicolon at the end of a line: the texts of a file's
@@ -49,6 +49,7 @@ CREATE TABLE dataset (
     withdrawn_note TEXT    CHECK (withdrawn_note IS NULL OR withdrawn IS NOT NULL),
     max_delete     TEXT,                                                -- the most that a sync may delete: a number, or a percentage. NULL: the default
     max_add        TEXT,                                                -- the most that it may add
+    max_replace    TEXT,                                                -- the most of which a change may state other bytes
     record         TEXT    NOT NULL CHECK (json_valid(record)),         -- the metadata, a JSON object
     row_check      INTEGER NOT NULL
 ) STRICT;
@@ -83,19 +84,24 @@ CREATE TABLE instance (
     dataset_id  INTEGER NOT NULL REFERENCES dataset (id),
     timestamp   INTEGER NOT NULL,                                       -- when the change took effect
     identifier  BLOB    NOT NULL CHECK (length(identifier) = 16),
+    digest      BLOB    NOT NULL CHECK (length(digest) = 32),
     granules    INTEGER NOT NULL CHECK (granules >= 0),                 -- held from then on
     ingested    INTEGER NOT NULL CHECK (ingested >= 0),                 -- added by this change
     deleted     INTEGER NOT NULL CHECK (deleted >= 0),                  -- removed by this change
+    described   INTEGER NOT NULL CHECK (described >= 0),                -- of which it states more than was known
+    replaced    INTEGER NOT NULL CHECK (replaced >= 0),                 -- of which it states other bytes
     recorded    INTEGER NOT NULL,                                       -- when the change was entered
     recorded_by TEXT,                                                   -- NULL: unknown
     note        TEXT,
     row_check   INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, timestamp),
-    CHECK (ingested + deleted > 0)                                      -- a change changes something
+    CHECK (ingested + deleted + described + replaced > 0)               -- a change changes something
 ) STRICT, WITHOUT ROWID;
 
 -- Not unique: a set can come back, and be held by several datasets.
 CREATE INDEX instance_by_identifier ON instance (identifier);
+
+CREATE INDEX instance_by_digest ON instance (digest);
 
 CREATE INDEX instance_by_recorded ON instance (recorded);
 
@@ -110,18 +116,31 @@ CREATE TABLE granule (
     PRIMARY KEY (dataset_id, granule_id, ingested)
 ) STRICT, WITHOUT ROWID;
 
+-- What is known of the files of a granule, from an instant on: until its next row, or the end of the period in
+-- which the granule is held. Rows are only added. Before the first row of a period nothing is known. In order
+-- of id on disk, beside the granules, which stay as small as they are.
+CREATE TABLE content (
+    dataset_id INTEGER NOT NULL REFERENCES dataset (id),
+    granule_id TEXT    NOT NULL CHECK (granule_id <> ''),
+    since      INTEGER NOT NULL,                                        -- of the change that states it
+    files      BLOB    NOT NULL,                                        -- all that is known, encoded (src/model/content.rs). Empty: nothing any more
+    row_check  INTEGER NOT NULL,
+    PRIMARY KEY (dataset_id, granule_id, since)
+) STRICT, WITHOUT ROWID;
+
 CREATE INDEX granule_by_producer ON granule (dataset_id, producer_granule)
 WHERE producer_granule IS NOT NULL;
 
--- The chain of the granules now held, after one of them. Derived, so it may be replaced: after the ids whose
--- CRC-32 has its ten low bits zero. A pass that resumes here adds the number of rows that it reads after this
+-- The chain and the canonical list of the granules now held, after one of them. Derived, so it may be replaced:
+-- after the ids whose CRC-32 has its ten low bits zero, and after the last one. A pass that resumes here adds the number of rows that it reads after this
 -- id, and compares the total with the number that the history states; the number has no second copy, since
 -- it can be counted.
 CREATE TABLE checkpoint (
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),
     granule_id TEXT    NOT NULL,
     chain      BLOB    NOT NULL CHECK (length(chain) = 16),
-    granules   INTEGER CHECK (granules > 0),                            -- held up to and including this id. NULL: unknown
+    list       BLOB    NOT NULL,                                        -- the state of the digest (src/chain/list.rs)
+    granules   INTEGER NOT NULL CHECK (granules > 0),                   -- held up to and including this id
     PRIMARY KEY (dataset_id, granule_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -160,15 +179,18 @@ CREATE TABLE saved_selection (
     timestamp  INTEGER NOT NULL,                                        -- of an instance, microseconds
     patterns   TEXT    NOT NULL CHECK (json_valid(patterns)),           -- a JSON array in normal form; [] where granules were named
     identifier BLOB    NOT NULL CHECK (length(identifier) = 16),
+    digest     BLOB    NOT NULL CHECK (length(digest) = 32),
     granules   INTEGER NOT NULL CHECK (granules > 0),
     cited      INTEGER NOT NULL,                                        -- first, microseconds
     row_check  INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, id),
-    UNIQUE (dataset_id, identifier, patterns)
+    UNIQUE (dataset_id, identifier, digest, patterns)
 ) STRICT;
 
 -- Not unique: several selections can have the same granules.
 CREATE INDEX saved_selection_by_identifier ON saved_selection (identifier);
+
+CREATE INDEX saved_selection_by_digest ON saved_selection (digest);
 
 -- Finds those that were cited last.
 CREATE INDEX saved_selection_by_cited ON saved_selection (dataset_id, cited, timestamp, granules, id);
@@ -209,50 +231,19 @@ CREATE TABLE log_change (
     number     INTEGER NOT NULL CHECK (number > 0),                     -- 1, 2, … within the log
     timestamp  INTEGER NOT NULL,                                        -- when it took effect, microseconds
     identifier BLOB    NOT NULL CHECK (length(identifier) = 16),
-    line_check BLOB    NOT NULL CHECK (length(line_check) = 16),        -- the check of its last line
+    digest     BLOB    NOT NULL CHECK (length(digest) = 32),
+    line_check BLOB    NOT NULL CHECK (length(line_check) = 32),        -- the check of its last line
     bytes      INTEGER NOT NULL CHECK (bytes > 0),                      -- where the log ends after it
     granules   INTEGER NOT NULL CHECK (granules >= 0),                  -- held since then
     ingested   INTEGER NOT NULL CHECK (ingested >= 0),
     deleted    INTEGER NOT NULL CHECK (deleted >= 0),
+    described  INTEGER NOT NULL CHECK (described >= 0),
+    replaced   INTEGER NOT NULL CHECK (replaced >= 0),
     note       TEXT,
     row_check  INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, source_id, number),
     FOREIGN KEY (dataset_id, source_id) REFERENCES mirror_source (dataset_id, id)
 ) STRICT;
-
--- File records that were entered together. Batches and records are numbered in the order in which they
--- were committed, so the records of a batch are those after the last one of the batch before.
-CREATE TABLE record_batch (
-    dataset_id  INTEGER NOT NULL REFERENCES dataset (id),
-    batch       INTEGER NOT NULL CHECK (batch > 0),                     -- 1, 2, … within the dataset
-    last_number INTEGER NOT NULL CHECK (last_number >= batch),          -- of its last record
-    recorded    INTEGER NOT NULL,                                       -- when it was entered, microseconds
-    recorded_by TEXT,                                                   -- NULL: unknown
-    note        TEXT,
-    replaces    INTEGER NOT NULL CHECK (replaces IN (0, 1)),            -- whether its records may contradict earlier ones
-    row_check   INTEGER NOT NULL,
-    PRIMARY KEY (dataset_id, batch)
-) STRICT;
-
-CREATE INDEX record_batch_by_recorded ON record_batch (recorded);
-
--- What is known of a file of a granule, whether the granule is held or not. A record that contradicts an
--- earlier one of the same file (another size, or another checksum of the same algorithm) replaces all
--- earlier ones of the file; otherwise they hold together. It has a checksum of its own, which takes a sixteenth
--- of the space of an index.
-CREATE TABLE file_record (
-    dataset_id     INTEGER NOT NULL REFERENCES dataset (id),
-    granule_id     TEXT    NOT NULL CHECK (granule_id <> ''),
-    path           TEXT    NOT NULL,                                    -- '': it equals the id
-    number         INTEGER NOT NULL CHECK (number > 0),                 -- 1, 2, … within the dataset, without gaps
-    algorithm      INTEGER NOT NULL CHECK (algorithm BETWEEN 0 AND 9),  -- 0 none, 1 md5, 2 sha-1, 3 sha-256, 4 sha-384, 5 sha-512, 6 crc32, 7 cksum, 8 adler32, 9 other
-    algorithm_name TEXT    CHECK ((algorithm_name IS NULL) = (algorithm <> 9)),
-    checksum       BLOB    NOT NULL CHECK ((length(checksum) = 0) = (algorithm = 0)), -- of another algorithm: its text
-    size           INTEGER CHECK (size >= 0),                           -- bytes. NULL: unknown
-    row_check      BLOB    NOT NULL CHECK (length(row_check) = 4),      -- the CRC-32 of the other columns, by which a damaged row is found
-    CHECK (algorithm <> 0 OR size IS NOT NULL),                         -- a record says something
-    PRIMARY KEY (dataset_id, granule_id, path, number)
-) STRICT, WITHOUT ROWID;
 
 -- How far the checks of the files at a root directory have come. A cycle checks each granule once.
 CREATE TABLE fixity_root (

@@ -10,7 +10,6 @@ from accession_registry._records import (
     Applied,
     DatasetRecord,
     FileRecord,
-    FilesAdded,
     FixityCheck,
     Identified,
     Instance,
@@ -220,7 +219,7 @@ class Dataset:
         max_add: _Limit | None = None,
         create: bool = False,
         dry_run: bool = False,
-        accept_content: bool = False,
+        max_replace: _Limit | None = None,
         column: str | None = None,
     ) -> Applied: ...
     def ingest(
@@ -232,7 +231,7 @@ class Dataset:
         skip_existing: bool = False,
         create: bool = False,
         dry_run: bool = False,
-        accept_content: bool = False,
+        max_replace: _Limit | None = None,
         column: str | None = None,
     ) -> Applied: ...
     def delete(
@@ -255,7 +254,7 @@ class Dataset:
         skip_existing: bool = False,
         skip_missing: bool = False,
         dry_run: bool = False,
-        accept_content: bool = False,
+        max_replace: _Limit | None = None,
         column: str | None = None,
     ) -> Applied: ...
     def revert(
@@ -276,11 +275,12 @@ class Dataset:
         files: _Files,
         *,
         format: str | None = None,
-        skip_missing: bool = False,
-        accept_content: bool = False,
+        at: _Time | None = None,
         note: str | None = None,
+        skip_missing: bool = False,
+        max_replace: _Limit | None = None,
         dry_run: bool = False,
-    ) -> FilesAdded: ...
+    ) -> Applied: ...
     def fixity_compute(
         self,
         root: _Path,
@@ -320,6 +320,7 @@ class Dataset:
         reset: bool = False,
         max_delete: _Limit | None = None,
         max_add: _Limit | None = None,
+        max_replace: _Limit | None = None,
         create: bool = False,
         dry_run: bool = False,
         timeout: int | None = None,
@@ -375,9 +376,9 @@ class Set:
         *,
         algorithm: str | None = None,
         format: Literal["checksums", "bagit"] = "checksums",
-        known_at: _Time | None = None,
     ) -> str: ...
-    def fixity_digest(self, *, known_at: _Time | None = None) -> str: ...
+    @property
+    def digest(self) -> str: ...
     def cite(self, *, format: _Format = "text") -> str: ...
     def to_arrow(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -447,6 +448,8 @@ class MirrorComparison:
     def missing(self) -> Ids: ...
     @property
     def unexpected(self) -> Ids: ...
+    @property
+    def other_content(self) -> Ids: ...
     def to_arrow(self) -> Any: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __bool__(self) -> bool: ...

@@ -12,10 +12,8 @@ __all__ = [
     "Applied",
     "Confirmation",
     "DatasetRecord",
-    "FileCounts",
     "FileFinding",
     "FileRecord",
-    "FilesAdded",
     "FilesChecked",
     "Finding",
     "FixityCheck",
@@ -68,9 +66,12 @@ class Instance:
     timestamp: datetime
     until: datetime | None
     identifier: str
+    digest: str
     granules: int
     ingested: int
     deleted: int
+    described: int
+    replaced: int
     recorded: datetime
     recorded_by: str | None
     note: str | None
@@ -87,15 +88,6 @@ class Skipped:
 
 
 @dataclass(frozen=True)
-class FileCounts:
-    """What was recorded about files: what is new, what was known already, and what replaces that."""
-
-    added: int
-    equal: int
-    replaced: int
-
-
-@dataclass(frozen=True)
 class Applied:
     """What a change did.
 
@@ -107,7 +99,6 @@ class Applied:
     added: int
     removed: int
     dry_run: bool
-    files: FileCounts
     instance: Instance | None
     skipped: Skipped
     created_dataset: bool
@@ -164,6 +155,7 @@ class DatasetRecord:
     former_names: list[str]
     max_delete: Any
     max_add: Any
+    max_replace: Any
     latest: Instance | None
     confirmed: Confirmation | None
 
@@ -213,16 +205,6 @@ class FileRecord:
     path: str
     size: int | None
     checksums: dict[str, str]
-
-
-@dataclass(frozen=True)
-class FilesAdded:
-    """What was recorded about files. ``missing`` counts records of granules that are not held."""
-
-    dataset: str
-    files: FileCounts
-    missing: int
-    dry_run: bool
 
 
 @dataclass(frozen=True)

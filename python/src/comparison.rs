@@ -285,11 +285,12 @@ pub struct MirrorComparison {
     pub status: String,
     pub behind_by: Option<u64>,
     pub sides: Sides,
+    pub other_content: Arc<Spool>,
 }
 
 #[pymethods]
 impl MirrorComparison {
-    /// `identical`, `behind`, `ahead`, `diverged`, `stale` or `rewritten`.
+    /// `identical`, `other-content`, `behind`, `ahead`, `diverged`, `stale` or `rewritten`.
     #[getter]
     fn status(&self) -> &str {
         &self.status
@@ -319,6 +320,12 @@ impl MirrorComparison {
         Ids::of(&self.sides.left)
     }
 
+    /// The ids that both have, of which the primary states other bytes than are known here.
+    #[getter]
+    fn other_content(&self) -> Ids {
+        Ids::of(&self.other_content)
+    }
+
     /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
     fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         to_pyarrow(py, self.sides.table(["unexpected", "missing"]).capsule(py)?)
@@ -340,7 +347,11 @@ impl MirrorComparison {
 
     fn _repr_html_(&self) -> Result<String, Failure> {
         let Sides { matched, left, right } = &self.sides;
-        let of = [("only in the mirror", left), ("missing", right)];
+        let of = [
+            ("only in the mirror", left),
+            ("missing", right),
+            ("other bytes", &self.other_content),
+        ];
         html::lists(&format!("{}: {matched} granules in both", self.status), of)
     }
 

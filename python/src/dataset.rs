@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::registry::FileOptions;
 use accession::{
     Change, ChangeOptions, DatasetName, EarlierSet, EventKind, Limit, Limits, Listing,
 };
@@ -115,7 +114,7 @@ impl Dataset {
     /// >>> applied = dataset.sync(["A", "B", "C"])
     /// >>> applied.added, applied.removed
     /// (1, 0)
-    #[pyo3(signature = (ids, *, at = None, note = None, max_delete = None, max_add = None, create = false, dry_run = false, accept_content = false, column = None))]
+    #[pyo3(signature = (ids, *, at = None, note = None, max_delete = None, max_add = None, create = false, dry_run = false, max_replace = None, column = None))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn sync<'py>(
         &self,
@@ -126,15 +125,17 @@ impl Dataset {
         max_add: Option<&Bound<'py, PyAny>>,
         create: bool,
         dry_run: bool,
-        accept_content: bool,
+        max_replace: Option<&Bound<'py, PyAny>>,
         column: Option<&str>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = ids.py();
         let made = Made::of(at, note, dry_run)?;
-        let options = ChangeOptions { create_dataset: create, accept_content, ..made.options };
+        let max_replace = limit("max_replace", max_replace)?;
+        let options = ChangeOptions { create_dataset: create, max_replace, ..made.options };
         let limits = Limits {
             max_delete: limit("max_delete", max_delete)?,
             max_add: limit("max_add", max_add)?,
+            max_replace: None,
         };
         let mut listing = Listing::new();
         let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
@@ -147,7 +148,7 @@ impl Dataset {
     }
 
     /// Adds granules, in one change. If one is refused, nothing is changed.
-    #[pyo3(signature = (ids, *, at = None, note = None, skip_existing = false, create = false, dry_run = false, accept_content = false, column = None))]
+    #[pyo3(signature = (ids, *, at = None, note = None, skip_existing = false, create = false, dry_run = false, max_replace = None, column = None))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn ingest<'py>(
         &self,
@@ -157,12 +158,13 @@ impl Dataset {
         skip_existing: bool,
         create: bool,
         dry_run: bool,
-        accept_content: bool,
+        max_replace: Option<&Bound<'py, PyAny>>,
         column: Option<&str>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let Made { at, options } = Made::of(at, note, dry_run)?;
+        let max_replace = limit("max_replace", max_replace)?;
         let options =
-            ChangeOptions { skip_existing, create_dataset: create, accept_content, ..options };
+            ChangeOptions { skip_existing, create_dataset: create, max_replace, ..options };
         let lists = [(Some(ids), EventKind::Ingested), (None, EventKind::Deleted)];
         self.change(ids.py(), lists, column, Made { at, options })
     }
@@ -185,7 +187,7 @@ impl Dataset {
     }
 
     /// Adds granules and marks others deleted, in one change.
-    #[pyo3(name = "change", signature = (*, ingest = None, delete = None, at = None, note = None, skip_existing = false, skip_missing = false, dry_run = false, accept_content = false, column = None))]
+    #[pyo3(name = "change", signature = (*, ingest = None, delete = None, at = None, note = None, skip_existing = false, skip_missing = false, dry_run = false, max_replace = None, column = None))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn change_both<'py>(
         &self,
@@ -197,11 +199,12 @@ impl Dataset {
         skip_existing: bool,
         skip_missing: bool,
         dry_run: bool,
-        accept_content: bool,
+        max_replace: Option<&Bound<'py, PyAny>>,
         column: Option<&str>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let Made { at, options } = Made::of(at, note, dry_run)?;
-        let options = ChangeOptions { skip_existing, skip_missing, accept_content, ..options };
+        let max_replace = limit("max_replace", max_replace)?;
+        let options = ChangeOptions { skip_existing, skip_missing, max_replace, ..options };
         let lists = [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)];
         self.change(py, lists, column, Made { at, options })
     }
@@ -277,7 +280,7 @@ impl Dataset {
 
     /// Registers the dataset if it does not exist, and sets fields of its record: `doi`, `title`,
     /// `description`, `creators`, `publisher`, `version`, `year`, `url`, `licence`, `archive`,
-    /// `granule_url`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`. None removes a field.
+    /// `granule_url`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`, `max_replace`. None removes a field.
     ///
     /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> record = dataset.edit(create=True, title="FOO Level 2", temporal="2001-01-02/..")
@@ -298,35 +301,39 @@ impl Dataset {
         self.record(py)
     }
 
-    /// Records what is known of the files of granules that are held: sizes and checksums.
+    /// States the sizes and checksums of files of granules that are held, in one change.
     ///
     /// `files` is an iterable of `FileRecord`, records of a catalogue, or the path of a file such as
-    /// `sha256sum` writes it. What contradicts that which is recorded is refused, unless `accept_content`,
-    /// with a `note` that says why.
+    /// `sha256sum` writes it. What contradicts that which is known is refused, unless `max_replace` accepts
+    /// it, with a `note` that says why.
     ///
     /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> applied = dataset.sync(["A.nc"], create=True)
     /// >>> record = FileRecord("A.nc", "A.nc", 3, {"md5": "900150983cd24fb0d6963f7d28e17f72"})
-    /// >>> dataset.fixity_add([record]).files
-    /// FileCounts(added=1, equal=0, replaced=0)
-    #[pyo3(signature = (files, *, format = None, skip_missing = false, accept_content = false, note = None, dry_run = false))]
+    /// >>> dataset.fixity_add([record]).instance.described
+    /// 1
+    #[pyo3(signature = (files, *, format = None, at = None, note = None, skip_missing = false, max_replace = None, dry_run = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn fixity_add<'py>(
         &self,
         files: &Bound<'py, PyAny>,
         format: Option<&str>,
-        skip_missing: bool,
-        accept_content: bool,
+        at: Option<&Bound<'py, PyAny>>,
         note: Option<String>,
+        skip_missing: bool,
+        max_replace: Option<&Bound<'py, PyAny>>,
         dry_run: bool,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = FileOptions { accept_content, note, skip_missing, dry_run };
-        fixity::add(&self.opened, &self.name, files, format, options)
+        let Made { at, options } = Made::of(at, note, dry_run)?;
+        let max_replace = limit("max_replace", max_replace)?;
+        let options = ChangeOptions { skip_missing, max_replace, ..options };
+        fixity::add(&self.opened, &self.name, files, format, options, at)
     }
 
     /// Computes and records the checksums of files below a directory that have none of an algorithm.
     ///
     /// A file that cannot be read, or is not as it is recorded, is a finding, and gets none. What was
-    /// computed is recorded once a minute, and when the call is interrupted.
+    /// computed is recorded once an hour, at the end, and when the call is interrupted.
     ///
     /// >>> import pathlib
     /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
@@ -422,14 +429,15 @@ impl Dataset {
     /// Brings the mirror to the set of its primary, in one change that is proved by the identifier.
     ///
     /// `primary` is a manifest, a registry, or the address of a published dataset; without it, the one
-    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`.
+    /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`. A file of
+    /// which other bytes are known here keeps them, with a warning, unless `max_replace` accepts the primary's.
     ///
     /// >>> reg = open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
     /// >>> reg.dataset("US.FOOL2.002").export("us.jsonl")
     /// >>> reg.dataset("MIRROR").mirror_pull("us.jsonl", create=True).identical
     /// True
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
+    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, max_replace = None, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
     #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
     fn mirror_pull<'py>(
         &self,
@@ -441,6 +449,7 @@ impl Dataset {
         reset: bool,
         max_delete: Option<&Bound<'py, PyAny>>,
         max_add: Option<&Bound<'py, PyAny>>,
+        max_replace: Option<&Bound<'py, PyAny>>,
         create: bool,
         dry_run: bool,
         timeout: Option<u64>,
@@ -455,11 +464,13 @@ impl Dataset {
         let limits = Limits {
             max_delete: limit("max_delete", max_delete)?,
             max_add: limit("max_add", max_add)?,
+            max_replace: None,
         };
         let options = PullOptions {
             primary_at: moment_or_none("primary_at", primary_at)?,
             create_dataset: create,
             policy: if reset { PullPolicy::Reset(limits) } else { PullPolicy::Follow },
+            max_replace: limit("max_replace", max_replace)?,
             dry_run,
         };
         let at = ChangeTime::of(at)?;

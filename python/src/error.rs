@@ -222,7 +222,7 @@ fn hint_of(kind: ErrorKind) -> Option<&'static str> {
         }
         ErrorKind::DoiTaken => "shared_doi=True gives it to both",
         ErrorKind::ContentContradicts => {
-            "nothing was changed; either a file is damaged, or it was made anew: then accept_content=True with note=… records its new content"
+            "nothing was changed; either a file is damaged, or it was processed again: then max_replace=N or \"P%\" with note=… takes its new bytes, and the history keeps the old"
         }
         ErrorKind::Temporary => "set TMPDIR to a directory with enough space",
         ErrorKind::NotAnInstance => "name the instance as DATASET@TIME",

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use accession::Monitor;
-use accession::registry::ListedFile;
+use accession::model::{GranuleId, KnownFile};
 use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow_array::{ArrayRef, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
@@ -20,8 +20,8 @@ use crate::work::run;
 
 /// A file of a granule.
 struct Row {
-    granule: String,
-    file: ListedFile,
+    granule_id: GranuleId,
+    file: KnownFile,
 }
 
 type Rows = Items<Row>;
@@ -43,9 +43,10 @@ impl Files {
             let rows = listed.flat_map(|granule| match granule {
                 Err(error) => vec![Err(error.into())],
                 Ok(granule) => {
-                    let id = granule.granule_id.as_str();
-                    let row = |file| Ok(Row { granule: id.to_owned(), file });
-                    granule.files.into_iter().map(row).collect::<Vec<_>>()
+                    let row = |file: &KnownFile| {
+                        Ok(Row { granule_id: granule.granule_id.clone(), file: file.clone() })
+                    };
+                    granule.content.files().iter().map(row).collect::<Vec<_>>()
                 }
             });
             Ok(Box::new(rows))
@@ -75,19 +76,19 @@ fn columns_of(rows: Vec<Row>) -> Vec<ArrayRef> {
     };
     let mut checksums = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for row in &rows {
-        for checksum in &row.file.checksums {
+        for checksum in row.file.checksums() {
             checksums.keys().append_value(checksum.algorithm().as_str());
             checksums.values().append_value(checksum.to_string());
         }
         // As many keys as values were appended.
         let _ = checksums.append(true);
     }
-    let granules = rows.iter().map(|row| row.granule.as_str());
-    let paths = rows.iter().map(|row| row.file.path.as_str());
+    let granules = rows.iter().map(|row| row.granule_id.as_str());
+    let paths = rows.iter().map(|row| row.file.path(&row.granule_id));
     vec![
         Arc::new(StringArray::from_iter_values(granules)),
         Arc::new(StringArray::from_iter_values(paths)),
-        Arc::new(rows.iter().map(|row| row.file.size).collect::<UInt64Array>()),
+        Arc::new(rows.iter().map(|row| row.file.size()).collect::<UInt64Array>()),
         Arc::new(checksums.finish()),
     ]
 }
@@ -116,14 +117,14 @@ impl Files {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Result<Option<Bound<'py, PyAny>>, Failure> {
         let next = Paged::next(&self.list, py, &self.begin)?;
-        let Some(Row { granule, file }) = next else { return Ok(None) };
-        let checksums = file.checksums.iter().map(|checksum| {
+        let Some(Row { granule_id, file }) = next else { return Ok(None) };
+        let checksums = file.checksums().iter().map(|checksum| {
             (checksum.algorithm().as_str().to_owned(), checksum.to_string().into())
         });
         let value = serde_json::json!({
-            "granule": granule,
-            "path": file.path,
-            "size": file.size,
+            "granule": granule_id,
+            "path": file.path(&granule_id),
+            "size": file.size(),
             "checksums": checksums.collect::<serde_json::Map<String, serde_json::Value>>(),
         });
         Ok(Some(object(py, "FileRecord", &value)?))

@@ -7,17 +7,16 @@ use std::time::{Duration, Instant};
 
 use accession::fixity::{
     CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
-    ReadOptions, Root, SetCheck, SetCompute, SetContent, algorithm_of, each_checksum, no_checksums,
-    root_name,
+    ReadOptions, Root, SetCheck, SetCompute, algorithm_of, each_checksum, no_checksums, root_name,
 };
-use accession::model::Algorithm;
-use accession::registry::{FileListing, FileOptions, NewCheck};
-use accession::{DatasetName, Monitor, Set, Snapshot};
+use accession::model::{Algorithm, Extent};
+use accession::registry::NewCheck;
+use accession::{Change, ChangeOptions, DatasetName, EventKind, Monitor, Set};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::ids::{self, Target};
-use crate::record::{object, warn};
+use crate::record::{self, object, warn};
 use crate::registry::Opened;
 use crate::time::ChangeTime;
 use crate::work::run;
@@ -42,35 +41,34 @@ impl Tree {
     }
 }
 
-/// Records what is known of files.
+/// States what is known of files.
 ///
 /// # Errors
 ///
-/// A granule is not held; a record contradicts what is known.
+/// A granule is not held; what is stated contradicts what is known.
 pub fn add<'py>(
     opened: &Opened,
     dataset: &DatasetName,
     files: &Bound<'py, PyAny>,
     format: Option<&str>,
-    options: FileOptions,
+    options: ChangeOptions,
+    at: ChangeTime,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let py = files.py();
-    let mut listing = FileListing::new();
-    let taken = ids::take_files(files, format, &mut Target::Files(&mut listing))?;
     let dry_run = options.dry_run;
-    let (counts, missing) = run(py, move |monitor| {
-        taken.read(&mut Target::Files(&mut listing), &monitor)?;
-        if listing.count() == 0 {
+    let mut change = Change::stating(Extent::Named);
+    change.options = options;
+    let kind = EventKind::Described;
+    let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind))?;
+    let applied = run(py, move |monitor| {
+        taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
+        if change.count() == 0 {
             let message = "the list states no size and no checksum of a file";
             return Err(Failure::usage(message, "give FileRecords, or a file of sha256sum"));
         }
-        let stamp = opened.stamp(ChangeTime::default());
-        Ok(opened.writer(monitor)?.add_files(dataset, &listing, &options, &stamp)?)
+        Ok(opened.writer(monitor)?.change(dataset, &change, &opened.stamp(at))?)
     })?;
-    let value = serde_json::json!({
-        "dataset": dataset, "files": counts, "missing": missing, "dry_run": dry_run,
-    });
-    object(py, "FilesAdded", &value)
+    record::applied(py, &applied, dataset, dry_run)
 }
 
 /// Computes and records the checksums of files that have none of an algorithm.
@@ -217,20 +215,20 @@ fn checked<'py>(
 /// No file has one.
 pub fn list(
     py: Python<'_>,
-    snapshot: impl FnOnce(Arc<dyn Monitor>) -> Result<Snapshot, Failure> + Send,
+    opened: &Opened,
     set: &Set,
     algorithm: Option<&str>,
     style: ListStyle,
 ) -> Result<String, Failure> {
     let algorithm = algorithm.map(algorithm_named).transpose()?;
     let (text, algorithm, lacking) = run(py, |monitor| {
-        let snapshot = snapshot(Arc::clone(&monitor))?;
+        let snapshot = opened.reader(monitor)?.snapshot()?;
         let algorithm = algorithm_of(&snapshot, set, algorithm.as_ref())?;
         let algorithm = algorithm.ok_or_else(|| no_checksums(set, None))?;
         let (files, mut text) = (snapshot.files(set)?, Vec::new());
         drop(snapshot);
-        let lacking = each_checksum::<Failure>(files, &algorithm, |_, file, checksum| {
-            Ok(style.write_line(&mut text, checksum, &file.path)?)
+        let lacking = each_checksum::<Failure>(files, &algorithm, |id, file, checksum| {
+            Ok(style.write_line(&mut text, checksum, file.path(id))?)
         })?;
         if lacking.listed == 0 {
             return Err(no_checksums(set, Some(&algorithm)).into());
@@ -242,19 +240,6 @@ pub fn list(
         warn(py, &format!("left out without {algorithm}: {granules} granules, {files} files"))?;
     }
     Ok(text)
-}
-
-/// The digest of a set.
-///
-/// # Errors
-///
-/// The list cannot be read.
-pub fn digest(
-    py: Python<'_>,
-    snapshot: impl FnOnce(Arc<dyn Monitor>) -> Result<Snapshot, Failure> + Send,
-    set: &Set,
-) -> Result<String, Failure> {
-    run(py, |monitor| Ok(SetContent::of(snapshot(monitor)?.files(set)?)?.digest.to_string()))
 }
 
 fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {

@@ -11,7 +11,6 @@ use accession::disk::scratch;
 use accession::fixity::FoundFiles;
 use accession::input::{self, InputFormat, Options, Record, StatedFile};
 use accession::model::{Checksum, Content, FilePath, KnownFile};
-use accession::registry::FileListing;
 use accession::{Change, Entry, EventKind, GranuleId, Listing, Monitor, SourceLocation};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
@@ -29,8 +28,6 @@ const LIST: &str = "item";
 pub enum Target<'a> {
     Listing(&'a mut Listing),
     Change(&'a mut Change, EventKind),
-    /// Only what is known of the files.
-    Files(&'a mut FileListing),
     /// What was found of files, whatever granules they belong to.
     Found(&'a mut FoundFiles),
 }
@@ -41,9 +38,12 @@ impl Target<'_> {
             Target::Listing(listing) => listing.add(entry),
             Target::Change(change, EventKind::Ingested) => change.ingest(entry),
             Target::Change(change, EventKind::Deleted) => change.delete(entry),
-            Target::Files(files) => {
-                let Entry { granule_id, content, location, .. } = entry;
-                files.add_content(&granule_id, content.unwrap_or_default(), location.as_ref())
+            // What says nothing of a granule's files changes nothing.
+            Target::Change(change, EventKind::Described | EventKind::Replaced) => {
+                match entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
+                    true => change.describe(entry),
+                    false => Ok(()),
+                }
             }
             Target::Found(found) => {
                 let content = entry.content.unwrap_or_default();

@@ -7,10 +7,10 @@ use accession::citation::typed::refuse_future;
 use accession::disk::Spool;
 use accession::input::{InputFormat, OpenedFile};
 use accession::mirror::{
-    self as library, MirrorDifference, Outcome, PullOptions, Pulled, Status, manifest,
-    read_replica, source_name,
+    self as library, MirrorDifference, OtherContent, Outcome, PullOptions, Pulled, Status,
+    manifest, read_replica, source_name,
 };
-use accession::model::SourceOptions;
+use accession::model::{ContentMatch, SourceOptions};
 use accession::{ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Monitor};
 use pyo3::prelude::*;
 
@@ -116,7 +116,13 @@ pub fn pulled<'py>(
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let applied = pulled.applied.as_ref();
     let change = applied.and_then(|applied| applied.instance.as_ref());
-    if !pulled.is_identical() {
+    if pulled.left.granules > 0 {
+        let (granules, named) = (pulled.left.granules, pulled.left.named.join("; "));
+        let what = format!(
+            "of {granules} granules the primary states other bytes than are known here, which stay: {named}; max_replace=N or \"P%\" takes the primary's"
+        );
+        warn(py, &what)?;
+    } else if !pulled.is_identical() {
         let status = pulled.before.status;
         let why = status.refusal().unwrap_or("the mirror is not the primary");
         warn(
@@ -159,12 +165,18 @@ pub fn compare(
     let registry = opened.reader(Arc::clone(monitor))?;
     let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
     let comparison = library::compare(&registry, &dataset, &primary, at)?;
-    let (mut missing, mut unexpected) = (Spool::default(), Spool::default());
+    let [mut missing, mut unexpected, mut other_content] = [(); 3].map(|()| Spool::default());
     let mut differences = comparison.differences()?;
     for difference in differences.by_ref() {
         let (ids, granule_id) = match difference? {
-            MirrorDifference::Missing(granule) => (&mut missing, granule.granule_id),
+            MirrorDifference::Missing(entry) => (&mut missing, entry.granule_id),
             MirrorDifference::Unexpected(granule_id) => (&mut unexpected, granule_id),
+            MirrorDifference::Content(OtherContent { granule_id, compared, .. }) => {
+                match compared {
+                    ContentMatch::Other(_) => (&mut other_content, granule_id),
+                    _ => continue,
+                }
+            }
         };
         ids.add(granule_id.as_str().as_bytes())?;
     }
@@ -182,7 +194,8 @@ pub fn compare(
     let status = serde_json::to_value(found.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
     let sides = Sides { matched, left: Arc::new(unexpected), right: Arc::new(missing) };
-    Ok(MirrorComparison { status, behind_by: behind.map(|behind| behind.changes_ago), sides })
+    let behind_by = behind.map(|behind| behind.changes_ago);
+    Ok(MirrorComparison { status, behind_by, sides, other_content: Arc::new(other_content) })
 }
 
 /// A history that is imported.
@@ -266,7 +279,6 @@ pub fn imported<'py>(
         "added": sum(|instance| instance.ingested),
         "removed": sum(|instance| instance.deleted),
         "dry_run": dry_run,
-        "files": imported.files,
         "instance": imported.in_force,
         "skipped": imported.skipped,
         "created_dataset": imported.created_dataset,

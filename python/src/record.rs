@@ -26,7 +26,7 @@ const TIMES: [&str; 10] = [
 ];
 
 /// The fields that have a class of their own.
-const CLASSES: [(&str, &str); 15] = [
+const CLASSES: [(&str, &str); 14] = [
     ("instance", "Instance"),
     ("latest", "Instance"),
     ("primary", "Instance"),
@@ -37,7 +37,6 @@ const CLASSES: [(&str, &str); 15] = [
     ("skipped", "Skipped"),
     ("changed", "LastChange"),
     ("findings", "FileFinding"),
-    ("files", "FileCounts"),
     ("fixity", "FilesChecked"),
     ("mirrors", "Mirrored"),
     ("first", "OpenFinding"),
@@ -159,7 +158,6 @@ pub fn applied<'py>(
         "added": change.map_or(0, |change| change.ingested),
         "removed": change.map_or(0, |change| change.deleted),
         "dry_run": dry_run,
-        "files": applied.files,
         "instance": applied.in_force,
         "skipped": applied.skipped,
         "created_dataset": applied.created_dataset,

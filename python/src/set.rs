@@ -8,8 +8,8 @@ use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
 use accession::{
-    DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Monitor, Pattern,
-    Selection, Snapshot,
+    DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Pattern, Selection,
+    Snapshot,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyString, PyTuple};
@@ -23,7 +23,7 @@ use crate::ids::{self, Target};
 use crate::lists::Granules;
 use crate::record::{object, warn, warn_all};
 use crate::registry::Opened;
-use crate::time::{datetime, duration, moment_or_none, now};
+use crate::time::{datetime, duration, now};
 use crate::work::run;
 
 /// A set as Python names it.
@@ -271,18 +271,6 @@ impl Set {
     fn identifier_of(&self) -> Identifier {
         self.set.identifier()
     }
-
-    /// A snapshot of what was known at a time, or is known now.
-    fn known_at(
-        &self,
-        known_at: Option<Moment>,
-        monitor: Arc<dyn Monitor>,
-    ) -> Result<Snapshot, Failure> {
-        let snapshot = self.opened.reader(monitor)?.snapshot()?;
-        let Some(known_at) = known_at else { return Ok(snapshot) };
-        refuse_future(known_at, now())?;
-        Ok(snapshot.known_at(known_at.last_instant()))
-    }
 }
 
 #[pymethods]
@@ -395,33 +383,26 @@ impl Set {
     /// The recorded checksums as `sha256sum --check` reads them, or with `format="bagit"` as a manifest of
     /// BagIt. A file without a checksum of the algorithm is left out, with a warning. `files()` has
     /// everything that is known, as a table.
-    #[pyo3(signature = (*, algorithm = None, format = "checksums", known_at = None))]
+    #[pyo3(signature = (*, algorithm = None, format = "checksums"))]
     fn fixity_list(
         &self,
         py: Python<'_>,
         algorithm: Option<&str>,
         format: &str,
-        known_at: Option<&Bound<'_, PyAny>>,
     ) -> Result<String, Failure> {
         let style = match format {
             "checksums" => ListStyle::Checksums,
             "bagit" => ListStyle::BagIt,
             _ => return Err(Failure::usage("format is \"checksums\" or \"bagit\"", "")),
         };
-        let known_at = moment_or_none("known_at", known_at)?;
-        fixity::list(py, |monitor| self.known_at(known_at, monitor), &self.set, algorithm, style)
+        fixity::list(py, &self.opened, &self.set, algorithm, style)
     }
 
-    /// The digest, which covers what is known of the bytes of the files. Two archives with equal digests
-    /// hold the same granules, with the same strongest checksums.
-    #[pyo3(signature = (*, known_at = None))]
-    fn fixity_digest(
-        &self,
-        py: Python<'_>,
-        known_at: Option<&Bound<'_, PyAny>>,
-    ) -> Result<String, Failure> {
-        let known_at = moment_or_none("known_at", known_at)?;
-        fixity::digest(py, |monitor| self.known_at(known_at, monitor), &self.set)
+    /// The digest: the SHA-256 of the list of the ids with the strongest checksums of their files. Two
+    /// archives with equal digests hold the same granules, with the same checksums.
+    #[getter]
+    fn digest(&self) -> String {
+        self.set.digest().to_string()
     }
 
     /// A citation with the identifier inside.

@@ -32,13 +32,13 @@ def dataset(registry: ar.Registry) -> ar.Dataset:
 
 
 def test_checksums_are_computed_checked_and_listed(registry: ar.Registry, dataset: ar.Dataset, root: Path) -> None:
-    assert dataset.set().fixity_digest() == ar.identify(list(CONTENTS)).digest
+    assert dataset.set().digest == ar.identify(list(CONTENTS)).digest
     computed = dataset.fixity_compute(root, note="first inventory")
     assert computed.ok and computed.files == 3 and computed.bytes == 7 and computed.complete
     listed = "".join(f"{sha256(content)}  {name}\n" for name, content in CONTENTS.items())
     assert dataset.set().fixity_list() == listed
     lines = "".join(f"{name}\tsha-256:{sha256(content)}\n" for name, content in CONTENTS.items())
-    assert dataset.set().fixity_digest() == f"sha256:{sha256(lines.encode())}"
+    assert dataset.set().digest == f"sha256:{sha256(lines.encode())}"
     assert dataset.set().fixity_list(format="bagit") == listed.replace("  ", "  data/")
     [size] = {row.size for row in dataset.set().files() if row.granule == "B.nc"}
     assert size == 4
@@ -95,24 +95,26 @@ def test_a_directory_that_is_not_mounted_is_not_a_million_findings(dataset: ar.D
 
 def test_what_contradicts_a_record_is_refused_until_it_is_accepted(dataset: ar.Dataset, tmp_path: Path) -> None:
     record = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abc")})
-    assert dataset.fixity_add([record], note="delivered").files == ar.FileCounts(1, 0, 0)
-    assert dataset.fixity_add([record]).files.equal == 1
+    described = dataset.fixity_add([record], note="delivered").instance
+    assert described and (described.described, described.replaced, described.note) == (1, 0, "delivered")
+    assert not dataset.fixity_add([record]).changed
     other = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abd")})
-    with pytest.raises(ar.ContentContradictsError, match="accept_content=True"):
+    with pytest.raises(ar.ContentContradictsError, match="max_replace=N"):
         dataset.fixity_add([other])
-    before = datetime.now(timezone.utc)
-    assert dataset.fixity_add([other], accept_content=True, note="reprocessed").files.replaced == 1
+    replaced = dataset.fixity_add([other], max_replace=1, note="reprocessed").instance
+    assert replaced and replaced.replaced == 1 and replaced.identifier == described.identifier
+    assert replaced.digest == dataset.set().digest != described.digest == dataset.set(at=described.timestamp).digest
     assert list(dataset.set().files()) == [other]
     with pytest.warns(UserWarning, match="left out without sha-256: 2 granules"):
-        assert dataset.set().fixity_list(known_at=before).startswith(sha256(b"abc"))
+        assert dataset.set(at=described.timestamp).fixity_list().startswith(sha256(b"abc"))
 
     sums = tmp_path / "sha256sum.txt"
     sums.write_text("".join(f"{sha256(content)}  {name}\n" for name, content in CONTENTS.items()))
-    added = dataset.fixity_add(sums, accept_content=True, note="as it was", dry_run=True)
-    assert added.dry_run and added.files == ar.FileCounts(2, 0, 1)
+    added = dataset.fixity_add(sums, max_replace="50%", note="as it was", dry_run=True)
+    assert added.dry_run and added.instance and (added.instance.described, added.instance.replaced) == (2, 1)
     with pytest.raises(ar.NotHeldError):
         dataset.fixity_add([ar.FileRecord("X", "X", 1, {})])
-    assert dataset.fixity_add([ar.FileRecord("X", "X", 1, {})], skip_missing=True).missing == 1
+    assert dataset.fixity_add([ar.FileRecord("X", "X", 1, {})], skip_missing=True).skipped.missing == 1
     with pytest.raises(ar.InputError, match="item:1"):
         dataset.fixity_add([ar.FileRecord("A.nc", "/A.nc", 1, {})])
     with pytest.raises(ar.UsageError, match="no size and no checksum"):

@@ -2,9 +2,9 @@
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
-use crate::fixity::SetContent;
 use crate::model::{
-    Criteria, Dataset, Day, Doi, Identifier, Instance, Moment, Pattern, Timestamp, is_interpreted,
+    Criteria, Dataset, Day, Digest, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
+    is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -31,8 +31,10 @@ pub struct Citation {
     pub(super) as_of: Moment,
     /// The day on which the citation was written.
     pub(super) accessed: Day,
-    /// The bytes of its files, if they are cited, too.
-    pub(super) content: Option<SetContent>,
+    /// The digest of the granules and of what is known of their files.
+    pub(super) digest: Digest,
+    /// Whether the statement names the digest, too.
+    states_digest: bool,
 }
 
 /// The facts that a citation states about a subset.
@@ -68,14 +70,15 @@ impl Citation {
             next: cited.next.map(|next| next.identifier),
             as_of,
             accessed,
-            content: None,
+            digest: cited.set.digest(),
+            states_digest: false,
         }
     }
 
-    /// States the bytes of the files, too. A tuple has no place for them.
+    /// Names the digest in words, too. A tuple has no place for it.
     #[must_use]
-    pub fn with_content(self, content: Option<SetContent>) -> Self {
-        Citation { content, ..self }
+    pub fn with_digest(self, states_digest: bool) -> Self {
+        Citation { states_digest, ..self }
     }
 
     /// The identifier with its prefix: `DI:7631…`.
@@ -128,7 +131,7 @@ impl Citation {
     }
 
     /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`, and for
-    /// a subset how it was selected; of the content, the digest and when its records were made.
+    /// a subset how it was selected; and the digest, if it is wanted.
     pub(super) fn statement(&self) -> String {
         let mut statement = format!("{}, as held at {}", self.prefixed_identifier(), self.as_of);
         if let Some(archive) = self.archive() {
@@ -139,11 +142,8 @@ impl Citation {
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
         }
-        if let Some(SetContent { digest, recorded }) = &self.content {
-            statement.push_str(&format!(", {digest}"));
-            if let Some(recorded) = recorded {
-                statement.push_str(&format!(" as recorded at {recorded}"));
-            }
+        if self.states_digest {
+            statement.push_str(&format!(", {}", self.digest));
         }
         statement
     }

@@ -4,8 +4,9 @@
 use std::io::{self, Write};
 
 use accession::mirror::{Pulled, Status};
+use accession::model::Digest;
 use accession::model::quoted;
-use accession::registry::{Effort, FileCounts, Skipped};
+use accession::registry::{Effort, Skipped};
 use accession::{
     Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
     Registry, Stamp,
@@ -107,7 +108,6 @@ pub struct Done<'a> {
     /// How many granules were deleted, or in a dry run would be.
     removed: u64,
     skipped: Skipped,
-    files: FileCounts,
     created_dataset: bool,
     /// `None` means that the command is not an import.
     kept: Option<Kept>,
@@ -122,7 +122,6 @@ impl<'a> From<&'a Applied> for Done<'a> {
             added: applied.instance.as_ref().map_or(0, |instance| instance.ingested),
             removed: applied.instance.as_ref().map_or(0, |instance| instance.deleted),
             skipped: applied.skipped,
-            files: applied.files,
             created_dataset: applied.created_dataset,
             kept: None,
             effort: Some(&applied.effort),
@@ -138,7 +137,6 @@ impl<'a> From<&'a Imported> for Done<'a> {
             added: imported.instances.iter().map(|instance| instance.ingested).sum(),
             removed: imported.instances.iter().map(|instance| instance.deleted).sum(),
             skipped: imported.skipped,
-            files: imported.files,
             created_dataset: imported.created_dataset,
             kept: Some(Kept { subsets: imported.subsets, annotations: imported.annotations }),
             effort: Some(&imported.effort),
@@ -181,7 +179,6 @@ struct AppliedJson<'a> {
     removed: u64,
     dry_run: bool,
     skipped: Skipped,
-    files: FileCounts,
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<Kept>,
@@ -200,9 +197,12 @@ enum InForce<'a> {
         timestamp: (),
         until: (),
         identifier: Identifier,
+        digest: Digest,
         granules: u64,
         ingested: u64,
         deleted: u64,
+        described: u64,
+        replaced: u64,
         recorded: (),
         recorded_by: (),
         note: (),
@@ -229,8 +229,8 @@ impl Application<'_> {
         let is_new_registry = session.new_registry(create)?.is_some();
         let made = session.write(create, |registry, session| {
             let made = change(registry, &session.stamp(self.at)?)?;
-            let Done { changed, files, .. } = Done::from(&made);
-            let committed = !self.dry_run && (changed || files.has_any());
+            let Done { changed, .. } = Done::from(&made);
+            let committed = !self.dry_run && changed;
             Ok(Written { result: made, committed })
         })?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
@@ -251,8 +251,7 @@ impl Application<'_> {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
-        let Done { changed, in_force, added, removed, skipped, files, kept, effort, .. } =
-            done.into();
+        let Done { changed, in_force, added, removed, skipped, kept, effort, .. } = done.into();
         if let Some(effort) = effort {
             session.report_work(effort);
         }
@@ -263,9 +262,12 @@ impl Application<'_> {
                 timestamp: (),
                 until: (),
                 identifier: Identifier::EMPTY,
+                digest: Digest::EMPTY,
                 granules: 0,
                 ingested: 0,
                 deleted: 0,
+                described: 0,
+                replaced: 0,
                 recorded: (),
                 recorded_by: (),
                 note: (),
@@ -280,7 +282,7 @@ impl Application<'_> {
             if dry_run {
                 write!(session.out(), "dry run: ")?;
             }
-            write_line(session.out(), in_force, added, removed)?;
+            write_line(session.out(), in_force, [added, removed])?;
         }
         let registry = session.registry_path();
         let json = AppliedJson {
@@ -290,7 +292,6 @@ impl Application<'_> {
             removed,
             dry_run,
             skipped,
-            files,
             created,
             kept,
             status,
@@ -303,20 +304,9 @@ impl Application<'_> {
             if created.dataset {
                 writeln!(out, "{verb} dataset {dataset}")?;
             }
-            text(out)?;
-            match files == FileCounts::default() {
-                true => Ok(()),
-                false => writeln!(out, "{}", files_line(files, dry_run)),
-            }
+            text(out)
         })
     }
-}
-
-/// What was recorded about files, on one line.
-pub fn files_line(files: FileCounts, dry_run: bool) -> String {
-    let FileCounts { added, equal, replaced } = files;
-    let would = if dry_run { " would be" } else { "" };
-    format!("file records:{would} {added} added, {equal} equal, {replaced} replaced")
 }
 
 /// Makes one change at one time, and prints it. `unchanged` is why nothing changed, if nothing did; `None`
@@ -367,14 +357,30 @@ fn print_applied(
 fn write_line(
     out: &mut impl Write,
     in_force: &Instance,
-    added: u64,
-    removed: u64,
+    [added, removed]: [u64; 2],
 ) -> io::Result<()> {
     let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
-    writeln!(
-        out,
-        "{dataset} at {timestamp}: +{added} -{removed}, holds {granules}, identifier {identifier}"
-    )
+    let sides = sides([added, removed, in_force.described, in_force.replaced]);
+    writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
+}
+
+/// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two are
+/// left out where there are none.
+pub fn sides([ingested, deleted, described, replaced]: [u64; 4]) -> String {
+    let mut sides = format!("+{ingested} -{deleted}");
+    if replaced > 0 {
+        sides.push_str(&format!(" ~{replaced}"));
+    }
+    if described > 0 {
+        sides.push_str(&format!(", {described} described"));
+    }
+    sides
+}
+
+/// The sides of the change of an instance.
+pub fn sides_of(instance: &Instance) -> String {
+    let Instance { ingested, deleted, described, replaced, .. } = *instance;
+    sides([ingested, deleted, described, replaced])
 }
 
 /// Writes the result of a change.
@@ -396,8 +402,8 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> 
 
 /// Writes when a change took effect, and how many granules it ingested and deleted.
 pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
-    let Instance { dataset, timestamp, ingested, deleted, granules, .. } = change;
-    writeln!(out, "{dataset} at {timestamp}: +{ingested} -{deleted}, holds {granules}")
+    let Instance { dataset, timestamp, granules, .. } = change;
+    writeln!(out, "{dataset} at {timestamp}: {}, holds {granules}", sides_of(change))
 }
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.

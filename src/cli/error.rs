@@ -375,7 +375,7 @@ pub fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "nothing was changed; name the time of the change with --at; say --at now if it is now"
         }
         ErrorKind::ContentContradicts => {
-            "nothing was changed; either a file is damaged, or it was processed again: then --accept-content with --note WHY records its new content beside the old"
+            "nothing was changed; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
         }
         ErrorKind::NoChecksums => "`accession fixity add` records checksums",
         ErrorKind::StatedFile => "correct the file; --no-files ignores sizes and checksums",

@@ -1,17 +1,13 @@
-//! The checksums of the files of a set: lists of them as other programs read them, and the digest of the set.
+//! The checksums of the files of a set, in lists as other programs read them.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use serde::Serialize;
-
-use crate::chain::List;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Algorithm, Checksum, Content, DatasetName, Digest, FilePath, GranuleId, Identifier, KnownFile,
-    Set, Timestamp,
+    Algorithm, Checksum, DatasetName, Digest, GranuleId, Identifier, KnownFile, Set,
 };
-use crate::registry::{FileList, GranuleFiles, ListedFile, Selection, Snapshot};
+use crate::registry::{FileList, GranuleFiles, Selection, Snapshot};
 
 /// The form of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +80,14 @@ pub struct Lacking {
 pub fn each_checksum<E: From<Error>>(
     files: FileList,
     algorithm: &Algorithm,
-    mut each: impl FnMut(&GranuleId, &ListedFile, &Checksum) -> std::result::Result<(), E>,
+    mut each: impl FnMut(&GranuleId, &KnownFile, &Checksum) -> std::result::Result<(), E>,
 ) -> std::result::Result<Lacking, E> {
     let mut lacking = Lacking::default();
     for granule in files {
-        let GranuleFiles { granule_id, files } = granule?;
-        lacking.granules += u64::from(files.is_empty());
-        for file in &files {
-            match file.checksums.iter().find(|checksum| checksum.algorithm() == algorithm) {
+        let GranuleFiles { granule_id, content } = granule?;
+        lacking.granules += u64::from(content.is_empty());
+        for file in content.files() {
+            match file.checksums().iter().find(|checksum| checksum.algorithm() == algorithm) {
                 Some(checksum) => {
                     lacking.listed += 1;
                     each(&granule_id, file, checksum)?;
@@ -101,46 +97,6 @@ pub fn each_checksum<E: From<Error>>(
         }
     }
     Ok(lacking)
-}
-
-/// What is known of the bytes of all files of a set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SetContent {
-    /// The digest of the set.
-    pub digest: Digest,
-    /// When the last record of the dataset was entered. `None` means that there is none.
-    pub recorded: Option<Timestamp>,
-}
-
-impl SetContent {
-    /// The content of a set with these files.
-    ///
-    /// # Errors
-    ///
-    /// Those of reading the list.
-    pub fn of(files: FileList) -> Result<Self> {
-        let recorded = files.recorded();
-        let (mut list, mut line) = (List::start(), Vec::new());
-        for granule in files {
-            let GranuleFiles { granule_id, files } = granule?;
-            line.clear();
-            content_of(&granule_id, files)?.write_line(granule_id.as_str(), &mut line);
-            list.push(&line);
-        }
-        Ok(SetContent { digest: list.digest(), recorded })
-    }
-}
-
-fn content_of(granule_id: &GranuleId, files: Vec<ListedFile>) -> Result<Content> {
-    let mut known = Vec::new();
-    for ListedFile { path, size, checksums } in files {
-        let path = FilePath::new(path).map_err(Error::damaged)?;
-        let checksums = checksums.into_iter().map(Some);
-        let file = |checksum| KnownFile::new(granule_id, Some(path.clone()), size, checksum);
-        known.extend([None].into_iter().chain(checksums).filter_map(file));
-    }
-    Content::of(granule_id, known)
-        .map_err(|contradiction| Error::damaged(contradiction.of(granule_id)))
 }
 
 /// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no
@@ -166,15 +122,11 @@ pub fn algorithm_of(
 ///
 /// Those of [`Snapshot::select`]; [`ErrorKind::Ambiguous`]: several datasets hold the identifier, and
 /// their lists differ.
-pub fn listed_set(
-    snapshot: &Snapshot,
-    selection: &Selection,
-    algorithm: Option<&Algorithm>,
-) -> Result<Set> {
+pub fn listed_set(snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
     let set = snapshot.select(selection)?.set;
     match selection {
         Selection::Identifier { identifier, dataset: None } => {
-            Ok(the_listed_one(snapshot, *identifier, algorithm)?.unwrap_or(set))
+            Ok(the_listed_one(snapshot, *identifier)?.unwrap_or(set))
         }
         _ => Ok(set),
     }
@@ -182,35 +134,22 @@ pub fn listed_set(
 
 /// Of the sets with an identifier, one that has checksums. `None` means that none has, or that only one
 /// dataset holds the identifier.
-fn the_listed_one(
-    snapshot: &Snapshot,
-    identifier: Identifier,
-    algorithm: Option<&Algorithm>,
-) -> Result<Option<Set>> {
+fn the_listed_one(snapshot: &Snapshot, identifier: Identifier) -> Result<Option<Set>> {
     let rows = snapshot.resolve(identifier, None, None)?.rows;
     let names: BTreeSet<DatasetName> =
         rows.into_iter().map(|row| row.set.dataset().clone()).collect();
     if names.len() < 2 {
         return Ok(None);
     }
-    let (mut digests, mut listed) = (BTreeSet::new(), Vec::new());
+    let mut listed = Vec::new();
     for name in names {
         let selection = Selection::Identifier { identifier, dataset: Some(name) };
         let set = snapshot.select(&selection)?.set;
-        let Some(algorithm) = algorithm_of(snapshot, &set, algorithm)? else { continue };
-        let (mut list, mut line) = (List::start(), Vec::new());
-        let lacking = each_checksum(snapshot.files(&set)?, &algorithm, |_, file, checksum| {
-            line.clear();
-            let written = ListStyle::Checksums.write_line(&mut line, checksum, &file.path);
-            written.expect("memory can be written");
-            list.push(&line);
-            Ok::<(), Error>(())
-        })?;
-        if lacking.listed > 0 {
-            digests.insert(list.digest());
+        if snapshot.files(&set)?.totals()?.with_checksums > 0 {
             listed.push(set);
         }
     }
+    let digests: BTreeSet<Digest> = listed.iter().map(Set::digest).collect();
     match digests.len() {
         0 | 1 => Ok(listed.into_iter().next()),
         _ => Err(ambiguous(identifier, &listed)),

@@ -43,9 +43,7 @@ mod unexpected;
 
 pub use check::{Check, Checked, Compute, Computed};
 pub use found::{Compared, FoundFiles};
-pub use list::{
-    Lacking, ListStyle, SetContent, algorithm_of, each_checksum, listed_set, no_checksums,
-};
+pub use list::{Lacking, ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
 pub use problem::Problem;
 pub use reader::ReadOptions;

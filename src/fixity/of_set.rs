@@ -14,14 +14,15 @@ use super::root::Root;
 use super::survey::Survey;
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Algorithm, DatasetName, FilePath, FileRecord, Set};
+use crate::model::{Algorithm, Content, DatasetName, Entry, Extent, FilePath, KnownFile, Set};
 use crate::registry::{
-    FileCheck, FileListing, FileOptions, GranuleFiles, ListedFile, Monitor, NewCheck, Registry,
-    Selection, Stamp,
+    Change, ChangeOptions, FileCheck, GranuleFiles, Monitor, NewCheck, Registry, Selection, Stamp,
 };
 
-/// How often what was done is recorded, and how often it is looked whether it should be.
+/// How often what was checked is recorded, and how often what was computed is stated, which is a change; and
+/// how often it is looked whether it should be.
 const SAVED_EVERY: Duration = Duration::from_secs(60);
+const STATED_EVERY: Duration = Duration::from_secs(3_600);
 const TICK: Duration = Duration::from_millis(200);
 
 /// The files of a set, in canonical order of the granules. They can be read from the first one again. A
@@ -105,15 +106,15 @@ fn of_granules(
 }
 
 fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
-    let GranuleFiles { granule_id, files } = granule;
-    if files.is_empty() {
+    let GranuleFiles { granule_id, content } = granule;
+    if content.is_empty() {
         return vec![RecordedFile::unrecorded(granule_id)];
     }
-    let recorded = files.into_iter().map(|ListedFile { path, size, checksums }| RecordedFile {
+    let recorded = content.files().iter().map(|file| RecordedFile {
         granule_id: granule_id.clone(),
-        path,
-        size,
-        checksums,
+        path: file.path(&granule_id).to_owned(),
+        size: file.size(),
+        checksums: file.checksums().to_vec(),
     });
     recorded.collect()
 }
@@ -212,7 +213,7 @@ impl SetCheck {
         let mut granules = check.granules()?.peekable();
         // All files of the first granule are checked in any case: a part of it is not recorded.
         let at_least = match granules.peek() {
-            Some(Ok(granule)) => granule.files.len().max(1) as u64,
+            Some(Ok(granule)) => granule.content.files().len().max(1) as u64,
             _ => 1,
         };
         let options = ReadOptions { at_least, ..options };
@@ -348,17 +349,18 @@ pub fn root_name(root: &Path) -> String {
 }
 
 /// The checksums of files that have none of an algorithm: an iterator over the files that get none. What was
-/// computed is recorded once a minute, and by [`SetCompute::finish`].
+/// computed is stated once an hour, and by [`SetCompute::finish`].
 ///
 /// If the monitor of the options stops it, that is the last error.
 pub struct SetCompute {
     registry: Registry,
     dataset: DatasetName,
-    note: Option<String>,
+    options: ChangeOptions,
     stamp: Stamp,
     /// `None` once all were read.
     files: Option<Compute<Files>>,
-    listing: FileListing,
+    /// What was computed and not stated yet.
+    change: Change,
     saved: Instant,
     monitor: Option<Arc<dyn Monitor>>,
     summary: CheckSummary,
@@ -366,11 +368,28 @@ pub struct SetCompute {
 }
 
 impl SetCompute {
+    /// Refuses a dataset that accepts no change, or a note, before its files are read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::change`].
+    pub fn check(
+        registry: &Registry,
+        dataset: &DatasetName,
+        note: Option<&str>,
+        stamp: &Stamp,
+    ) -> Result<()> {
+        let mut nothing = Change::stating(Extent::Named);
+        nothing.options.note = note.map(str::to_owned);
+        nothing.options.skip_missing = true;
+        registry.change_computed(dataset, &nothing, stamp).map(drop)
+    }
+
     /// Begins to compute the checksums of files of a dataset.
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::add_files`] and [`Compute::start`].
+    /// Those of [`Registry::change`] and [`Compute::start`].
     pub fn start(
         (registry, dataset): (&Registry, &DatasetName),
         root: &Arc<Root>,
@@ -388,10 +407,11 @@ impl SetCompute {
         Ok(SetCompute {
             registry: registry.clone(),
             dataset: dataset.clone(),
-            note,
+            // A granule that was deleted meanwhile needs no checksum.
+            options: ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() },
             stamp: stamp.clone(),
             files: Some(Compute::start(root, files, algorithm.clone(), options)?),
-            listing: FileListing::new(),
+            change: Change::stating(Extent::Named),
             saved: Instant::now(),
             monitor,
             summary: CheckSummary::default(),
@@ -408,7 +428,7 @@ impl SetCompute {
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::add_files`].
+    /// Those of [`Registry::change`].
     pub fn finish(&mut self) -> Result<CheckSummary> {
         self.files = None;
         let monitor = self.monitor.clone();
@@ -417,14 +437,14 @@ impl SetCompute {
     }
 
     fn record(&mut self) -> Result<()> {
-        // A granule that was deleted meanwhile needs no record.
-        let options =
-            FileOptions { note: self.note.clone(), skip_missing: true, ..FileOptions::default() };
         self.saved = Instant::now();
-        let (counts, _) =
-            self.registry.add_files(&self.dataset, &self.listing, &options, &self.stamp)?;
-        self.listing = FileListing::new();
-        self.has_recorded |= counts.has_any();
+        if self.change.count() == 0 {
+            return Ok(());
+        }
+        self.change.options.clone_from(&self.options);
+        let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
+        self.change = Change::stating(Extent::Named);
+        self.has_recorded |= applied.instance.is_some();
         Ok(())
     }
 
@@ -433,7 +453,7 @@ impl SetCompute {
             go_on(self.monitor.as_ref())?;
             let is_ready = files.wait(TICK);
             let computed = if is_ready { files.next() } else { None };
-            if self.saved.elapsed() >= SAVED_EVERY {
+            if self.saved.elapsed() >= STATED_EVERY {
                 match self.record() {
                     // It is recorded with what is computed next.
                     Err(error) if error.kind() == ErrorKind::Busy => {}
@@ -456,7 +476,13 @@ impl SetCompute {
             match content {
                 Ok((path, content)) => {
                     self.summary.bytes += content.size().unwrap_or(0);
-                    self.listing.add(&FileRecord::new(file.granule_id, path, content), None)?;
+                    let (size, checksum) = (content.size(), content.checksum().cloned());
+                    let known = KnownFile::new(&file.granule_id, Some(path), size, checksum);
+                    let content = Content::of(&file.granule_id, known.into_iter().collect());
+                    self.change.describe(Entry {
+                        content: content.ok(),
+                        ..Entry::from(file.granule_id)
+                    })?;
                 }
                 Err(problem) => {
                     self.summary.findings += 1;

@@ -7,7 +7,7 @@ use super::primary::{Kind, Primary};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    Dataset, DatasetName, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
+    Dataset, DatasetName, Digest, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{Registry, Remembered, Snapshot, Stamp};
 
@@ -64,7 +64,8 @@ pub fn compare(
         false => None,
     };
     drop(here);
-    let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
+    let empty = (Identifier::EMPTY, Digest::EMPTY);
+    let held = latest.as_ref().map_or(empty, |latest| (latest.identifier, latest.digest));
     let (reading, source, etag, renamed) = match &primary.kind {
         Kind::Manifest(manifest) => {
             let mut work = mirror.begin("reading", "granules", None);
@@ -105,6 +106,7 @@ pub fn compare(
         is_of_latest: at.is_none(),
     };
     compared.recall(dataset)?;
+    compared.compare_contents()?;
     Ok(compared)
 }
 
@@ -129,7 +131,14 @@ fn status(
             None => (Status::Diverged, None),
         }
     };
-    Ok(MirrorStatus { status, mirror: latest, primary, standing, first_difference: None })
+    Ok(MirrorStatus {
+        status,
+        mirror: latest,
+        primary,
+        standing,
+        first_difference: None,
+        contents: None,
+    })
 }
 
 /// The last interval, up to an instance, in which an identifier was in force in its dataset.
@@ -148,6 +157,28 @@ fn last_in_force(
 }
 
 impl Comparison {
+    /// Compares what is known of files, where the granules are the same and what is known of them is not.
+    fn compare_contents(&mut self) -> Result<()> {
+        if self.status.status != Status::Identical || self.status.is_digest_equal() {
+            return Ok(());
+        }
+        let mut differences = self.differences()?;
+        differences.finish()?;
+        let contents = differences.contents();
+        drop(differences);
+        if contents.other > 0 {
+            self.status.status = Status::OtherContent;
+        }
+        self.status.contents = Some(contents);
+        Ok(())
+    }
+
+    /// Whether what is known of files at the point from which the mirror is brought up to date is known on
+    /// both sides: then the digest is proved, too.
+    pub(super) fn knows_the_same(&self) -> bool {
+        self.reading.knows_the_same()
+    }
+
     /// Compares a history with what was read of it before: it can be an older state, or another history.
     fn recall(&mut self, dataset: &DatasetName) -> Result<()> {
         let Some(source) = &self.source else { return Ok(()) };

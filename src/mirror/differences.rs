@@ -1,20 +1,42 @@
 //! The granules that only one of a mirror and its primary has.
 
+use std::iter::Peekable;
+
 use super::plan::Reading;
 use crate::error::{Error, Result};
-use crate::model::{Granule, GranuleId, Set};
-use crate::registry::{Counts, Ids, Only, Outcomes, Registry, Walk};
+use crate::model::{Content, ContentMatch, Entry, GranuleId, Set};
+use crate::registry::{
+    ContentCounts, Counts, FileList, GranuleFiles, Ids, Only, Outcomes, Registry, Replayed, Walk,
+};
 
-/// A granule that only the mirror or only the primary has.
+/// What one of a mirror and its primary has and the other has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MirrorDifference {
-    /// The primary has it and the mirror has not.
-    Missing(Granule),
-    /// The mirror has it and the primary has not.
+    /// The primary has the granule and the mirror has not.
+    Missing(Entry),
+    /// The mirror has the granule and the primary has not.
     Unexpected(GranuleId),
+    /// Both have it, and something else is known of its files.
+    Content(OtherContent),
 }
 
-/// The granules that only one of a mirror and its primary has, in canonical order.
+/// What is known of the files of a granule on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherContent {
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// What is known here.
+    pub known: Content,
+    /// What the primary states.
+    pub stated: Content,
+    /// Whether the log says that other bytes replaced those that were known.
+    pub is_replaced: bool,
+    /// How both compare.
+    pub compared: ContentMatch,
+}
+
+/// The granules that only one of a mirror and its primary has, or of which something else is known, in
+/// canonical order.
 ///
 /// The rows of the mirror are compared with what the log makes of them, in one pass over both, and hashed
 /// on the way. They must be those of the two identifiers, else the last item is an error: about the
@@ -23,19 +45,53 @@ pub enum MirrorDifference {
 pub struct MirrorDifferences<'a> {
     walk: Walk<Ids, Outcomes<'a>>,
     reading: &'a Reading,
+    /// What is known here. `None` means that nothing is held.
+    known: Option<Peekable<FileList>>,
+    contents: ContentCounts,
     is_over: bool,
 }
 
 impl<'a> MirrorDifferences<'a> {
     /// Of the set that a mirror holds (`None`: nothing), and a log.
     pub(super) fn of(mirror: &Registry, held: Option<&Set>, reading: &'a Reading) -> Result<Self> {
-        let held = match held {
-            Some(set) => mirror.snapshot()?.ids(set)?,
-            None => (Ids::ahead(std::iter::empty()), None),
+        let (ids, known) = match held {
+            Some(set) => {
+                let snapshot = mirror.snapshot()?;
+                (snapshot.ids(set)?, Some(snapshot.files(set)?.peekable()))
+            }
+            None => ((Ids::ahead(std::iter::empty()), None), None),
         };
         let outcomes = reading.replay.outcomes(reading.begins_with_mirror())?;
-        let walk = Walk::of(mirror, held, (outcomes, None));
-        Ok(MirrorDifferences { walk, reading, is_over: false })
+        let walk = Walk::of(mirror, ids, (outcomes, None));
+        let contents = ContentCounts::default();
+        Ok(MirrorDifferences { walk, reading, known, contents, is_over: false })
+    }
+
+    /// Compares what is known here of a granule that both have with what the primary states. `None` means
+    /// that it is the same.
+    fn content(&mut self, replayed: Replayed) -> Result<Option<OtherContent>> {
+        let (granule_id, stated) = (replayed.granule.granule_id, replayed.content);
+        let mut known = Content::default();
+        let is_before = |next: &Result<GranuleFiles>| {
+            next.as_ref().map_or(true, |next| next.granule_id <= granule_id)
+        };
+        while let Some(next) = self.known.as_mut().and_then(|known| known.next_if(is_before)) {
+            let next = next?;
+            if next.granule_id == granule_id {
+                known = next.content;
+            }
+        }
+        let stated = stated.unwrap_or_default();
+        let compared = known.compare(&granule_id, &stated);
+        self.contents.add(&compared);
+        let is_replaced = replayed.is_replaced;
+        let other = OtherContent { granule_id, known, stated, is_replaced, compared };
+        Ok((other.known != other.stated).then_some(other))
+    }
+
+    /// Of how many granules the bytes were compared so far.
+    pub fn contents(&self) -> ContentCounts {
+        self.contents
     }
 
     /// The counts of what was read so far: of everything, once the iterator has ended. The left
@@ -49,8 +105,8 @@ impl<'a> MirrorDifferences<'a> {
     /// # Errors
     ///
     /// As the iterator.
-    pub fn finish(mut self) -> Result<Counts> {
-        self.by_ref().try_for_each(|difference| difference.map(drop))?;
+    pub fn finish(&mut self) -> Result<Counts> {
+        self.try_for_each(|difference| difference.map(drop))?;
         Ok(self.counts())
     }
 
@@ -67,6 +123,29 @@ impl<'a> MirrorDifferences<'a> {
     }
 }
 
+impl MirrorDifferences<'_> {
+    fn step(&mut self) -> Result<Option<MirrorDifference>> {
+        while let Some(only) = self.walk.next().transpose()? {
+            return Ok(Some(match only {
+                Only::Left(granule_id) => MirrorDifference::Unexpected(granule_id),
+                Only::Right(Replayed { granule, content, .. }) => {
+                    MirrorDifference::Missing(Entry {
+                        granule_id: granule.granule_id,
+                        producer_granule: granule.producer_granule,
+                        content,
+                        location: None,
+                    })
+                }
+                Only::Both(replayed) => match self.content(replayed)? {
+                    Some(other) => MirrorDifference::Content(other),
+                    None => continue,
+                },
+            }));
+        }
+        self.prove().map(|()| None)
+    }
+}
+
 impl Iterator for MirrorDifferences<'_> {
     type Item = Result<MirrorDifference>;
 
@@ -74,13 +153,7 @@ impl Iterator for MirrorDifferences<'_> {
         if self.is_over {
             return None;
         }
-        let next = match self.walk.next() {
-            Some(only) => Some(only.map(|only| match only {
-                Only::Left(granule_id) => MirrorDifference::Unexpected(granule_id),
-                Only::Right(granule) => MirrorDifference::Missing(granule),
-            })),
-            None => self.prove().err().map(Err),
-        };
+        let next = self.step().transpose();
         self.is_over = !matches!(next, Some(Ok(_)));
         next
     }

@@ -16,25 +16,28 @@ mod primary;
 mod pull;
 
 pub use compare::{Comparison, Outcome, compare};
-pub use differences::{MirrorDifference, MirrorDifferences};
+pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
 pub use http::{
     Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica, source_name,
 };
 pub use log::manifest::{self, export, write_up_to};
 pub use primary::Primary;
 pub use primary::read_published;
-pub use pull::{PullOptions, PullPolicy, Pulled, pull};
+pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
 
 use serde::Serialize;
 
-use crate::model::{Instance, Timestamp};
+use crate::model::{Digest, Instance, Timestamp};
+use crate::registry::ContentCounts;
 
 /// How a mirror compares with its primary, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// They hold the same granules.
+    /// They hold the same granules, and no file of them has other bytes.
     Identical,
+    /// They hold the same granules, and files of some have other bytes.
+    OtherContent,
     /// What the mirror holds, the primary once held; or the mirror has no history yet.
     Behind,
     /// What the primary holds, the mirror once held.
@@ -51,7 +54,7 @@ impl Status {
     /// Why a mirror may not be pulled. `None`: it may.
     pub fn refusal(self) -> Option<&'static str> {
         match self {
-            Status::Identical | Status::Behind => None,
+            Status::Identical | Status::OtherContent | Status::Behind => None,
             Status::Ahead => Some("the mirror is ahead of the primary"),
             Status::Diverged => Some("the mirror has diverged from the primary"),
             Status::Stale => Some("the log is an older state of the primary"),
@@ -95,4 +98,15 @@ pub struct MirrorStatus {
     pub standing: Option<Standing>,
     /// Rewritten: where. `None` otherwise.
     pub first_difference: Option<FirstDifference>,
+    /// Of how many granules the bytes were compared, where the granules are the same and the digests are not.
+    /// `None` otherwise.
+    pub contents: Option<ContentCounts>,
+}
+
+impl MirrorStatus {
+    /// Whether both have the same granules, and the same is known of their files.
+    pub fn is_digest_equal(&self) -> bool {
+        let held = self.mirror.as_ref().map_or(Digest::EMPTY, |mirror| mirror.digest);
+        held == self.primary.digest
+    }
 }

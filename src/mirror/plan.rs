@@ -7,8 +7,8 @@ use super::primary::Manifest;
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::model::{
-    Dataset, DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation, Timestamp,
-    Withdrawal,
+    Dataset, DatasetName, Digest, Identifier, Instance, LogChange, Moment, SourceLocation,
+    Timestamp, Withdrawal,
 };
 use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
 
@@ -29,7 +29,7 @@ pub(super) struct Memory {
     /// The last change that was read.
     pub last: Option<LogChange>,
     /// The last change, within the times and the changes that matter, since which the primary held
-    /// what the mirror holds.
+    /// what the mirror holds, with what is known of the files.
     pub base: Option<LogChange>,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn is_of_log(error: &Error) -> bool {
 /// A log, and what must be done to a mirror to hold the same.
 pub(super) struct Reading {
     /// What the mirror holds.
-    held: Identifier,
+    held: (Identifier, Digest),
     /// The last instant that matters. `None` means that the log is read to its end.
     up_to: Option<Timestamp>,
     /// What was planned; [`Plan::From`] as soon as the primary held what the mirror holds.
@@ -88,10 +88,13 @@ pub(super) struct Reading {
     pub replay: Replay,
     /// The last change that matters, and where it was read.
     pub selected: Option<(LogChange, SourceLocation)>,
-    /// The time of the change after the selected one, and after the one since which the primary held
-    /// what the mirror holds.
+    /// The time of the change after the selected one.
     after_selected: Option<Timestamp>,
-    after_base: Option<Timestamp>,
+    /// The change since which the primary held the granules that the mirror holds, if what was known of their
+    /// files was the same, or else it never was. `None` means that it never did, as far as the log was read.
+    since: Option<LogChange>,
+    /// The time of the change after that one.
+    after_since: Option<Timestamp>,
     /// Every change that was read.
     pub changes: LogChanges,
     /// The number of the last change that was read, or before which nothing was.
@@ -107,7 +110,7 @@ impl Reading {
     pub fn begin(
         plan: Plan,
         head: Option<SourceLocation>,
-        held: Identifier,
+        held: (Identifier, Digest),
         at: Option<Moment>,
         name: DatasetName,
     ) -> Self {
@@ -118,9 +121,10 @@ impl Reading {
             plan,
             replay: Replay::default(),
             last: after.as_ref().map_or(0, |after| after.number),
+            since: after.clone(),
             selected: after.zip(head),
             after_selected: None,
-            after_base: None,
+            after_since: None,
             changes: LogChanges::default(),
             record: Dataset::named(name),
             withdrawn: None,
@@ -135,7 +139,7 @@ impl Reading {
     /// it has no history then; [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown).
     pub fn of_manifest(
         manifest: &Manifest,
-        held: Identifier,
+        held: (Identifier, Digest),
         at: Option<Moment>,
         mut read: impl FnMut(u64) -> Result<()>,
     ) -> Result<Self> {
@@ -145,7 +149,7 @@ impl Reading {
         while let Some(item) = reader.item()? {
             match item {
                 Item::Line(log_line, change) => {
-                    read((log_line.ingested.len() + log_line.deleted.len()) as u64)?;
+                    read(log_line.granules() as u64)?;
                     reading.take(log_line, change, reader.location())?;
                 }
                 Item::Subset(_) | Item::Annotation(_) => {}
@@ -160,13 +164,10 @@ impl Reading {
         self.plan != Plan::Whole
     }
 
-    /// The change since which the primary held what the mirror holds. `None` means that it never did,
-    /// as far as the log was read.
-    fn base(&self) -> Option<&LogChange> {
-        match &self.plan {
-            Plan::Unchanged(base) | Plan::From(base) => Some(base),
-            Plan::Whole => None,
-        }
+    /// Whether what is known of files at the point from which the log is replayed is known here, too, and
+    /// nothing else: the mirror holds what the primary held then, or nothing.
+    pub fn knows_the_same(&self) -> bool {
+        self.begins_with_mirror() || self.held == (Identifier::EMPTY, Digest::EMPTY)
     }
 
     /// Takes the next line of the log.
@@ -185,8 +186,8 @@ impl Reading {
             self.changes.add(change)?;
             self.last = change.number;
         }
-        if self.base().is_some_and(|base| base.timestamp < at) {
-            self.after_base = self.after_base.or(Some(at));
+        if self.since.as_ref().is_some_and(|since| since.timestamp < at) {
+            self.after_since = self.after_since.or(Some(at));
         }
         if self.up_to.is_some_and(|up_to| at > up_to) {
             self.after_selected = self.after_selected.or(Some(at));
@@ -196,9 +197,13 @@ impl Reading {
             self.replay.add(&event)?;
         }
         let Some(change) = change else { return Ok(()) };
-        if change.identifier == self.held {
+        let is_held = (change.identifier, change.digest) == self.held;
+        if is_held || self.plan == Plan::Whole && change.identifier == self.held.0 {
+            (self.since, self.after_since) = (Some(change.clone()), None);
+        }
+        if is_held {
             // What came before does not matter: from here on, the mirror is brought up to date.
-            (self.plan, self.after_base) = (Plan::From(change.clone()), None);
+            self.plan = Plan::From(change.clone());
             self.replay = Replay::default();
         }
         self.selected = Some((change, location));
@@ -258,9 +263,9 @@ impl Reading {
 
     /// When the primary held what the mirror holds. `None` means that it never did.
     pub fn standing(&self) -> Option<Standing> {
-        let (base, (selected, _)) = self.base().zip(self.selected.as_ref())?;
-        let changes_ago = selected.number - base.number;
-        Some(Standing { since: base.timestamp, until: self.after_base, changes_ago })
+        let (since, (selected, _)) = self.since.as_ref().zip(self.selected.as_ref())?;
+        let changes_ago = selected.number - since.number;
+        Some(Standing { since: since.timestamp, until: self.after_since, changes_ago })
     }
 }
 
@@ -268,6 +273,7 @@ impl Reading {
 mod tests {
     use super::super::log::{LinesDigest, Segments};
     use super::*;
+    use crate::model::LineCheck;
 
     fn identifier(of: u8) -> Identifier {
         Identifier::from_bytes([of; 16])
@@ -280,18 +286,21 @@ mod tests {
             number,
             timestamp: Timestamp::from_micros(i64::from(of)).unwrap(),
             identifier: identifier(of),
-            check: identifier(100 + of),
+            digest: Digest::from_bytes([of; 32]),
+            check: LineCheck::from_bytes([100 + of; 32]),
             bytes: 100 * number,
             granules: 1,
             ingested: 1,
             deleted: 0,
+            described: 0,
+            replaced: 0,
             note: None,
         }
     }
 
     /// The head of a log of so many changes.
     fn head(changes: u64) -> Head {
-        let LogChange { timestamp, identifier, check, granules, .. } = change(changes);
+        let LogChange { timestamp, identifier, digest, check, granules, .. } = change(changes);
         Head {
             record: Dataset::named("US".parse().unwrap()),
             former_names: Vec::new(),
@@ -299,6 +308,7 @@ mod tests {
             changes,
             timestamp: Some(timestamp),
             identifier: Some(identifier),
+            digest: Some(digest),
             granules,
             check,
             segments: Segments::default(),
@@ -335,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_log_that_contradicts_what_was_read_before_is_read_from_its_start() {
-        let other = Some(LogChange { check: Identifier::EMPTY, ..change(3) });
+        let other = Some(LogChange { check: LineCheck::from_bytes([0; 32]), ..change(3) });
         let identical = Memory { last: other.clone(), base: other };
         assert_eq!(planned(3, &identical), Plan::Whole);
     }

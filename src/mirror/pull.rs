@@ -2,11 +2,13 @@
 
 use super::MirrorStatus;
 use super::compare::{Outcome, compare};
-use super::differences::MirrorDifference;
+use super::differences::{MirrorDifference, OtherContent};
 use super::primary::Primary;
 use crate::error::Result;
-use crate::model::{DatasetName, Entry, EventKind, Granule, Limits, Moment, Withdrawal};
-use crate::registry::{Applied, Change, ChangeOptions, Guard, Registry, Stamp};
+use crate::model::{
+    Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Moment, Withdrawal,
+};
+use crate::registry::{Applied, Change, ChangeOptions, Guard, MAX_EXAMPLES, Registry, Stamp};
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,6 +19,9 @@ pub struct PullOptions {
     pub create_dataset: bool,
     /// Which mirrors may be changed.
     pub policy: PullPolicy,
+    /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means of none:
+    /// what is known here stays.
+    pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
 }
@@ -54,13 +59,25 @@ pub struct Pulled {
     pub primary_renamed: Option<DatasetName>,
     /// When and why the primary withdrew its dataset.
     pub primary_withdrawn: Option<Withdrawal>,
+    /// What was not taken of the primary, since something else is known here from elsewhere.
+    pub left: Left,
     agrees: bool,
 }
 
+/// The granules of which the primary states other bytes than are known here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Left {
+    /// How many there are.
+    pub granules: u64,
+    /// The first of them, at most three, in words.
+    pub named: Vec<String>,
+}
+
 impl Pulled {
-    /// Whether the mirror now holds the primary's set, and follows the primary's history.
+    /// Whether the mirror now holds the primary's set, and follows the primary's history; and no file of it has
+    /// other bytes.
     pub fn is_identical(&self) -> bool {
-        self.agrees
+        self.agrees && self.left.granules == 0
     }
 }
 
@@ -95,40 +112,69 @@ pub fn pull(
     let before = comparison.status().clone();
     let primary_renamed = comparison.primary_renamed().cloned();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();
-    let pulled = Pulled { before, applied: None, primary_renamed, primary_withdrawn, agrees: true };
-    let before = &pulled.before;
+    let mut pulled = Pulled {
+        before,
+        applied: None,
+        primary_renamed,
+        primary_withdrawn,
+        left: Left::default(),
+        agrees: true,
+    };
+    let before = pulled.before.clone();
     // Remembered where the mirror is not changed.
     let remember = |outcome| match options.dry_run {
         false => comparison.remember(mirror, dataset, stamp, outcome),
         true => Ok(()),
     };
-    if !options.policy.allows(before) {
+    if !options.policy.allows(&before) {
         remember(Outcome::Compared)?;
         return Ok(Pulled { agrees: false, ..pulled });
     }
-    let mut change = Change::new();
+    let knows_the_same = comparison.knows_the_same();
+    let extent = if knows_the_same { Extent::All } else { Extent::Whole };
+    let mut change = Change::stating(extent);
     let mut guard = match options.policy {
         PullPolicy::Reset(limits) => Guard::new(limits),
         PullPolicy::Follow => Guard::new(Limits::NONE),
     };
+    let mut others = Vec::new();
     for difference in comparison.differences()? {
         match difference? {
-            MirrorDifference::Missing(granule) => {
-                guard.count(EventKind::Ingested, &granule.granule_id);
-                change.ingest(entry(granule))?;
+            MirrorDifference::Missing(entry) => {
+                guard.count(EventKind::Ingested, &entry.granule_id);
+                change.ingest(entry)?;
             }
             MirrorDifference::Unexpected(granule_id) => {
                 guard.count(EventKind::Deleted, &granule_id);
                 change.delete(granule_id)?;
             }
+            MirrorDifference::Content(other) => match contradicts(&other, knows_the_same) {
+                None => change.describe(entry(other))?,
+                Some(contradiction) => {
+                    pulled.left.granules += 1;
+                    if pulled.left.named.len() < MAX_EXAMPLES {
+                        pulled.left.named.push(contradiction);
+                    }
+                    if options.max_replace.is_some() {
+                        others.push(entry(other));
+                    }
+                }
+            },
         }
     }
-    if guard.is_empty() {
+    let held = before.mirror.as_ref().map_or(0, |mirror| mirror.granules);
+    let limits = Limits { max_replace: options.max_replace, ..Limits::default() };
+    if pulled.left.granules <= limits.replacements(held) {
+        others.into_iter().try_for_each(|other| change.describe(other))?;
+        pulled.left = Left::default();
+    }
+    if guard.is_empty() && change.count() == 0 {
         remember(Outcome::Pulled)?;
         return Ok(pulled);
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
+        expected_digest: knows_the_same.then_some(before.primary.digest),
         create_dataset: options.create_dataset,
         record: Some(comparison.record().clone()),
         dry_run: options.dry_run,
@@ -140,7 +186,18 @@ pub fn pull(
     Ok(Pulled { applied: Some(applied), ..pulled })
 }
 
-fn entry(granule: Granule) -> Entry {
-    let Granule { granule_id, producer_granule, .. } = granule;
-    Entry { granule_id, producer_granule, content: None, location: None }
+fn entry(other: OtherContent) -> Entry {
+    let OtherContent { granule_id, stated, .. } = other;
+    Entry { granule_id, producer_granule: None, content: Some(stated), location: None }
+}
+
+/// In what the primary's content of a granule contradicts what is known here from elsewhere. `None` means in
+/// nothing, or that the log says that the bytes were replaced.
+fn contradicts(other: &OtherContent, knows_the_same: bool) -> Option<String> {
+    let OtherContent { granule_id, known, stated, is_replaced, .. } = other;
+    if knows_the_same || *is_replaced || *stated == Content::default() {
+        return None;
+    }
+    let (_, effect, contradiction) = known.after(granule_id, stated, Extent::Whole);
+    contradiction.filter(|_| effect == Effect::Replaces).map(|it| it.of(granule_id))
 }

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use serde::{Deserialize, Serialize, Serializer};
+
 use super::file_record::{Algorithm, Checksum, FilePath};
 use super::granule_id::GranuleId;
 use super::message::quoted;
@@ -26,12 +28,15 @@ pub struct Content {
 }
 
 /// How much of a granule a statement is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Extent {
+    #[default]
     /// All files of the granule: those that are not stated are no longer among them.
     Whole,
     /// Only the files that are stated.
     Named,
+    /// All that is known from then on: what is not stated of a file is no longer known.
+    All,
 }
 
 /// What a statement does to what is known of a granule.
@@ -49,10 +54,10 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// The path of the file. `None` means that it equals the id.
-    path: Option<FilePath>,
-    known: String,
+    pub(super) path: Option<FilePath>,
+    pub(super) known: String,
     /// `None` means that the file is not stated.
-    stated: Option<String>,
+    pub(super) stated: Option<String>,
 }
 
 impl KnownFile {
@@ -89,12 +94,12 @@ impl KnownFile {
         &self.checksums
     }
 
-    fn checksum_of(&self, algorithm: &Algorithm) -> Option<&Checksum> {
+    pub(super) fn checksum_of(&self, algorithm: &Algorithm) -> Option<&Checksum> {
         self.checksums.iter().find(|checksum| checksum.algorithm() == algorithm)
     }
 
     /// What both state differently: what this file has, and what the other one has.
-    fn differing(&self, other: &KnownFile) -> Option<(String, String)> {
+    pub(super) fn differing(&self, other: &KnownFile) -> Option<(String, String)> {
         let of_both = self
             .checksums
             .iter()
@@ -189,7 +194,7 @@ impl Content {
         self.files
     }
 
-    fn place(&self, granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
+    pub(super) fn place(&self, granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
         self.files.binary_search_by(|file| file.path(granule_id).cmp(path))
     }
 
@@ -201,6 +206,15 @@ impl Content {
         stated: &Content,
         extent: Extent,
     ) -> (Content, Effect, Option<Contradiction>) {
+        if extent == Extent::All {
+            let (after, effect, contradiction) = self.after(granule_id, stated, Extent::Whole);
+            let is_less = after != *stated;
+            return (
+                stated.clone(),
+                if is_less { Effect::Replaces } else { effect },
+                contradiction,
+            );
+        }
         let (mut after, mut effect, mut contradiction) = (stated.clone(), Effect::Nothing, None);
         for file in &mut after.files {
             let known = self.place(granule_id, file.path(granule_id)).map(|at| &self.files[at]);
@@ -224,7 +238,7 @@ impl Content {
             let Err(place) = after.place(granule_id, known.path(granule_id)) else { continue };
             match extent {
                 Extent::Named => after.files.insert(place, known.clone()),
-                Extent::Whole => {
+                Extent::Whole | Extent::All => {
                     effect = Effect::Replaces;
                     let path = known.path.clone();
                     contradiction.get_or_insert(Contradiction {
@@ -390,6 +404,56 @@ impl fmt::Display for KnownFile {
             (Some(checksum), _) => write!(f, "{checksum:?}"),
             (None, size) => write!(f, "size:{}", size.unwrap_or_default()),
         }
+    }
+}
+
+/// What is known of a file, as it is written in JSON: its path unless that is the id of the granule, and what is
+/// known.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct WrittenFile {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    checksums: Vec<String>,
+}
+
+impl Serialize for Content {
+    /// The files, as they are written in a log and in the command line's JSON.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.files.iter().map(|file| WrittenFile {
+            path: file.path.as_ref().map(|path| path.as_str().to_owned()),
+            size: file.size,
+            checksums: file.checksums.iter().map(|checksum| format!("{checksum:?}")).collect(),
+        }))
+    }
+}
+
+impl Content {
+    /// What is written of the files of a granule.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong: a path, a checksum, or files that contradict each other.
+    pub(crate) fn from_written(
+        granule_id: &GranuleId,
+        written: Vec<WrittenFile>,
+    ) -> Result<Self, String> {
+        let mut files = Vec::new();
+        for WrittenFile { path, size, checksums } in written {
+            let path = path.map(FilePath::new).transpose().map_err(|error| error.to_string())?;
+            let mut known = size.map(|_| None).into_iter().collect::<Vec<Option<Checksum>>>();
+            for text in &checksums {
+                let parts = text.split_once(':').ok_or("a checksum has no algorithm")?;
+                let algorithm = parts.0.parse().map_err(|error| format!("{error}"))?;
+                let checksum = Checksum::parse(algorithm, parts.1);
+                known.push(Some(checksum.map_err(|error| error.to_string())?));
+            }
+            let file = |checksum| KnownFile::new(granule_id, path.clone(), size, checksum);
+            files.extend(known.into_iter().filter_map(file));
+        }
+        Content::of(granule_id, files).map_err(|cause| cause.at_once(granule_id))
     }
 }
 

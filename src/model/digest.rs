@@ -43,6 +43,49 @@ impl Digest {
     }
 }
 
+/// The check of a line of a log: a SHA-256 of the line and of the check of the line before it.
+///
+/// It is written as 64 lower-case hexadecimal characters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct LineCheck([u8; 32]);
+
+impl LineCheck {
+    /// Returns the check with these bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        LineCheck(bytes)
+    }
+
+    /// Returns its 32 bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl FromStr for LineCheck {
+    type Err = DigestError;
+
+    /// # Errors
+    ///
+    /// It is not 64 hexadecimal characters.
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        let mut bytes = [0; 32];
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| DigestError)?;
+        Ok(LineCheck(bytes))
+    }
+}
+
+impl fmt::Display for LineCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&hex::encode(self.0))
+    }
+}
+
+impl fmt::Debug for LineCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 /// A string that is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is \"sha256:\" and 64 hexadecimal characters")]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::Content;
 use super::dataset_name::DatasetName;
+use super::digest::{Digest, LineCheck};
 use super::granule_id::GranuleId;
 use super::identifier::Identifier;
 use super::message::SourceLocation;
@@ -24,12 +25,18 @@ pub struct Instance {
     pub until: Option<Timestamp>,
     /// The identifier of the granules held.
     pub identifier: Identifier,
+    /// The digest of the granules held and of what is known of their files.
+    pub digest: Digest,
     /// How many granules are held.
     pub granules: u64,
     /// How many granules the change ingested.
     pub ingested: u64,
     /// How many granules the change deleted.
     pub deleted: u64,
+    /// Of how many granules, held before and after it, the change states more than was known of their files.
+    pub described: u64,
+    /// Of how many of them it states other bytes, or that a file is no longer among theirs.
+    pub replaced: u64,
     /// When the change was recorded in this registry.
     pub recorded: Timestamp,
     /// Who recorded it. `None` means that this is not known. Like `recorded`, it is stored in this
@@ -119,12 +126,12 @@ pub struct FoundPeriod {
     pub url: Option<String>,
 }
 
-/// The ingest or the deletion of one granule at an instant.
+/// What happens to one granule at an instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// When it took effect.
     pub at: Timestamp,
-    /// Whether the granule was ingested or deleted.
+    /// What happens to the granule.
     pub kind: EventKind,
     /// The granule.
     pub granule_id: GranuleId,
@@ -136,13 +143,18 @@ pub struct Event {
     pub location: Option<SourceLocation>,
 }
 
-/// Whether a granule was ingested or deleted.
+/// What happens to a granule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
-    /// The granule was deleted.
+    /// It is deleted.
     Deleted,
-    /// The granule was ingested.
+    /// It is ingested.
     Ingested,
+    /// It stays held, and more is stated of its files. A change that is made need not say whether it
+    /// describes or replaces: that follows from what is known.
+    Described,
+    /// It stays held, and its files have other bytes, or are other files.
+    Replaced,
 }
 
 /// A granule that is named in a change or a list, and where it was read.
@@ -175,8 +187,10 @@ pub struct LogChange {
     pub timestamp: Timestamp,
     /// The identifier of the granules held since.
     pub identifier: Identifier,
+    /// The digest of the granules held since, with what is known of their files.
+    pub digest: Digest,
     /// The check of its last line, which depends on every line before it.
-    pub check: Identifier,
+    pub check: LineCheck,
     /// The length of the log up to and including its last line, in bytes.
     pub bytes: u64,
     /// How many granules are held since.
@@ -185,6 +199,10 @@ pub struct LogChange {
     pub ingested: u64,
     /// How many granules it deleted.
     pub deleted: u64,
+    /// How many granules it described.
+    pub described: u64,
+    /// How many granules it replaced.
+    pub replaced: u64,
     /// The note that was kept with it.
     pub note: Option<String>,
 }
@@ -201,9 +219,12 @@ impl LogChange {
             timestamp: self.timestamp,
             until,
             identifier: self.identifier,
+            digest: self.digest,
             granules: self.granules,
             ingested: self.ingested,
             deleted: self.deleted,
+            described: self.described,
+            replaced: self.replaced,
             recorded: self.timestamp,
             recorded_by: None,
             note: self.note.clone(),
@@ -212,16 +233,18 @@ impl LogChange {
     }
 }
 
-/// The value of a dataset's chain after one of its granules.
+/// The state of a dataset's identifier and of its digest after one of its granules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// The last id in the chain.
     pub granule_id: GranuleId,
     /// The value of the chain after that id.
     pub chain: Identifier,
+    /// The state of the digest after the line of that granule.
+    pub list: Vec<u8>,
     /// The number of granules in the chain, so that a pass that resumes here can detect missing
-    /// rows. `None` means that an older version set the checkpoint.
-    pub granules: Option<u64>,
+    /// rows.
+    pub granules: u64,
 }
 
 /// A note about an instance, added after its change was recorded.
@@ -280,9 +303,12 @@ mod tests {
             timestamp: at("2001-01-02T00:00:00Z"),
             until: Some(at("2001-01-04T12:00:00Z")),
             identifier: Identifier::EMPTY,
+            digest: Digest::EMPTY,
             granules: 0,
             ingested: 0,
             deleted: 0,
+            described: 0,
+            replaced: 0,
             recorded: at("2001-01-02T00:00:00Z"),
             recorded_by: None,
             note: None,

@@ -83,6 +83,8 @@ pub struct Limits {
     pub max_delete: Option<Limit>,
     /// How many granules may be added. By default the larger of 1,000 granules and as many as are held.
     pub max_add: Option<Limit>,
+    /// Of how many granules that are held other bytes may be stated. By default of none.
+    pub max_replace: Option<Limit>,
 }
 
 impl Limits {
@@ -90,6 +92,7 @@ impl Limits {
     pub const NONE: Limits = Limits {
         max_delete: Some(Limit::Granules(u64::MAX)),
         max_add: Some(Limit::Granules(u64::MAX)),
+        max_replace: Some(Limit::Granules(u64::MAX)),
     };
 
     /// These limits, with the other's where this has none.
@@ -98,6 +101,7 @@ impl Limits {
         Limits {
             max_delete: self.max_delete.or(other.max_delete),
             max_add: self.max_add.or(other.max_add),
+            max_replace: self.max_replace.or(other.max_replace),
         }
     }
 
@@ -113,6 +117,11 @@ impl Limits {
             0 => u64::MAX,
             held => self.max_add.map_or(held.max(1_000), |most| most.of(held)),
         }
+    }
+
+    /// Of how many of so many granules other bytes may be stated.
+    pub fn replacements(self, held: u64) -> u64 {
+        self.max_replace.map_or(0, |most| most.of(held))
     }
 }
 
@@ -166,7 +175,13 @@ mod tests {
 
         #[test]
         fn a_limit_of_its_own_is_the_limit(held in 1_u64.., most: u64, percent in 0_u32..=100) {
-            let own = Limits { max_delete: Some(Limit::Granules(most)), max_add: Some(Limit::Percent(percent)) };
+            let (max_delete, max_add) = (Limit::Granules(most), Limit::Percent(percent));
+            let own = Limits {
+                max_delete: Some(max_delete),
+                max_add: Some(max_add),
+                max_replace: Some(max_delete),
+            };
+            prop_assert_eq!(own.replacements(held), most);
             prop_assert_eq!(own.deletions(held), most);
             prop_assert!(own.additions(held) <= held);
             prop_assert_eq!(own.or(Limits::NONE), own);

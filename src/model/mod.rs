@@ -4,6 +4,7 @@
 //! Nothing here reads a file, a clock or a database.
 
 mod content;
+mod content_match;
 mod coverage;
 mod creator;
 mod dataset_name;
@@ -26,11 +27,13 @@ mod time;
 mod warning;
 mod web_address;
 
+pub(crate) use content::WrittenFile;
 pub use content::{Content, Contradiction, Effect, Extent, KnownFile};
+pub use content_match::ContentMatch;
 pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
-pub use digest::{Digest, DigestError};
+pub use digest::{Digest, DigestError, LineCheck};
 pub use file_record::{Algorithm, Checksum, FileContent, FilePath, FileRecord, OtherAlgorithm};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dataset_name::DatasetName;
+use super::digest::Digest;
 use super::history::Instance;
 use super::identifier::Identifier;
 use super::pattern::Pattern;
@@ -28,6 +29,14 @@ impl Set {
         match self {
             Set::Instance(instance) => instance.identifier,
             Set::Subset { subset, .. } => subset.identifier,
+        }
+    }
+
+    /// The digest of the granules and of what was known of their files.
+    pub fn digest(&self) -> Digest {
+        match self {
+            Set::Instance(instance) => instance.digest,
+            Set::Subset { subset, .. } => subset.digest,
         }
     }
 
@@ -70,6 +79,8 @@ impl Set {
 pub struct Subset {
     /// The identifier of the selected granules.
     pub identifier: Identifier,
+    /// Their digest.
+    pub digest: Digest,
     /// The dataset.
     pub dataset: DatasetName,
     /// When the instance took effect from which it was first cited: the granules are selected from

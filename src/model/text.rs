@@ -8,7 +8,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::{
     Creator, DatasetName, Day, Digest, Doi, GranuleId, GranuleUrl, Identifier, Keyword, Licence,
-    Moment, Orcid, Pattern, Temporal, Timestamp, WebAddress,
+    LineCheck, Moment, Orcid, Pattern, Temporal, Timestamp, WebAddress,
 };
 
 /// Shows values as the string that they are.
@@ -62,6 +62,7 @@ serde_as_text!(
     Identifier: Identifier::from_str,
     Keyword: Keyword::from_str,
     Licence: Licence::from_str,
+    LineCheck: LineCheck::from_str,
     Moment: Moment::from_str,
     Orcid: Orcid::from_str,
     Pattern: Pattern::from_str,

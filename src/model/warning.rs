@@ -103,6 +103,8 @@ warning_kinds! {
     NotInForce = "not-in-force",
     /// The registry does not have a dataset that was published.
     NotInRegistry = "not-in-registry",
+    /// A primary states other bytes than are known in the mirror, which stay.
+    OtherContent = "other-content",
     /// Other identifiers were in force on the same day.
     OtherIdentifiers = "other-identifiers",
     /// A search result is incomplete: some of its pages are missing.

@@ -174,7 +174,7 @@ pub(super) fn check_continued(
     if !is_continued(snapshot, name, head)? {
         return Err(contradiction(snapshot, name, head, directory)?);
     }
-    let Some((timestamp, _)) = head.latest() else { return Ok(()) };
+    let Some((timestamp, ..)) = head.latest() else { return Ok(()) };
     match instance_at(snapshot, name, timestamp)?.is_some_and(|it| it.note.as_deref() == note) {
         true => Ok(()),
         false => Err(Error::published_otherwise(name, directory.path(), head.changes, timestamp)),
@@ -225,11 +225,11 @@ pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result
 /// to the last one that was published, which has the same time, identifier and number of granules,
 /// is assumed to be the same.
 fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
-    let Some((timestamp, identifier)) = head.latest() else { return Ok(true) };
+    let Some((timestamp, identifier, digest)) = head.latest() else { return Ok(true) };
     let in_force = instance_at(snapshot, name, timestamp)?;
     let is_same = in_force.is_some_and(|in_force| {
-        (in_force.timestamp, in_force.identifier, in_force.granules)
-            == (timestamp, identifier, head.granules)
+        (in_force.timestamp, in_force.identifier, in_force.digest, in_force.granules)
+            == (timestamp, identifier, digest, head.granules)
     });
     Ok(is_same && snapshot.count_history(name, Some(timestamp))? == head.changes)
 }
@@ -240,7 +240,7 @@ const OTHERS: u32 = 10_000;
 /// Whether what was published under a name is the history of a dataset that had the name before, and
 /// has another one now.
 pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
-    let Some((timestamp, identifier)) = head.latest() else { return Ok(false) };
+    let Some((timestamp, identifier, _)) = head.latest() else { return Ok(false) };
     if is_continued(snapshot, name, head)? {
         return Ok(false);
     }
@@ -277,7 +277,7 @@ fn contradiction(
         contradiction = Some((change.number, change.timestamp));
         Ok(false)
     })?;
-    let last = (head.changes, head.latest().map_or(Timestamp::MIN, |(timestamp, _)| timestamp));
+    let last = (head.changes, head.latest().map_or(Timestamp::MIN, |(timestamp, ..)| timestamp));
     let (change, timestamp) = contradiction.unwrap_or(last);
     Ok(Error::published_otherwise(name, directory.path(), change, timestamp))
 }

@@ -161,7 +161,8 @@ fn check_beside(directory: &Directory, name: &str, announced: LinesDigest) -> Re
 /// Whether a head announces the present state of the dataset.
 fn is_current(snapshot: &Snapshot, listed: &Listed, head: &Head) -> Result<bool> {
     let Listed { dataset, former_names, withdrawn, latest, .. } = listed;
-    let latest = latest.as_ref().map(|latest| (latest.timestamp, latest.identifier));
+    let latest = latest.as_ref();
+    let latest = latest.map(|latest| (latest.timestamp, latest.identifier, latest.digest));
     if (&head.record, &head.former_names, &head.withdrawn, head.latest())
         != (dataset, former_names, withdrawn, latest)
     {

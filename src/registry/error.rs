@@ -68,10 +68,10 @@ impl Error {
     /// A change does not result in the identifier that is expected.
     pub(crate) fn not_as_expected(
         at: Timestamp,
-        identifier: Identifier,
-        expected: Identifier,
+        result: impl fmt::Display,
+        expected: impl fmt::Display,
     ) -> Self {
-        let message = format!("the change at {at} results in {identifier}, not in {expected}");
+        let message = format!("the change at {at} results in {result}, not in {expected}");
         Error::new(ErrorKind::NotAsExpected, message)
     }
 

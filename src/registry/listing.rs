@@ -125,9 +125,20 @@ impl Listing {
         Ok(Identified { identifier, digest, granules, repeated })
     }
 
-    /// The granules as they were listed.
-    pub(in crate::registry) fn staging(&self) -> &Staging {
-        &self.staging
+    /// Whether something is stated of files.
+    pub(in crate::registry) fn has_contents(&self) -> bool {
+        self.staging.contents() > 0
+    }
+
+    /// The listed granules in canonical order, each once, with what is stated of their files.
+    pub(in crate::registry) fn contents(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(GranuleId, Content)>> + use<>> {
+        let sorted = Sorted::of(Arc::clone(&self.staging))?.peekable();
+        Ok(Distinct { sorted }.map(|event| {
+            let Event { granule_id, content, .. } = event?;
+            Ok((granule_id, content.unwrap_or_default()))
+        }))
     }
 
     /// The listed granules in canonical order, repeated ones included.

@@ -6,7 +6,7 @@ use super::snapshot::List;
 use super::staging::{Sorted, Staging};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
-use crate::model::{Event, EventKind, Granule, LogChange, Timestamp};
+use crate::model::{Content, Event, EventKind, Granule, LogChange, Timestamp};
 
 /// The changes that were read of a log, consecutive. The memory does not depend on their number, nor
 /// on their notes: more than a few are kept in a temporary file.
@@ -66,11 +66,21 @@ impl Replay {
     }
 }
 
+/// A granule as the events leave it.
+#[derive(Debug)]
+pub(crate) struct Replayed {
+    /// The granule, as it was ingested last; of one that was not, only the id is known.
+    pub granule: Granule,
+    /// What is known of its files. `None` means that the events do not say.
+    pub content: Option<Content>,
+    /// Whether one of them says that other bytes replaced those that were known.
+    pub is_replaced: bool,
+}
+
 /// What the events make of a granule.
 #[derive(Debug)]
 struct Outcome {
-    /// The granule, as it was ingested last; of one that was only deleted, only the id is known.
-    granule: Granule,
+    replayed: Replayed,
     /// The first event, which says whether the granule must be held before.
     first: Event,
     /// Whether it is held afterwards.
@@ -86,44 +96,65 @@ pub(crate) struct Outcomes<'replay> {
 }
 
 impl Outcomes<'_> {
-    fn outcome(&mut self, first: Event) -> Result<Outcome> {
+    fn outcome(&mut self, mut first: Event) -> Result<Outcome> {
+        let holds = |kind: EventKind| kind != EventKind::Deleted;
+        let content = first.content.take();
+        let mut replayed = Replayed {
+            granule: granule_of(&first),
+            content: content.or((first.kind == EventKind::Ingested).then(Content::default)),
+            is_replaced: first.kind == EventKind::Replaced,
+        };
         let mut last = first.clone();
         while let Some(next) = self.sorted.next_if(|next| match next {
             Ok(next) => next.granule_id == first.granule_id,
             Err(_) => true,
         }) {
-            let next = next?;
+            let mut next = next?;
             if next.at == last.at {
                 return Err(Error::of_repetition(&last, &next));
             }
-            if next.kind == last.kind {
-                return Err(match next.kind {
-                    EventKind::Ingested => Error::held_then(&next, last.at),
-                    EventKind::Deleted => Error::not_held_then(&next),
-                });
+            let content = next.content.take();
+            match (next.kind, holds(last.kind)) {
+                (EventKind::Ingested, true) => return Err(Error::held_then(&next, last.at)),
+                (EventKind::Ingested, false) => {
+                    replayed.granule = granule_of(&next);
+                    replayed.content = Some(content.unwrap_or_default());
+                }
+                (_, false) => return Err(Error::not_held_then(&next)),
+                (EventKind::Deleted, true) => replayed.content = None,
+                (kind, true) => {
+                    replayed.content = content;
+                    replayed.is_replaced |= kind == EventKind::Replaced;
+                }
             }
             last = next;
         }
-        let is_held = last.kind == EventKind::Ingested;
-        let Event { granule_id, at, producer_granule, .. } = last;
-        let granule = Granule { granule_id, ingested: at, deleted: None, producer_granule };
-        Ok(Outcome { granule, first, is_held })
+        Ok(Outcome { replayed, first, is_held: holds(last.kind) })
     }
 }
 
+fn granule_of(event: &Event) -> Granule {
+    let Event { granule_id, at, producer_granule, .. } = event.clone();
+    Granule { granule_id, ingested: at, deleted: None, producer_granule }
+}
+
 impl List for Outcomes<'_> {
-    type Item = Granule;
+    type Item = Replayed;
 
     fn peek(&mut self) -> Result<Option<&str>> {
         if self.next.is_none() {
             let first = self.sorted.next().transpose()?;
             self.next = first.map(|first| self.outcome(first)).transpose()?;
         }
-        Ok(self.next.as_ref().map(|next| next.granule.granule_id.as_str()))
+        Ok(self.next.as_ref().map(|next| next.replayed.granule.granule_id.as_str()))
     }
 
-    fn take(&mut self) -> Result<Option<Granule>> {
-        Ok(self.next.take().map(|next| next.granule))
+    fn take(&mut self) -> Result<Option<Replayed>> {
+        Ok(self.next.take().map(|next| next.replayed))
+    }
+
+    fn says_more(&mut self) -> bool {
+        self.next.as_ref().is_some_and(|next| next.replayed.content.is_some())
     }
 
     /// Refuses a first event that does not fit whether the granule was held before.
@@ -131,8 +162,9 @@ impl List for Outcomes<'_> {
         let Some(Outcome { first, is_held, .. }) = &self.next else { return Ok(false) };
         match (first.kind, self.begin_with_set && is_left) {
             (EventKind::Ingested, true) => Err(Error::held_then(first, first.at)),
-            (EventKind::Deleted, false) => Err(Error::not_held_then(first)),
-            _ => Ok(*is_held),
+            (EventKind::Ingested, false) => Ok(*is_held),
+            (_, false) => Err(Error::not_held_then(first)),
+            (_, true) => Ok(*is_held),
         }
     }
 
@@ -144,7 +176,7 @@ impl List for Outcomes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Identifier;
+    use crate::model::{Digest, Identifier, LineCheck};
 
     #[test]
     fn changes_are_read_as_they_were_added() {
@@ -154,10 +186,13 @@ mod tests {
                 number,
                 timestamp: Timestamp::from_micros(number as i64 - 20).unwrap(),
                 identifier: Identifier::from_bytes([number as u8; 16]),
-                check: Identifier::from_bytes([!(number as u8); 16]),
+                digest: Digest::from_bytes([number as u8; 32]),
+                check: LineCheck::from_bytes([!(number as u8); 32]),
                 bytes: u64::MAX - number,
                 granules: number,
                 ingested: number + 1,
+                described: 0,
+                replaced: 0,
                 deleted: number + 2,
                 note: notes[number as usize % 3].clone(),
             })

@@ -12,9 +12,9 @@
 //! here reads a clock.
 
 mod backups;
+mod contents;
 mod copy;
 mod error;
-mod files;
 mod handle;
 mod listing;
 mod log;
@@ -30,25 +30,25 @@ mod warnings;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
-pub use files::{FileCounts, FileListing};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
-pub(crate) use log::{LogChanges, Outcomes, Replay};
+pub(crate) use log::{LogChanges, Outcomes, Replay, Replayed};
 pub use monitor::Monitor;
 pub(crate) use parallel::{InOrder, Task};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
-    Agreement, Cited, Counts, DatasetPage, Difference, Differences, Export, Exported, FileList,
-    FileTotals, GranuleFiles, Granules, History, IdPages, ListedFile, MirrorSource, NotedPeriod,
-    OpenFinding, Part, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
+    Agreement, Cited, ContentCounts, Counts, DatasetPage, Difference, Differences, Export,
+    Exported, FileDifferences, FileList, FileTotals, GranuleFiles, Granules, History, IdPages,
+    MirrorSource, NotedPeriod, OpenFinding, Part, Resolution, Resolved, RootState, Selected,
+    Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ids, Only, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
     Annotated, Applied, CameBack, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort,
-    FileCheck, FileOptions, Import, Imported, Lease, MAX_EXAMPLES, Members, NewAnnotation,
-    NewCheck, SharedDoi, Skipped, Stamp,
+    FileCheck, Import, Imported, Lease, MAX_EXAMPLES, Members, NewAnnotation, NewCheck, SharedDoi,
+    Skipped, Stamp,
 };
 pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered};
 pub(crate) use write::{CitedSubsets, LoggedAnnotations};

@@ -9,7 +9,7 @@ use super::handle::Registry;
 use crate::chain::Chain;
 use crate::chain::{Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Identifier, Instance, Set};
+use crate::model::{DatasetName, Digest, GranuleId, Identifier, Instance, Set, Timestamp};
 
 /// A set that is read in full, and the registry that has it.
 #[derive(Clone)]
@@ -40,6 +40,18 @@ impl Claim {
         };
         checked.map_err(|error| self.registry.named(error))
     }
+
+    /// Compares its digest with what was read of the files of its granules.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not that of the set.
+    pub fn check_digest(&self, digest: Digest) -> Result<()> {
+        let Instance { dataset, timestamp, .. } = self.set.instance();
+        let stated = self.set.digest();
+        let checked = compare_digests(dataset, *timestamp, (stated, digest));
+        checked.map_err(|error| self.registry.named(error))
+    }
 }
 
 /// Compares an instance with the granules that were read of it: their identifier, and how many there
@@ -51,6 +63,29 @@ impl Claim {
 pub(super) fn check(instance: &Instance, identifier: Identifier, granules: u64) -> Result<()> {
     let what = format!("{} at {}", instance.dataset, instance.timestamp);
     compare(&what, (instance.identifier, instance.granules), (identifier, granules))
+}
+
+/// Compares an instance with what was read of the files of its granules.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not what the instance states.
+pub(super) fn check_digest(instance: &Instance, digest: Digest) -> Result<()> {
+    let Instance { dataset, timestamp, .. } = instance;
+    compare_digests(dataset, *timestamp, (instance.digest, digest))
+}
+
+fn compare_digests(
+    dataset: &DatasetName,
+    at: Timestamp,
+    (stated, read): (Digest, Digest),
+) -> Result<()> {
+    if stated == read {
+        return Ok(());
+    }
+    Err(Error::damaged(format!(
+        "{dataset} at {at} has the digest {stated}, but what is known of the files gives {read}"
+    )))
 }
 
 fn compare(what: &str, stated: (Identifier, u64), read: (Identifier, u64)) -> Result<()> {
@@ -105,7 +140,7 @@ impl Proof {
     /// Those of [`Claim::check`].
     pub fn finish(self) -> Result<()> {
         let identifier = match self.hasher {
-            Hasher::Beside(hashing) => hashing.finish().0.latest(),
+            Hasher::Beside(hashing) => hashing.finish().sweep.latest(),
             Hasher::Here(chain) => chain.identifier(),
         };
         self.claim.check(identifier, self.granules)

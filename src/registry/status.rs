@@ -198,7 +198,7 @@ impl DatasetStatus {
         let roots = snapshot.checked_roots(&self.dataset)?;
         if roots.is_empty() {
             if let Some(oldest) = oldest
-                && snapshot.first_recorded_file(&self.dataset)?.is_some_and(|it| it < oldest)
+                && snapshot.files_known_since(&self.dataset)?.is_some_and(|it| it < oldest)
             {
                 self.problems.push("files are recorded, and were never checked".to_owned());
             }

@@ -151,7 +151,10 @@ impl Warning {
         let message = format!(
             "back-dated to {at}: a citation already made for a date after that gives the previous identifier"
         );
-        change.is_back_dated().then(|| Warning::new(WarningKind::BackDated, message))
+        // Where only files are described, the identifier stays.
+        let changes_names = change.ingested + change.deleted > 0;
+        (changes_names && change.is_back_dated())
+            .then(|| Warning::new(WarningKind::BackDated, message))
     }
 
     /// That a date, which means the end of that day, is not enough to name one set.

@@ -34,8 +34,8 @@ pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name
 pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, RecordBatch, SourceKey, StoredAnnotation, StoredDataset,
-    StoredFileRecord, StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange,
+    Begin, DatasetKey, Known, NewPeriod, Period, SourceKey, StoredAnnotation, StoredContent,
+    StoredDataset, StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange,
     Watch, WorkerRow,
 };
 #[cfg(feature = "serve")]

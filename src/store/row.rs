@@ -11,7 +11,7 @@ use super::session::{Snapshot, Transaction};
 use super::statement::{Columns, Existing, Scope, Sql, Value, damaged};
 use super::statement::{TABLES, Table};
 use super::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Identifier, Timestamp, quoted};
+use crate::model::{DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp, quoted};
 
 /// A row of a table. The column `dataset_id` is not part of it where it is the first one.
 pub(crate) trait Row: Sized {
@@ -86,6 +86,9 @@ fields! {
     Timestamp: instant, |timestamp| (*timestamp).into();
     Option<Timestamp>: instant_or_null, |timestamp| (*timestamp).into();
     Identifier: identifier, |identifier| (*identifier).into();
+    Digest: digest, |digest| digest.into();
+    LineCheck: line_check, |check| check.into();
+    Vec<u8>: byte_string, |bytes| bytes.as_slice().into();
     String: string, |text| text.as_str().into();
     Option<String>: string_or_null, |text| text.as_deref().into();
     DatasetKey: dataset_key, |dataset| (*dataset).into();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Dataset, DatasetName, FailedAttempt, FileRecord, Granule, GranuleId, Instance,
-    LastPull, Limits, Timestamp, Withdrawal,
+    Annotation, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance, LastPull,
+    Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -188,28 +188,23 @@ impl<'id> From<&'id Granule> for NewPeriod<'id> {
     }
 }
 
-/// A file record with its number.
+/// What is known of the files of a granule from an instant on, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredFileRecord {
-    /// 1, 2, … within the dataset.
-    pub number: u64,
-    pub record: FileRecord,
+pub(crate) struct StoredContent {
+    pub granule_id: GranuleId,
+    /// When the change took effect that states it.
+    pub since: Timestamp,
+    /// All that is known, encoded.
+    pub files: Vec<u8>,
 }
 
-/// File records that were entered together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RecordBatch {
-    /// 1, 2, … within the dataset.
-    pub batch: u64,
-    /// The number of its last record. Its first one follows the last one of the batch before.
-    pub last_number: u64,
-    /// When it was entered.
-    pub recorded: Timestamp,
-    /// Who entered it. `None` means that it is not known.
-    pub recorded_by: Option<String>,
-    pub note: Option<String>,
-    /// Whether its records may contradict earlier ones.
-    pub replaces: bool,
+/// Of which rows those are returned that say what is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// What is known at the time of a granule that is held then.
+    Held,
+    /// What was known last, of a granule that need not be held any more.
+    Last,
 }
 
 /// How far the checks of files at a root have come, as it is stored.
@@ -250,8 +245,6 @@ pub(crate) struct StoredFinding {
 pub(crate) enum Begin<'id> {
     /// At the first id.
     Start,
-    /// At this id or, if it does not exist, the next one.
-    At(&'id GranuleId),
     /// At the id after this one.
     After(&'id GranuleId),
 }
@@ -262,7 +255,6 @@ impl<'id> Begin<'id> {
     pub(in crate::store) fn start(self) -> (&'id str, i64) {
         match self {
             Begin::Start => ("", i64::MIN),
-            Begin::At(granule_id) => (granule_id.as_str(), i64::MIN),
             Begin::After(granule_id) => (granule_id.as_str(), i64::MAX),
         }
     }

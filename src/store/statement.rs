@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Identifier, Timestamp};
+use crate::model::{DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp};
 
 /// A table whose rows are read and written whole.
 #[derive(Debug)]
@@ -59,26 +59,27 @@ macro_rules! tables {
 
 tables! {
     DATASET = "dataset", Some("the record"), ["id"],
-        "name", "doi", "withdrawn", "withdrawn_note", "max_delete", "max_add", "record";
+        "name", "doi", "withdrawn", "withdrawn_note", "max_delete", "max_add",
+        "max_replace", "record";
     DATASET_NAME = "dataset_name", Some("a former name"), ["name"], "dataset_id", "renamed";
     RECORD_VERSION = "record_version", Some("a version of the record"), ["dataset_id", "version"],
         "recorded", "recorded_by", "action", "record";
     INSTANCE = "instance", Some("an instance"), ["dataset_id", "timestamp"],
-        "identifier", "granules", "ingested", "deleted", "recorded", "recorded_by", "note";
+        "identifier", "digest", "granules", "ingested", "deleted", "described", "replaced", "recorded",
+        "recorded_by", "note";
     ANNOTATION = "annotation", Some("an annotation"), ["dataset_id", "timestamp", "number"],
         "note", "questionable", "recorded", "recorded_by";
     CONFIRMATION = "confirmation", Some("the confirmation"), ["dataset_id"],
         "recorded", "recorded_by", "granules";
     SAVED_SELECTION = "saved_selection", Some("a subset"), ["dataset_id", "id"],
-        "timestamp", "patterns", "identifier", "granules", "cited";
+        "timestamp", "patterns", "identifier", "digest", "granules", "cited";
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
         ["dataset_id", "selection_id", "granule_id"];
     MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id", "id"],
         "source", "read", "identical", "etag", "pulled", "options", "failed", "failure";
     LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id", "number"],
-        "timestamp", "identifier", "line_check", "bytes", "granules", "ingested", "deleted", "note";
-    RECORD_BATCH = "record_batch", Some("a batch of file records"), ["dataset_id", "batch"],
-        "last_number", "recorded", "recorded_by", "note", "replaces";
+        "timestamp", "identifier", "digest", "line_check", "bytes", "granules", "ingested", "deleted",
+        "described", "replaced", "note";
     FIXITY_ROOT = "fixity_root", Some("a root of file checks"), ["dataset_id", "root"],
         "cursor", "cycle_started", "full_since", "locked_by", "locked_until", "files", "bytes";
     FIXITY_FINDING = "fixity_finding", Some("a finding of file checks"),
@@ -88,9 +89,8 @@ tables! {
     PAYMENT_TAKEN = "payment_taken", Some("a payment id"), ["id"];
     GRANULE = "granule", None, ["dataset_id", "granule_id", "ingested"],
         "deleted", "producer_granule";
-    CHECKPOINT = "checkpoint", None, ["dataset_id", "granule_id"], "chain", "granules";
-    FILE_RECORD = "file_record", None, ["dataset_id", "granule_id", "path", "number"],
-        "algorithm", "algorithm_name", "checksum", "size", "row_check";
+    CHECKPOINT = "checkpoint", None, ["dataset_id", "granule_id"], "chain", "list", "granules";
+    CONTENT = "content", Some("the content of a granule"), ["dataset_id", "granule_id", "since"], "files";
 }
 
 /// A statement for both stores.
@@ -276,6 +276,18 @@ impl From<Identifier> for Value<'_> {
     }
 }
 
+impl<'a> From<&'a Digest> for Value<'a> {
+    fn from(digest: &'a Digest) -> Self {
+        Value::Bytes(digest.as_bytes())
+    }
+}
+
+impl<'a> From<&'a LineCheck> for Value<'a> {
+    fn from(check: &'a LineCheck) -> Self {
+        Value::Bytes(check.as_bytes())
+    }
+}
+
 impl<'a> From<&'a [u8]> for Value<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Value::Bytes(bytes)
@@ -354,11 +366,6 @@ impl dyn Columns + '_ {
         self.int(column)?.try_into().map_err(|_| not_a("count", column))
     }
 
-    pub fn count_or_null(&self, column: usize) -> Result<Option<u64>> {
-        let count = self.int_or_null(column)?.map(u64::try_from);
-        count.transpose().map_err(|_| not_a("count", column))
-    }
-
     pub fn small_count(&self, column: usize) -> Result<u32> {
         self.int(column)?.try_into().map_err(|_| not_a("count", column))
     }
@@ -388,6 +395,20 @@ impl dyn Columns + '_ {
         let bytes = self.bytes(column)?;
         let bytes = bytes.try_into().map_err(|_| not_a("identifier", column))?;
         Ok(Identifier::from_bytes(bytes))
+    }
+
+    pub fn digest(&self, column: usize) -> Result<Digest> {
+        let bytes = self.bytes(column)?.try_into();
+        Ok(Digest::from_bytes(bytes.map_err(|_| not_a("digest", column))?))
+    }
+
+    pub fn line_check(&self, column: usize) -> Result<LineCheck> {
+        let bytes = self.bytes(column)?.try_into();
+        Ok(LineCheck::from_bytes(bytes.map_err(|_| not_a("check", column))?))
+    }
+
+    pub fn byte_string(&self, column: usize) -> Result<Vec<u8>> {
+        Ok(self.bytes(column)?.to_vec())
     }
 
     pub fn granule_id(&self, column: usize) -> Result<GranuleId> {

@@ -147,27 +147,27 @@ fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_writte
 }
 
 #[test]
-fn a_subset_that_cannot_be_saved_is_cited_with_its_content() {
+fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
     let sandbox = sandbox();
     std::fs::write(sandbox.path().join("two"), "C\nA\n").unwrap();
     for selection in ["--select A --select C", "--select-from two"] {
-        let cite = format!("--json cite D {selection} --content");
+        let cite = format!("--json cite D {selection} --digest");
         let registry = sandbox.path().join("accession.db");
         set_mode(&registry, 0o444);
         let output = as_nobody(&sandbox, 0o555, &cite);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(stderr(&output).contains("subset-not-saved"), "{}", stderr(&output));
-        let content = |output: Output| -> serde_json::Value {
+        let digest_of = |output: Output| -> serde_json::Value {
             let printed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-            printed["content"].clone()
+            printed["digest"].clone()
         };
-        let cited = content(output);
+        let cited = digest_of(output);
         let listed = sandbox.run("accession fixity list D | grep -v B | accession identify");
         let digest = listed.lines().find_map(|line| line.strip_prefix("digest      "));
-        assert_eq!((cited["digest"].as_str(), digest.is_some()), (digest, true));
+        assert_eq!((cited.as_str(), digest.is_some()), (digest, true));
         // The same as of one that is saved.
         set_mode(&registry, 0o644);
-        assert_eq!(content(sandbox.command(&cite).output().unwrap()), cited);
+        assert_eq!(digest_of(sandbox.command(&cite).output().unwrap()), cited);
     }
 }
 

@@ -39,6 +39,7 @@ transcripts!(
     check,
     cite,
     compare,
+    contents,
     dataset,
     everyday,
     file_records,

@@ -8,8 +8,8 @@ use accession::{
     DatasetName, Identifier, Instance, Moment, Registry, Selected, Selection, Set, Stamp, Timestamp,
 };
 
-use super::oracle::naive;
-pub use super::values::{Plan, change, id, name, now, plan, second};
+use super::oracle::{naive, naive_digest};
+pub use super::values::{Plan, change, id, name, now, plan, second, stating, with_file};
 
 /// The sets of ids that were held, by the time from which each was held.
 #[derive(Debug, Clone, Default)]
@@ -110,6 +110,7 @@ impl History {
         for (index, (row, (at, held))) in rows.iter().zip(&self.sets).enumerate() {
             let identifier = naive(held.iter().map(String::as_str));
             assert_eq!(row.identifier, identifier, "{at}");
+            assert_eq!(row.digest, naive_digest(held.iter().map(String::as_str)), "{at}");
             assert_eq!((row.timestamp, row.until), (*at, times.get(index + 1).copied()));
             assert_eq!(row.granules, held.len() as u64);
             assert_eq!(row.ingested, held.difference(before).count() as u64);

@@ -10,16 +10,19 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
+use super::oracle::naive_digest;
+
 /// A log that is written line by line into the directory of the dataset `us`.
 pub struct HostileLog {
     directory: PathBuf,
-    chain: Chain,
+    /// The check of the last line.
+    check: String,
     /// The lines of the last segment.
     growing: Vec<u8>,
     /// The members of the head about the segments before it.
     sealed: Vec<String>,
     changes: u64,
-    last: Option<(Timestamp, Identifier)>,
+    last: Option<(Timestamp, Identifier, String)>,
     granules: u64,
     subsets: (u64, Vec<u8>),
 }
@@ -35,7 +38,7 @@ impl HostileLog {
         std::fs::create_dir_all(directory.join("log")).unwrap();
         let mut log = HostileLog {
             directory,
-            chain: Chain::start(),
+            check: String::new(),
             growing: Vec::new(),
             sealed: Vec::new(),
             changes: 0,
@@ -43,7 +46,7 @@ impl HostileLog {
             granules: 0,
             subsets: (0, Vec::new()),
         };
-        log.line("{\"accession_log\":1,\"rule\":\"md5-chain\"");
+        log.line("{\"accession_log\":2,\"rule\":\"md5-chain\"");
         log
     }
 
@@ -52,8 +55,12 @@ impl HostileLog {
         if self.growing.len() > SEGMENT_BYTES {
             self.seal();
         }
-        self.chain.push(body);
-        writeln!(self.growing, "{body},\"check\":\"{}\"}}", self.chain.identifier()).unwrap();
+        let before = match self.check.as_str() {
+            "" => String::new(),
+            check => format!("{check}\n"),
+        };
+        self.check = hex::encode(Sha256::digest(format!("{before}{body}\n")));
+        writeln!(self.growing, "{body},\"check\":\"{}\"}}", self.check).unwrap();
     }
 
     /// A complete segment is there in its compressed form only.
@@ -69,7 +76,7 @@ impl HostileLog {
     }
 
     fn segment(&self) -> String {
-        let (bytes, check) = (self.growing.len(), self.chain.identifier());
+        let (bytes, check) = (self.growing.len(), &self.check);
         format!("{{\"bytes\":{bytes},\"timestamp\":null,\"check\":\"{check}\"}}")
     }
 
@@ -79,16 +86,22 @@ impl HostileLog {
         let mut chain = Chain::start();
         held.iter().for_each(|id| chain.push(id));
         let identifier = chain.identifier();
+        let digest = naive_digest(held.iter().map(String::as_str)).to_string();
         let note = serde_json::to_string(note).unwrap();
         self.line(&format!(
-            "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"note\":{note},\"identifier\":\"{identifier}\""
+            "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"described\":[],\"replaced\":[],\"note\":{note},\"identifier\":\"{identifier}\",\"digest\":\"{digest}\""
         ));
-        self.announce(at, identifier, held.len() as u64);
+        self.announce(at, (identifier, &digest), held.len() as u64);
     }
 
     /// Counts the lines before as one more change.
-    pub fn announce(&mut self, at: Timestamp, identifier: Identifier, granules: u64) {
-        (self.last, self.granules) = (Some((at, identifier)), granules);
+    pub fn announce(
+        &mut self,
+        at: Timestamp,
+        (identifier, digest): (Identifier, &str),
+        granules: u64,
+    ) {
+        (self.last, self.granules) = (Some((at, identifier, digest.to_owned())), granules);
         self.changes += 1;
     }
 
@@ -104,12 +117,12 @@ impl HostileLog {
         std::fs::write(self.directory.join(last), &self.growing).unwrap();
         std::fs::write(self.directory.join("subsets.jsonl"), &self.subsets.1).unwrap();
         let segments: Vec<String> = self.sealed.iter().cloned().chain([self.segment()]).collect();
-        let (at, identifier) = self.last.unwrap();
+        let (at, identifier, digest) = self.last.clone().unwrap();
         let body = format!(
-            "{{\"accession_head\":1,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\"}},\"former_names\":[],\"withdrawn\":null,\"changes\":{},\"timestamp\":\"{at}\",\"identifier\":\"{identifier}\",\"granules\":{},\"check\":\"{}\",\"segments\":[{}],\"subsets\":{{\"count\":{},\"bytes\":{},\"sha256\":\"{}\"}}",
+            "{{\"accession_head\":2,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\"}},\"former_names\":[],\"withdrawn\":null,\"changes\":{},\"timestamp\":\"{at}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\",\"granules\":{},\"check\":\"{}\",\"segments\":[{}],\"subsets\":{{\"count\":{},\"bytes\":{},\"sha256\":\"{}\"}}",
             self.changes,
             self.granules,
-            self.chain.identifier(),
+            self.check,
             segments.join(","),
             self.subsets.0,
             self.subsets.1.len(),

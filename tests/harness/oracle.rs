@@ -1,7 +1,9 @@
 //! The identifier computed in the simplest way: sort all ids, and hash them one after another.
 
 use accession::Identifier;
-use md5::{Digest, Md5};
+use accession::model::Digest;
+use md5::{Digest as _, Md5};
+use sha2::Sha256;
 
 /// The identifier of a set, computed from all of its ids.
 pub fn naive<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Identifier {
@@ -19,4 +21,12 @@ pub fn naive<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Identifier {
         Some(text) => text.parse().unwrap(),
         None => hex::encode(Md5::digest("")).parse().unwrap(),
     }
+}
+
+/// The digest of a set of whose files nothing is known: the SHA-256 of the sorted ids, a line each.
+pub fn naive_digest<'a>(granule_ids: impl IntoIterator<Item = &'a str>) -> Digest {
+    let mut granule_ids: Vec<&str> = granule_ids.into_iter().collect();
+    granule_ids.sort_by(|a, b| a.as_bytes().cmp(b.as_bytes()));
+    let lines: String = granule_ids.iter().map(|granule_id| format!("{granule_id}\n")).collect();
+    Digest::from_bytes(Sha256::digest(lines).into())
 }

@@ -70,6 +70,7 @@ impl World {
             match difference? {
                 MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
                 MirrorDifference::Unexpected(it) => unexpected.insert(it.to_string()),
+                MirrorDifference::Content(_) => continue,
             };
         }
         Ok((compared, missing, unexpected))

@@ -1,6 +1,7 @@
 //! Short ways to write the values that tests need.
 
-use accession::{Change, DatasetName, GranuleId, Timestamp};
+use accession::model::{Checksum, Content, Extent, FilePath, KnownFile};
+use accession::{Change, DatasetName, Entry, GranuleId, Limit, Timestamp};
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
 pub fn second(seconds: i64) -> Timestamp {
@@ -18,6 +19,28 @@ pub fn name(text: &str) -> DatasetName {
 
 pub fn id(text: &str) -> GranuleId {
     text.parse().unwrap()
+}
+
+/// A granule with what is stated of one of its files.
+pub fn with_file(
+    granule: &str,
+    path: &str,
+    size: Option<u64>,
+    checksum: Option<Checksum>,
+) -> Entry {
+    let (granule_id, path) = (id(granule), FilePath::new(path).unwrap());
+    let file = KnownFile::new(&granule_id, Some(path), size, checksum);
+    let content = Content::of(&granule_id, file.into_iter().collect()).unwrap();
+    Entry { content: Some(content), ..granule_id.into() }
+}
+
+/// A change that states files of granules that are held, whatever was known of them.
+pub fn stating(entries: impl IntoIterator<Item = Entry>) -> Change {
+    let mut change = Change::stating(Extent::Named);
+    change.options.max_replace = Some(Limit::Percent(100));
+    change.options.note = Some("processed again".to_owned());
+    entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
+    change
 }
 
 /// The ids that a change ingests and deletes, which a [`Change`] does not expose.

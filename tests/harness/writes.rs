@@ -28,7 +28,7 @@ pub const WRITES: [Write; 11] = [
     write(&["annotate", "A@2001-01-05", "--note", "a remark"], "", true),
     write(&["sync", "A", "--from", "-", "--at", "now"], "one\ntwo\n", false),
     write(&["cite", "A", "--select", "t*"], "", true),
-    write(&["fixity", "add", "A", "--from", "-"], CHECKSUMS, false),
+    write(&["fixity", "add", "A", "--from", "-", "--at", "now"], CHECKSUMS, true),
     write(&["fixity", "check", "A", "--found", "-"], CHECKSUMS, false),
     write(&["dataset", "withdraw", "A", "--note", "replaced"], "", true),
     write(&["dataset", "rename", "A", "B"], "", true),

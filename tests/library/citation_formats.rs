@@ -52,6 +52,7 @@ fn difficult() -> DatasetEdit {
         temporal: Edit::Set("1999-12-31T00:00:00Z/..".parse().unwrap()),
         max_delete: Edit::Set("3%".parse().unwrap()),
         max_add: Edit::Set("4000".parse().unwrap()),
+        max_replace: Edit::Set("5".parse().unwrap()),
     }
 }
 

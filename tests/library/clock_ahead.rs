@@ -3,14 +3,14 @@
 //! One change that was stamped in the year 9999 made a dataset unusable: no later change could be
 //! after it, and mirrors refused its log.
 
-use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
-use accession::registry::{Edit, FileListing, FileOptions, NewAnnotation};
+use accession::model::{Algorithm, Checksum};
+use accession::registry::{Edit, NewAnnotation};
 use accession::{
     Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Event, EventKind, Import, Limits,
     Listing, Members, Moment, Registry, Selection, Stamp, Timestamp,
 };
 
-use crate::harness::history::{change, id, instances, name, now, second};
+use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
 use crate::harness::store::new_registry;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -186,16 +186,13 @@ fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
 }
 
 #[test]
-fn a_registry_to_which_only_file_records_are_added_is_in_use() {
+fn a_registry_in_which_only_files_are_described_is_in_use() {
     let registry = registry();
     let add = |byte, days| {
         let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
-        let content = FileContent::Checksum { checksum, size: None };
-        let path = FilePath::new(byte.to_string()).unwrap();
-        let mut files = FileListing::new();
-        files.add(&FileRecord::new("A".parse().unwrap(), path, content), None).unwrap();
-        let options = FileOptions::default();
-        registry.add_files(&name("D"), &files, &options, &Stamp::now(days_later(days))).map(drop)
+        let stated = with_file("A", &byte.to_string(), None, Some(checksum));
+        let stamp = Stamp::now(days_later(days));
+        registry.change(&name("D"), &stating([stated]), &stamp).map(drop)
     };
     add(1, 700).unwrap();
     add(2, 1_400).unwrap();

@@ -69,7 +69,7 @@ fn replayed(events: &[Event], now: Timestamp) -> (History, u64, u64) {
         for event in &events {
             match event.kind {
                 EventKind::Ingested => held.insert(event.granule_id.to_string()),
-                EventKind::Deleted => held.remove(event.granule_id.as_str()),
+                _ => held.remove(event.granule_id.as_str()),
             };
         }
         // What does not show in the evening happened in pairs.

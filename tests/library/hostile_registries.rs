@@ -6,6 +6,7 @@ use accession::{Access, Registry, Stamp};
 use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
+use crate::harness::oracle::naive_digest;
 
 /// A registry with a dataset that has a history of one change.
 fn registry_at(path: &Path) {
@@ -22,12 +23,20 @@ fn registry_in(encoding: &str, path: &Path) {
     connection.pragma_update(None, "application_id", mark).unwrap();
     connection.pragma_update(None, "user_version", 1).unwrap();
     let at = second(0).as_micros();
+    let digest = hex::encode(naive_digest(["A"]).as_bytes());
+    let mut list = accession::chain::List::start();
+    list.push(b"A\n");
+    let list = hex::encode(list.save());
     let rows = format!(
         "INSERT INTO dataset (id, name, record, row_check)
          VALUES (1, 'dataset', '{{\"name\":\"dataset\"}}', 0);
          INSERT INTO instance
-             (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded, row_check)
-         VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), 1, 1, 0, {at}, 0);
+             (dataset_id, timestamp, identifier, digest, granules, ingested, deleted, described,
+              replaced, recorded, row_check)
+         VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), unhex('{digest}'), 1, 1, 0, 0,
+              0, {at}, 0);
+         INSERT INTO checkpoint (dataset_id, granule_id, chain, list, granules)
+         VALUES (1, 'A', unhex('bf072e9119077b4e76437a93986787ef'), unhex('{list}'), 1);
          INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, 'A', {at});"
     );
     connection.execute_batch(&rows).unwrap();
@@ -270,8 +279,10 @@ fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
          DELETE FROM sqlite_schema WHERE name = 'instance_by_identifier'",
     );
     let row = "INSERT INTO instance
-        (dataset_id, timestamp, identifier, granules, ingested, deleted, recorded, row_check)
-        SELECT dataset_id, timestamp + 1, zeroblob(16), 1, 1, 0, recorded, row_check FROM instance";
+        (dataset_id, timestamp, identifier, digest, granules, ingested, deleted, described, replaced,
+         recorded, row_check)
+        SELECT dataset_id, timestamp + 1, zeroblob(16), digest, 1, 1, 0, 0, 0, recorded, row_check
+        FROM instance";
     Connection::open(&path).unwrap().execute_batch(row).unwrap();
     hidden("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
     let registry = Registry::open(&path, Access::Read).unwrap();

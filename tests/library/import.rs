@@ -150,7 +150,7 @@ fn a_refused_import_does_not_change_the_registry() {
         (vec![event(second(6), comes, "B"), event(second(7), comes, "A")], "held"),
         (vec![event(second(6), goes, "A"), event(second(7), goes, "A")], "not-held"),
         (vec![event(second(6), comes, "B"), event(second(6), comes, "B")], "twice"),
-        (vec![event(second(6), goes, "A"), event(second(6), comes, "A")], "both"),
+        (vec![event(second(6), goes, "B"), event(second(6), comes, "B")], "not-held"),
         (vec![event(second(6), comes, "B"), event(second(4), comes, "D")], "not-after-last"),
         (vec![event(second(6), comes, "B"), event(second(5), goes, "A")], "not-after-last"),
         (vec![event(now().next().unwrap(), comes, "B")], "future"),
@@ -214,7 +214,7 @@ fn an_import_checks_what_is_expected_at_a_time_without_events() {
     let expecting = |identifier| {
         let mut import = Import::new();
         import.add(event(second(3), EventKind::Ingested, "B")).unwrap();
-        import.expect(second(2), identifier, None);
+        import.expect(second(2), identifier, None, None);
         registry.import(&name("dataset"), &import, &Stamp::now(now()))
     };
     let refused = expecting(naive(["B"])).unwrap_err();

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use accession::mirror::manifest;
+use accession::model::{Algorithm, Checksum};
 use accession::registry::{Edit, NewAnnotation};
 use accession::{
     Change, DatasetEdit, Entry, Import, Listing, Members, Moment, Registry, Selection, Stamp,
 };
 
-use crate::harness::history::{change, id, instances, name, now, second};
+use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
 use crate::harness::store::new_registry;
 
 fn root() -> &'static Path {
@@ -35,10 +36,26 @@ fn registry() -> Registry {
             .unwrap();
     }
     second_change.delete(id("granule.00007")).unwrap();
+    second_change.ingest(with_file("A_2.nc", "A_2.nc", Some(7), Some(sum(1)))).unwrap();
     second_change.options.note = Some("tab \t, line \n, quote \", ü".to_owned());
     let half = "2001-01-01T00:00:01.500Z".parse().unwrap();
     registry.change(&us, &second_change, &Stamp::at(half, now())).unwrap();
     registry.change(&us, &change(["granule.00007"], ["A_1"]), &stamp(2)).unwrap();
+
+    // What is known of files: described, of several files and other algorithms, and replaced.
+    let described = [
+        with_file("granule.00009", "data/9.nc", Some(9), Some(sum(2))),
+        with_file("granule.00009", "meta \"9\".xml", Some(1), None),
+        with_file(
+            "A_2.nc",
+            "A_2.nc",
+            None,
+            Some(Checksum::parse("etag".parse().unwrap(), "x\"1\"").unwrap()),
+        ),
+    ];
+    registry.change(&us, &stating(described), &stamp(3)).unwrap();
+    let replaced = [with_file("A_2.nc", "A_2.nc", None, Some(sum(3)))];
+    registry.change(&us, &stating(replaced), &stamp(4)).unwrap();
 
     let patterns = Members::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
     let at = Some(Moment::Instant(half));
@@ -62,6 +79,11 @@ fn registry() -> Registry {
     registry.edit_dataset(&us, &edit, &Stamp::now(now())).unwrap();
     registry.rename_dataset(&us, &name("US.FOOL2.003"), &Stamp::now(now())).unwrap();
     registry
+}
+
+/// A SHA-256 whose bytes are all the same.
+fn sum(byte: u8) -> Checksum {
+    Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap()
 }
 
 fn written(registry: &Registry) -> String {
@@ -96,7 +118,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     import.options.create_dataset = true;
     let copy = new_registry();
     let imported = copy.import(&record.name, &import, &Stamp::now(now())).unwrap();
-    assert_eq!((imported.instances.len(), imported.subsets), (3, 2));
+    assert_eq!((imported.instances.len(), imported.subsets), (5, 2));
     // The former name is that of another registry; all else is the same.
     let again = written(&copy);
     let head = |text: &str| text.lines().last().unwrap().to_owned();
@@ -158,7 +180,7 @@ fn the_json_schema_describes_every_member_and_no_others() {
 fn read_by_python(manifest: &str) -> (bool, String) {
     let page = std::fs::read_to_string(root().join("docs/reference/manifest.md")).unwrap();
     let program = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
-    assert!(program.lines().count() < 90);
+    assert!(program.lines().count() < 110);
     let mut child = Command::new("python3")
         .args(["-c", program])
         .stdin(Stdio::piped())
@@ -180,7 +202,7 @@ fn the_reader_in_the_documentation_rebuilds_every_identifier_and_refuses_damage(
     let (is_accepted, printed) = read_by_python(&text);
     let expected = instances(&registry, &name("US.FOOL2.003"))
         .into_iter()
-        .map(|instance| format!("{} {}\n", instance.timestamp, instance.identifier));
+        .map(|it| format!("{} {} {}\n", it.timestamp, it.identifier, it.digest));
     assert!(is_accepted, "{printed}");
     assert_eq!(printed, expected.collect::<String>());
 

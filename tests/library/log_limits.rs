@@ -2,15 +2,13 @@
 
 use accession::mirror::{HttpOptions, Primary, compare, manifest};
 use accession::registry::{Edit, Withdrawn};
-use accession::{
-    Change, Dataset, DatasetEdit, Identifier, Import, Members, Pattern, Registry, Stamp,
-};
+use accession::{Change, Dataset, DatasetEdit, Import, Members, Pattern, Registry, Stamp};
 
 use sha2::{Digest, Sha256};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::hostile_log::HostileLog;
-use crate::harness::oracle::naive;
+use crate::harness::oracle::{naive, naive_digest};
 use crate::harness::primary_at_address::{FOLLOW, World, quick};
 
 /// The error of reading a log with these lines after its first one.
@@ -18,7 +16,7 @@ fn refused(lines: &[String]) -> String {
     let world = World::new();
     let mut log = HostileLog::below(world.directory.path());
     lines.iter().for_each(|line| log.line(line));
-    log.announce(second(0), naive(["A"]), 1);
+    log.announce(second(0), (naive(["A"]), &naive_digest(["A"]).to_string()), 1);
     log.finish();
     let error = world.pull(0, FOLLOW).unwrap_err();
     assert_eq!(error.kind().as_str(), "input", "{error}");
@@ -28,9 +26,9 @@ fn refused(lines: &[String]) -> String {
 
 /// The line of a change that ingests A, without its check.
 fn line(ingested: &str, note: &str) -> String {
-    let (at, identifier) = (second(0), naive(["A"]));
+    let (at, identifier, digest) = (second(0), naive(["A"]), naive_digest(["A"]));
     format!(
-        "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"note\":{note},\"identifier\":\"{identifier}\""
+        "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"described\":[],\"replaced\":[],\"note\":{note},\"identifier\":\"{identifier}\",\"digest\":\"{digest}\""
     )
 }
 
@@ -59,7 +57,10 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
         replaced("null", "\"\\/\""),
         replaced("2001-01-01T00:00:00Z", "2001-01-01T00:00:00.000Z"),
         replaced("2001-01-01T00:00:00Z", "2001-01-01T01:00:00+01:00"),
-        replaced("\"deleted\":[],\"note\":null", "\"note\":null,\"deleted\":[]"),
+        replaced("\"deleted\":[],\"described\":[]", "\"described\":[],\"deleted\":[]"),
+        replaced("\"A\"", "{\"granule\":\"A\",\"files\":[]}"),
+        replaced("\"A\"", "{\"granule\":\"A\",\"files\":[{\"path\":\"A\",\"size\":1}]}"),
+        replaced("\"A\"", "{\"granule\":\"A\",\"files\":[{\"checksums\":[\"MD5:00\"]}]}"),
         replaced(&naive(["A"]).to_string(), &naive(["A"]).to_string().to_uppercase()),
     ];
     for other in others {
@@ -72,7 +73,7 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
     let world = World::new();
     let mut log = HostileLog::below(world.directory.path());
     log.line(&canonical);
-    log.announce(second(0), naive(["A"]), 1);
+    log.announce(second(0), (naive(["A"]), &naive_digest(["A"]).to_string()), 1);
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
 }
@@ -81,13 +82,17 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
 fn a_change_is_divided_after_1_000_granules_only() {
     let part = |ids: std::ops::Range<usize>| {
         let ids: Vec<String> = ids.map(|n| format!("\"{n:05}\"")).collect();
-        format!("{{\"timestamp\":\"{}\",\"ingested\":[{}],\"deleted\":[]", second(0), ids.join(","))
+        format!(
+            "{{\"timestamp\":\"{}\",\"ingested\":[{}],\"deleted\":[],\"described\":[],\"replaced\":[]",
+            second(0),
+            ids.join(",")
+        )
     };
     let error = refused(&[part(0..999), line("[\"A\"]", "null")]);
     assert!(error.contains("divided elsewhere"), "{error}");
     let error = refused(&[part(0..1_000), line("[]", "null")]);
     assert!(error.contains("000000.jsonl:3: "), "{error}");
-    assert!(error.contains("ingests nothing"), "{error}");
+    assert!(error.contains("changes nothing"), "{error}");
 }
 
 #[test]
@@ -149,8 +154,8 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     let mut log = HostileLog::below(world.directory.path());
     log.change(second(0), "[\"A\"]", &most, &["A".to_owned()]);
     log.subset(&format!(
-        "{{\"subset\":\"{}\",\"timestamp\":\"{}\",\"patterns\":[{}],\"count\":1,\"cited\":\"{}\"}}\n",
-        naive(["A"]), second(0), vec!["\"*\""; 32_769].join(","), second(0)
+        "{{\"subset\":\"{}\",\"digest\":\"{}\",\"timestamp\":\"{}\",\"patterns\":[{}],\"count\":1,\"cited\":\"{}\"}}\n",
+        naive(["A"]), naive_digest(["A"]), second(0), vec!["\"*\""; 32_769].join(","), second(0)
     ));
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
@@ -217,7 +222,7 @@ fn a_renamed_dataset_is_looked_for_under_a_name_and_not_at_a_path() {
     world.pull(0, FOLLOW).unwrap();
     for moved_to in ["a/../../../../secret", "../secret", "/secret", "a/b", "..", "a%2fb", ""] {
         let log = HostileLog::below(world.directory.path());
-        log.head(&format!("{{\"accession_head\":1,\"moved_to\":\"{moved_to}\""));
+        log.head(&format!("{{\"accession_head\":2,\"moved_to\":\"{moved_to}\""));
         world.server.served();
         let error = world.pull(1, FOLLOW).unwrap_err();
         assert!(error.to_string().contains("is not a valid dataset name"), "{moved_to}: {error}");
@@ -234,14 +239,14 @@ fn a_head_is_limited_too() {
         [(names.as_str(), "", "10000 creators"), ("", names.as_str(), "10000 former names")]
     {
         log.head(&format!(
-            "{{\"accession_head\":1,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\",\"creators\":[{creators}]}},\"former_names\":[{former}],\"withdrawn\":null,\"changes\":0,\"timestamp\":null,\"identifier\":null,\"granules\":0,\"check\":\"{0}\",\"segments\":[{{\"bytes\":1,\"timestamp\":null,\"check\":\"{0}\"}}],\"subsets\":{{\"count\":0,\"bytes\":0,\"sha256\":\"{1}\"}}",
-            Identifier::EMPTY,
+            "{{\"accession_head\":2,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\",\"creators\":[{creators}]}},\"former_names\":[{former}],\"withdrawn\":null,\"changes\":0,\"timestamp\":null,\"identifier\":null,\"digest\":null,\"granules\":0,\"check\":\"{0}\",\"segments\":[{{\"bytes\":1,\"timestamp\":null,\"check\":\"{0}\"}}],\"subsets\":{{\"count\":0,\"bytes\":0,\"sha256\":\"{1}\"}}",
+            "0".repeat(64),
             "0".repeat(64)
         ));
         let error = world.pull(1, FOLLOW).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
-    log.head(&format!("{{\"accession_head\":1,\"more\":\"{}\"", "m".repeat(4 << 20)));
+    log.head(&format!("{{\"accession_head\":2,\"more\":\"{}\"", "m".repeat(4 << 20)));
     let error = world.pull(1, FOLLOW).unwrap_err().to_string();
     assert!(error.contains("more than 4 MiB"), "{error}");
 }

@@ -52,7 +52,7 @@ fn a_change_that_adds_a_granule_and_leaves_the_identifier_is_refused_as_damage()
     let stamp = Stamp::at(second(5), now());
     let error = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged", "{error}");
-    let stated = "ingests 1 and deletes 0 granules, but leaves the identifier";
+    let stated = "ingests 1, deletes 0 and replaces 0 granules, but leads from";
     let source = std::error::Error::source(&error).map(ToString::to_string);
     assert!(format!("{error} {source:?}").contains(stated), "{error} {source:?}");
     assert_eq!(rows(&stored), before);

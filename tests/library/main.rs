@@ -69,6 +69,7 @@ mod publish_links;
 mod publish_verify;
 #[cfg(feature = "serve")]
 mod published_pages;
+mod random_contents;
 mod random_histories;
 mod recognise;
 mod record_fields;

@@ -218,6 +218,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     let file = std::io::Cursor::new(file);
     let primary = Primary::from_manifest(file, "us.jsonl", None, now()).unwrap();
     let options = PullOptions {
+        max_replace: None,
         primary_at: None,
         policy: PullPolicy::Reset(Limits::NONE),
         create_dataset: false,

@@ -8,7 +8,7 @@ use accession::{
 use rusqlite::Connection;
 
 use crate::harness::history::{change, held, id, name, now, second};
-use crate::harness::oracle::naive;
+use crate::harness::oracle::{naive, naive_digest};
 use crate::harness::store::new_registry;
 
 const REFUSED: [&str; 2] = ["\u{feff}x", "./x"];
@@ -73,8 +73,13 @@ fn from_before(directory: &std::path::Path) -> Registry {
     rename("ax", REFUSED[0]);
     rename("bx", REFUSED[1]);
     let identifier = naive(["./x", "c", "\u{feff}x"]);
-    let sql = "UPDATE instance SET identifier = ?1";
-    connection.execute(sql, [identifier.as_bytes().as_slice()]).unwrap();
+    let digest = naive_digest(["./x", "c", "\u{feff}x"]);
+    let sql = "UPDATE instance SET identifier = ?1, digest = ?2";
+    connection.execute(sql, [identifier.as_bytes().as_slice(), digest.as_bytes()]).unwrap();
+    let mut list = accession::chain::List::start();
+    list.push("./x\nc\n\u{feff}x\n".as_bytes());
+    let sql = "UPDATE checkpoint SET granule_id = ?1, chain = ?2, list = ?3";
+    connection.execute(sql, ("\u{feff}x", identifier.as_bytes(), list.save())).unwrap();
     crate::harness::seal::seal_rows(&connection);
     drop(connection);
     Registry::open(&path, Access::Write).unwrap()

@@ -103,6 +103,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let typed = |max_delete: &str, max_add: &str| Limits {
         max_delete: max_delete.parse().ok(),
         max_add: max_add.parse().ok(),
+        max_replace: None,
     };
     let (minus_19, plus_936) = (ids(19..935), ids(0..935 + 1_001));
     let cases = [
@@ -124,7 +125,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
         assert_eq!(kind, refused, "{max_delete} {max_add} {delete} {add}");
     }
     let limits = registry.snapshot().unwrap().dataset(&name("D")).unwrap().limits;
-    assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), max_add: None }));
+    assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), ..Limits::default() }));
     // Nobody else sees them.
     let public = registry.published(&[]).snapshot().unwrap().dataset(&name("D")).unwrap();
     assert_eq!(public.limits, None);
@@ -252,7 +253,7 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
                 if night != "2025-04-15" {
                     continue;
                 }
-                let accepted = Limits { max_delete: "25".parse().ok(), max_add: None };
+                let accepted = Limits { max_delete: "25".parse().ok(), ..Limits::default() };
                 sync(&registry, &listing, accepted, &at).unwrap()
             }
             Ok(synced) => synced,

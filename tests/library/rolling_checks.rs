@@ -8,16 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use accession::fixity::{CheckSummary, Depth, Mounted, ReadOptions, Root, SetCheck, SetCompute};
-use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
-use accession::registry::{
-    FileCheck, FileListing, FileOptions, GranuleFiles, NewCheck, Oldest, OpenFinding, RootState,
-};
+use accession::model::{Algorithm, Checksum};
+use accession::registry::{FileCheck, GranuleFiles, NewCheck, Oldest, OpenFinding, RootState};
 use accession::{
     Access, Error, ErrorKind, OpenOptions, Registry, Selection, Set, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{cases, change, id, name, now};
+use crate::harness::history::{cases, change, name, now, stating, with_file};
 use crate::harness::store::new_registry;
 
 /// The granules of the random histories.
@@ -63,17 +61,10 @@ fn statuses(registry: &Registry) -> Vec<String> {
 
 fn record(registry: &Registry, granule: &str, path: &str, byte: u8, stamp: &Stamp) {
     let checksum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
-    let content = FileContent::Checksum { checksum, size: Some(BYTES) };
-    let mut listing = FileListing::new();
-    let record = FileRecord::new(id(granule), FilePath::new(path).unwrap(), content);
-    listing.add(&record, None).unwrap();
-    let options = FileOptions {
-        accept_content: true,
-        note: Some("processed again".to_owned()),
-        skip_missing: true,
-        ..FileOptions::default()
-    };
-    registry.add_files(&name("D"), &listing, &options, stamp).unwrap();
+    let stated = with_file(granule, path, Some(BYTES), Some(checksum));
+    let mut change = stating([stated]);
+    change.options.skip_missing = true;
+    registry.change(&name("D"), &change, stamp).unwrap();
 }
 
 /// A dataset with these granules, and a record of each.
@@ -108,9 +99,10 @@ impl Running {
 
     /// Checks all files of a granule: each is good, or has the status.
     fn add(&mut self, granule: &GranuleFiles, status: Option<&'static str>) {
-        let paths: Vec<String> = match granule.files.as_slice() {
-            [] => vec![granule.granule_id.to_string()],
-            files => files.iter().map(|file| file.path.clone()).collect(),
+        let id = &granule.granule_id;
+        let paths: Vec<String> = match granule.content.files() {
+            [] => vec![id.to_string()],
+            files => files.iter().map(|file| file.path(id).to_owned()).collect(),
         };
         for path in paths {
             let found = status.map(|status| (status, None, None));
@@ -217,7 +209,7 @@ fn a_granule_counts_once_all_its_files_are_checked() {
     record(&registry, "A", "A.met", 1, &at(0));
     let mut first = Running::begin(&registry, &at(1));
     let granule = first.next().unwrap();
-    assert_eq!(granule.files.len(), 2);
+    assert_eq!(granule.content.files().len(), 2);
     first.check.add(&granule.granule_id, "A", BYTES, None);
     assert!(!first.check.finish().unwrap());
     let mut second = Running::begin(&registry, &at(2));
@@ -532,8 +524,9 @@ impl Model {
                 self.registry.change(&name("D"), &change, &stamp).unwrap();
                 for index in indices {
                     let file = self.files.get_mut(POOL[*index]).unwrap();
-                    // Its records stay; what was found was of another granule.
+                    // What is known of it ends with it, and what was found.
                     (file.is_held, file.finding) = (!file.is_held, None);
+                    file.content = None;
                 }
             }
             Step::Record(index, byte) => {

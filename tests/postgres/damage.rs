@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::{Checksum, FileContent, FilePath, FileRecord, Year};
-use accession::registry::{Edit, FileListing, FileOptions};
+use accession::model::{Checksum, Year};
+use accession::registry::Edit;
 use accession::{Access, Change, DatasetEdit, Entry, GranuleId, Listing, Members, Registry, Stamp};
 use postgres::Client;
 use postgres::types::{ToSql, Type};
@@ -15,7 +15,7 @@ use rusqlite::types::Value;
 
 use crate::harness::seal::seal_rows;
 use crate::harness::server::client;
-use crate::scene::{Scene, command, confirmed_stamp, name, second};
+use crate::scene::{Scene, command, confirmed_stamp, name, second, stating};
 
 /// A registry in a file, in which every column of every table has a value.
 fn filled(directory: &Path) -> PathBuf {
@@ -56,6 +56,7 @@ fn filled(directory: &Path) -> PathBuf {
         temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
         max_delete: Edit::Set("3%".parse().unwrap()),
         max_add: Edit::Set("4000".parse().unwrap()),
+        max_replace: Edit::Set("5".parse().unwrap()),
     };
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();
@@ -65,13 +66,8 @@ fn filled(directory: &Path) -> PathBuf {
     for wanted in [patterns, Members::Listed(named)] {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
     }
-    let mut files = FileListing::new();
     let sm3 = Checksum::parse("sm3".parse().unwrap(), "Größe").unwrap();
-    let content = FileContent::new(Some(7), Some(sm3)).unwrap();
-    files.add(&FileRecord::new(id(1), FilePath::new("data/1").unwrap(), content), None).unwrap();
-    let note = Some("delivered".to_owned());
-    let options = FileOptions { note, accept_content: true, ..FileOptions::default() };
-    registry.add_files(&name("ONE"), &files, &options, &by()).unwrap();
+    registry.change(&name("ONE"), &stating(&id(1), [("data/1", Some(7), sm3)]), &by()).unwrap();
     let scheme = Scheme::default();
     let worker = scheme.worker(5).unwrap();
     let now = || second(26 * 365 * 86_400);
@@ -320,10 +316,9 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
             "annotation.number",
             "dataset.id",
             "dataset.name",
-            "record_batch.dataset_id",
-            "record_batch.batch",
             "saved_selection.patterns",
-            "saved_selection.identifier"
+            "saved_selection.identifier",
+            "saved_selection.digest"
         ]
     );
 }

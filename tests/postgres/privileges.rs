@@ -242,7 +242,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
 }
 
 #[test]
-fn a_role_that_may_not_record_files_is_told_which_table_denies_it() {
+fn a_role_that_may_not_state_files_is_told_which_table_denies_it() {
     let Some(scene) = Scene::new().map(filled) else { return };
     let unique = scene.url.rsplit('/').next().unwrap().to_owned();
     let named = grants()
@@ -253,8 +253,8 @@ fn a_role_that_may_not_record_files_is_told_which_table_denies_it() {
     owner
         .batch_execute(&format!(
             "ALTER ROLE names_only_{unique} LOGIN;
-             REVOKE INSERT ON accession.file_record FROM names_only_{unique};
-             GRANT INSERT (dataset_id, granule_id, path, number) ON accession.file_record
+             REVOKE INSERT ON accession.content FROM names_only_{unique};
+             GRANT INSERT (dataset_id, granule_id, since) ON accession.content
                 TO names_only_{unique}"
         ))
         .unwrap();
@@ -269,7 +269,7 @@ fn a_role_that_may_not_record_files_is_told_which_table_denies_it() {
     let printed = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(2));
     assert!(printed.contains("\"kind\":\"denied\""), "{printed}");
-    assert!(printed.contains("permission denied for table file_record"), "{printed}");
+    assert!(printed.contains("permission denied for table content"), "{printed}");
     // Nothing of it was recorded.
     let listed = command(&url, &["fixity", "list", "D"]).output().unwrap();
     assert!(listed.stdout.is_empty() && listed.status.code() == Some(2));

@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use accession::{Access, Change, DatasetName, GranuleId, OpenOptions, Registry, Stamp, Timestamp};
+use accession::model::{Checksum, Content, Extent, FilePath, KnownFile};
+use accession::{
+    Access, Change, DatasetName, Entry, GranuleId, OpenOptions, Registry, Stamp, Timestamp,
+};
 
 use crate::harness::program::program;
 use crate::harness::server::{Server, client};
@@ -114,4 +117,19 @@ pub fn dice(round: u32, bound: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (mixed ^ (mixed >> 31)) % bound
+}
+
+/// A change that states files of a granule that is held.
+pub fn stating<'a>(
+    granule: &GranuleId,
+    files: impl IntoIterator<Item = (&'a str, Option<u64>, Checksum)>,
+) -> Change {
+    let mut change = Change::stating(Extent::Named);
+    for (path, size, checksum) in files {
+        let path = Some(FilePath::new(path).unwrap());
+        let file = KnownFile::new(granule, path, size, Some(checksum));
+        let content = Content::of(granule, file.into_iter().collect()).ok();
+        change.describe(Entry { content, ..granule.clone().into() }).unwrap();
+    }
+    change
 }

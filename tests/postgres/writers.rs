@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::{Layout, Scheme};
-use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
-use accession::registry::{FileListing, FileOptions};
+use accession::model::{Algorithm, Checksum};
 use accession::{GranuleId, Selection};
 
-use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp};
+use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating};
 
 const WRITERS: usize = 8;
 
@@ -103,17 +102,13 @@ fn two_hosts_that_record_files_lose_none() {
                 let registry = scene.open();
                 for number in 0..GRANULES {
                     // Both record the same files of each granule, and one of their own.
-                    let granule: GranuleId = format!("G{number:02}").parse().unwrap();
-                    let mut files = FileListing::new();
-                    for (path, byte) in [("data", 7), (["left", "right"][host], host as u8)] {
+                    let files = [("data", 7), (["left", "right"][host], host as u8)];
+                    let stated = files.map(|(path, byte)| {
                         let sum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
-                        let content = FileContent::new(None, Some(sum)).unwrap();
-                        let path = FilePath::new(path).unwrap();
-                        let record = FileRecord::new(granule.clone(), path, content);
-                        files.add(&record, None).unwrap();
-                    }
-                    let options = FileOptions::default();
-                    registry.add_files(&name("D"), &files, &options, &stamp()).unwrap();
+                        (path, None, sum)
+                    });
+                    let granule = format!("G{number:02}").parse().unwrap();
+                    registry.change(&name("D"), &stating(&granule, stated), &stamp()).unwrap();
                 }
             });
         }

@@ -3,24 +3,20 @@
 use std::process::Command;
 
 use accession::DatasetEdit;
-use accession::model::{Algorithm, Checksum, FileContent, FilePath, FileRecord};
-use accession::registry::{Edit, FileListing, FileOptions};
+use accession::model::{Algorithm, Checksum};
+use accession::registry::Edit;
 use accession::server::Limits;
 
 use crate::program::program;
 use crate::site::{Served, stamp};
-use crate::values::{id, name, now};
+use crate::values::{name, now, stating, with_file};
 
 fn add(served: &Served, dataset: &str, granule: &str, path: &str, algorithm: Algorithm, byte: u8) {
     let bytes = vec![byte; algorithm.checksum_bytes().unwrap()];
     let checksum = Checksum::from_bytes(algorithm, &bytes).unwrap();
-    let content = FileContent::new(None, Some(checksum)).unwrap();
-    let mut files = FileListing::new();
-    let record = FileRecord::new(id(granule), FilePath::new(path).unwrap(), content);
-    files.add(&record, None).unwrap();
-    let note = Some("again".to_owned());
-    let options = FileOptions { accept_content: true, note, ..FileOptions::default() };
-    served.registry.add_files(&name(dataset), &files, &options, &stamp(now())).unwrap();
+    let stated = with_file(granule, path, None, Some(checksum));
+    let stamp = accession::Stamp { is_clock_confirmed: true, ..accession::Stamp::now(now()) };
+    served.registry.change(&name(dataset), &stating([stated]), &stamp).unwrap();
 }
 
 /// Two datasets with the same granules, and the address of their checksums.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use accession::Timestamp;
 
 use crate::harness::hostile_log::HostileLog;
-use crate::harness::oracle::naive;
+use crate::harness::oracle::{naive, naive_digest};
 use crate::harness::values::second;
 use crate::harness::web_server::WebServer;
 use crate::rounds::rounds;
@@ -57,22 +57,23 @@ fn changes(log: &mut HostileLog, size: u64, note_bytes: usize) {
             _ => ("", "\"A\"", &[][..]),
         };
         let identifier = naive(held.iter().copied());
+        let digest = naive_digest(held.iter().copied()).to_string();
         log.line(&format!(
-            "{{\"timestamp\":\"{}\",\"ingested\":[{ingested}],\"deleted\":[{deleted}],\"note\":\"{note}\",\"identifier\":\"{identifier}\"",
+            "{{\"timestamp\":\"{}\",\"ingested\":[{ingested}],\"deleted\":[{deleted}],\"described\":[],\"replaced\":[],\"note\":\"{note}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\"",
             at(n)
         ));
-        log.announce(at(n), identifier, held.len() as u64);
+        log.announce(at(n), (identifier, &digest), held.len() as u64);
     }
 }
 
 /// A line that is as long as a line may be.
 fn long_line(log: &mut HostileLog, ingested: &str, note: &str) {
-    let identifier = naive(["A"]);
+    let (identifier, digest) = (naive(["A"]), naive_digest(["A"]).to_string());
     log.line(&format!(
-        "{{\"timestamp\":\"{}\",\"ingested\":[{ingested}],\"deleted\":[],\"note\":\"{note}\",\"identifier\":\"{identifier}\"",
+        "{{\"timestamp\":\"{}\",\"ingested\":[{ingested}],\"deleted\":[],\"described\":[],\"replaced\":[],\"note\":\"{note}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\"",
         at(0)
     ));
-    log.announce(at(0), identifier, 1);
+    log.announce(at(0), (identifier, &digest), 1);
 }
 
 fn subsets(log: &mut HostileLog, size: u64) {
@@ -81,7 +82,7 @@ fn subsets(log: &mut HostileLog, size: u64) {
     let patterns = patterns.join(",");
     for n in 0..size {
         log.subset(&format!(
-            "{{\"subset\":\"{n:032x}\",\"timestamp\":\"{0}\",\"patterns\":[{patterns}],\"count\":1,\"cited\":\"{0}\"}}\n",
+            "{{\"subset\":\"{n:032x}\",\"digest\":\"sha256:{n:064x}\",\"timestamp\":\"{0}\",\"patterns\":[{patterns}],\"count\":1,\"cited\":\"{0}\"}}\n",
             at(0)
         ));
     }
@@ -94,7 +95,7 @@ fn named_subsets(log: &mut HostileLog, size: u64) {
     let ids = ids.join(",");
     for n in 0..size {
         log.subset(&format!(
-            "{{\"subset\":\"{n:032x}\",\"timestamp\":\"{0}\",\"granules\":[{ids}],\"count\":1000,\"cited\":\"{0}\"}}\n",
+            "{{\"subset\":\"{n:032x}\",\"digest\":\"sha256:{n:064x}\",\"timestamp\":\"{0}\",\"granules\":[{ids}],\"count\":1000,\"cited\":\"{0}\"}}\n",
             at(0)
         ));
     }

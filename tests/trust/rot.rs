@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::Year;
+use accession::model::{Algorithm, Checksum, Year};
 use accession::registry::{Edit, NewAnnotation};
 use accession::{
     Access, DatasetEdit, Entry, Listing, Members, Registry, Selection, Stamp, Timestamp,
@@ -23,7 +23,7 @@ use accession::{
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
-use crate::harness::values::{change, id, name, now, second};
+use crate::harness::values::{change, id, name, now, second, stating, with_file};
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::granule_id;
 
@@ -95,6 +95,11 @@ impl Original {
                 let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64 * 1_000), now()) };
                 registry.change(&name(dataset), &change, &stamp).unwrap();
             }
+            let sum = Checksum::from_bytes(Algorithm::Sha256, &[7; 32]).unwrap();
+            let stated =
+                ids(from + 10..from + 18).map(|id| with_file(&id, "x", Some(7), Some(sum.clone())));
+            let stamp = Stamp::at(second(5_000), now());
+            registry.change(&name(dataset), &stating(stated), &stamp).unwrap();
             let edit = DatasetEdit {
                 doi: Edit::Set(format!("10.9999/{dataset}").parse().unwrap()),
                 title: Edit::Set(format!("The title of {dataset}")),
@@ -114,6 +119,7 @@ impl Original {
                 temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
                 max_delete: Edit::Set("3%".parse().unwrap()),
                 max_add: Edit::Set("4000".parse().unwrap()),
+                max_replace: Edit::Set("5".parse().unwrap()),
             };
             registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
             let all = Selection::Dataset { name: name(dataset), at: None };

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use accession::input::{InputFormat, Options, UnknownInputFormat};
-use accession::model::{Algorithm, quoted};
+use accession::model::{Algorithm, Limit, quoted};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
@@ -194,13 +194,13 @@ pub struct FileArgs {
     columns: FileColumns,
 }
 
-/// Whether contradictions are accepted.
+/// How many contradictions are accepted.
 #[derive(Default, clap::Args)]
 pub struct ContentArgs {
-    /// Record sizes and checksums that contradict those that are recorded, which they replace; both
-    /// are kept. Say why with --note
-    #[arg(long, requires = "note", conflicts_with = "no_files")]
-    pub accept_content: bool,
+    /// Of how many granules other bytes may be stated than are known: a number, or a percentage of those
+    /// held [default: that of the dataset, else 0]. Say why with --note
+    #[arg(long, value_name = "N|P%", requires = "note")]
+    pub max_replace: Option<Limit>,
 }
 
 /// Where a table has sizes and checksums, and by which algorithm they were computed.

@@ -79,7 +79,7 @@ impl Ingest {
         let mut change = accession::Change::new();
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
-            accept_content: self.contradicting.accept_content,
+            max_replace: self.contradicting.max_replace,
             create_dataset: self.create,
             ..self.change.options()
         };
@@ -204,7 +204,7 @@ impl Change {
         change.options = ChangeOptions {
             skip_existing: self.skip_existing,
             skip_missing: self.skip_missing,
-            accept_content: self.contradicting.accept_content,
+            max_replace: self.contradicting.max_replace,
             ..self.change.options()
         };
         let entries = |files, options, missing| {
@@ -279,10 +279,11 @@ impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = ChangeOptions {
             create_dataset: self.create,
-            accept_content: self.contradicting.accept_content,
+            max_replace: self.contradicting.max_replace,
             ..self.change.options()
         };
-        let limits = Limits { max_delete: self.max_delete.map(|it| it.0), max_add: self.max_add };
+        let max_delete = self.max_delete.map(|it| it.0);
+        let limits = Limits { max_delete, max_add: self.max_add, max_replace: None };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
@@ -316,7 +317,8 @@ impl Sync {
 
 /// Make a dataset hold an earlier set of granules again, in one new change
 ///
-/// Nothing is erased: the history keeps all changes, and the identifier is that of the earlier set.
+/// What was known of their files is known again, too. Nothing is erased: the history keeps all changes, and
+/// the identifier and the digest are those of the earlier set.
 ///
 /// Examples:
 ///   accession revert US.FOOL2.002 --to 2001-02-03 --note 'the listing was incomplete'

@@ -1,8 +1,7 @@
 use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
-use accession::fixity::SetContent;
-use accession::model::WarningKind;
+use accession::model::{Digest, WarningKind};
 use accession::{
     Access, Annotation, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern,
     Selection, Timestamp,
@@ -53,10 +52,9 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
     select_from: Option<InputFile>,
 
-    /// Cite the bytes of the files, too: the digest, as `accession fixity digest` prints it, and when
-    /// the last checksum was recorded
+    /// Name the digest, too, which covers what is known of the bytes of the files
     #[arg(long)]
-    content: bool,
+    digest: bool,
 
     #[command(flatten)]
     paths: PathArgs,
@@ -67,14 +65,14 @@ struct Printed<'a> {
     format: &'a str,
     citation: &'a str,
     annotations: &'a [Annotation],
-    content: Option<&'a SetContent>,
+    digest: Digest,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.content && self.format == CitationFormat::Tuple {
+        if self.digest && self.format == CitationFormat::Tuple {
             return Err(Error::usage("a tuple has no place for the digest")
-                .with_hint("omit --content, or name another --format"));
+                .with_hint("omit --digest, or name another --format"));
         }
         let now = session.now()?;
         let typed_at = self.set.typed_at();
@@ -112,27 +110,15 @@ impl Args {
         session.warn_all(cited.dataset.warnings(&dataset, session.now()?));
         session.warn_all(cited.warnings(at));
         let annotations = cited.set.instance().annotations.clone();
-        let content = match self.content {
-            true => {
-                let snapshot = session.open(Access::Read)?.snapshot()?;
-                // Where it cannot be saved, only the list says what the subset has.
-                let files = match &members {
-                    Some(Members::Listed(listing)) => snapshot.files_listed(&cited.set, listing)?,
-                    _ => snapshot.files(&cited.set)?,
-                };
-                drop(snapshot);
-                Some(SetContent::of(files)?)
-            }
-            false => None,
-        };
-        let citation = Citation::new(cited, at, now.day()).with_content(content.clone());
+        let digest = cited.set.digest();
+        let citation = Citation::new(cited, at, now.day()).with_digest(self.digest);
         warn_of_lacking(session, &dataset, &citation, self.format);
         let text = citation.write(self.format);
         let printed = Printed {
             format: self.format.name(),
             citation: &text,
             annotations: &annotations,
-            content: content.as_ref(),
+            digest,
         };
         session.print(&printed, |out| write!(out, "{text}"))
     }

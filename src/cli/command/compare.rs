@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use accession::disk::Spool;
 use accession::input::Options;
-use accession::model::{Digest, WarningKind};
-use accession::registry::{Counts, Identified};
+use accession::model::{Contradiction, Digest, WarningKind};
+use accession::registry::{ContentCounts, Counts, FileDifferences, Identified};
 use accession::{
     Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
 };
@@ -21,8 +21,10 @@ use crate::cli::session::Session;
 
 /// Compare two sets of granules, or a set and a list, and print how they differ
 ///
-/// The exit status is 1 if they differ. Granules that only the left set has are printed after <, and
-/// those that only the right set or the list has after >.
+/// The exit status is 1 if they differ. Granules that only the left set has are printed after <, those that
+/// only the right set or the list has after >, and files with other bytes after ~. Files are matched by path, a
+/// lone file of a granule with a lone file, and then by their names. Where only one side knows something of
+/// them, or both have no algorithm in common, they are counted.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
@@ -46,6 +48,9 @@ pub struct Compare {
 
     #[command(flatten)]
     paths: PathArgs,
+
+    #[command(flatten)]
+    files: FileArgs,
 
     /// Print only the counts
     #[arg(long, conflicts_with = "limit")]
@@ -98,6 +103,10 @@ struct ComparedSets<'a> {
     matched: u64,
     only_left: Granules<'a>,
     only_right: Granules<'a>,
+    digest_equal: bool,
+    other_content: Granules<'a>,
+    #[serde(flatten)]
+    contents: ContentCounts,
 }
 
 /// The granules that only one side has; in a summary, their number.
@@ -129,13 +138,14 @@ impl Compare {
             None => {
                 // The list may be typed at a terminal.
                 drop(snapshot);
-                let listing = listing(session, &self.from, self.format.options(), &self.paths)?;
+                let options = self.files.reading(self.format.options());
+                let listing = listing(session, &self.from, options, &self.paths)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
                 compare_with_list(session, &left, listing, names.join(", "), &mut report)?
             }
         };
         report.print(session, &sides)?;
-        Ok(if report.counts.is_identical() { Exit::Done } else { Exit::Differs })
+        Ok(if report.is_identical() { Exit::Done } else { Exit::Differs })
     }
 }
 
@@ -168,6 +178,9 @@ fn compare_sets(
         }
     }
     report.counts = differences.counts();
+    let (left, right) = (differences.left(), differences.right());
+    report.is_digest_equal = left.digest() == right.digest();
+    report.add_files(snapshot.compare_files(left, right)?)?;
     Ok([side_of_set("left", differences.left()), side_of_set("right", differences.right())])
 }
 
@@ -193,6 +206,9 @@ fn compare_with_list(
     {
         session.warn(WarningKind::IdsFromPaths, &matching.to_string());
     }
+    let files = session.open(Access::Read)?.snapshot()?;
+    let files = files.compare_files_with(differences.left(), differences.right())?;
+    report.add_files(files)?;
     let (identifier, repeated) = (differences.identifier(), differences.repeated());
     let granules = report.counts.matched + report.counts.only_right;
     if repeated > 0 {
@@ -223,6 +239,9 @@ pub struct OneSided {
     pub limit: u64,
     pub left: Spool,
     pub right: Spool,
+    /// The granules that both have and of which a file has other bytes, and what contradicts.
+    pub other: Spool,
+    pub contradictions: Spool,
 }
 
 impl OneSided {
@@ -234,11 +253,29 @@ impl OneSided {
         OneSided::add(&mut self.right, self.limit, granule_id)
     }
 
+    pub fn add_other(&mut self, id: &GranuleId, contradiction: &Contradiction) -> Result<()> {
+        if self.contradictions.count() < self.limit {
+            self.contradictions.add(contradiction.of(id).as_bytes())?;
+        }
+        OneSided::add(&mut self.other, self.limit, id)
+    }
+
     fn add(spool: &mut Spool, limit: u64, granule_id: &GranuleId) -> Result<()> {
         if spool.count() < limit {
             spool.add(granule_id.as_str().as_bytes())?;
         }
         Ok(())
+    }
+
+    /// Writes of which granules a file has other bytes.
+    pub fn write_others(&self, out: &mut impl Write, contents: ContentCounts) -> Result<()> {
+        for contradiction in self.contradictions.records() {
+            writeln!(out, "~ {}", String::from_utf8_lossy(&contradiction?))?;
+        }
+        match contents.other - self.contradictions.count() {
+            0 => Ok(()),
+            more => Ok(writeln!(out, "and {more} more with other bytes")?),
+        }
     }
 
     /// Writes them: each with the mark of its side, and how many more only that side has.
@@ -262,12 +299,30 @@ impl OneSided {
 struct Report {
     is_summary: bool,
     counts: Counts,
+    /// Whether the digests are equal.
+    is_digest_equal: bool,
+    contents: ContentCounts,
     only: OneSided,
 }
 
 impl Report {
+    /// Whether both have the same granules, and no file has other bytes.
+    fn is_identical(&self) -> bool {
+        self.counts.is_identical() && self.contents.other == 0
+    }
+
+    /// Adds what is known of files.
+    fn add_files(&mut self, mut differences: FileDifferences) -> Result<()> {
+        for difference in differences.by_ref() {
+            let (granule_id, contradiction) = difference?;
+            self.only.add_other(&granule_id, &contradiction)?;
+        }
+        self.contents = differences.counts();
+        Ok(())
+    }
+
     fn print(&self, session: &mut Session, sides: &[Side<Compared>; 2]) -> Result<()> {
-        let Report { is_summary, counts, only } = self;
+        let Report { is_summary, counts, only, is_digest_equal, contents } = self;
         let Counts { matched, only_left: left, only_right: right } = *counts;
         if session.is_json() {
             let granules = |count, ids| match is_summary {
@@ -275,25 +330,39 @@ impl Report {
                 false => Granules::Ids(Ids(ids)),
             };
             return Ok(session.json(&ComparedSets {
-                identical: counts.is_identical(),
+                identical: self.is_identical(),
                 left: &sides[0],
                 right: &sides[1],
                 matched,
                 only_left: granules(left, &only.left),
                 only_right: granules(right, &only.right),
+                digest_equal: *is_digest_equal,
+                other_content: granules(contents.other, &only.other),
+                contents: *contents,
             })?);
         }
-        if counts.is_identical() {
+        if self.is_identical() {
             writeln!(session.out(), "identical: {}", count(matched, "granule"))?;
         } else {
             let different =
                 format!("different: {matched} in both, {left} only left, {right} only right");
             writeln!(session.out(), "{different}")?;
         }
+        if !is_digest_equal && contents.compared + contents.not_comparable > 0 {
+            let ContentCounts { compared, other, .. } = contents;
+            writeln!(
+                session.out(),
+                "bytes: compared for {compared} of {matched}, other bytes in {other}"
+            )?;
+        }
         session.rows(sides.iter().map(Ok))?;
         match is_summary {
             true => Ok(()),
-            false => only.write(session.out(), *counts, [["<", "only left"], [">", "only right"]]),
+            false => {
+                let sides = [["<", "only left"], [">", "only right"]];
+                only.write(session.out(), *counts, sides)?;
+                only.write_others(session.out(), *contents)
+            }
         }
     }
 }

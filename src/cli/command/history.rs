@@ -8,6 +8,7 @@ use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot, Subset};
 use serde::Serialize;
 
+use crate::cli::applied::sides_of;
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
@@ -63,10 +64,11 @@ impl Lookup {
 /// Writes an instance, one field per line.
 fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
     writeln!(out, "identifier  {}", instance.identifier)?;
+    writeln!(out, "digest      {}", instance.digest)?;
     writeln!(out, "dataset     {}", instance.dataset)?;
     writeln!(out, "in force    {}", instance.in_force())?;
     writeln!(out, "granules    {}", instance.granules)?;
-    writeln!(out, "change      +{} -{}", instance.ingested, instance.deleted)?;
+    writeln!(out, "change      {}", sides_of(instance))?;
     match &instance.recorded_by {
         Some(by) => writeln!(out, "recorded    {} by {}", instance.recorded, one_line(by))?,
         None => writeln!(out, "recorded    {}", instance.recorded)?,
@@ -157,7 +159,7 @@ impl Row for Instance {
             self.timestamp.to_string(),
             self.identifier.to_string(),
             self.granules.to_string(),
-            format!("+{} -{}", self.ingested, self.deleted),
+            sides_of(self),
             self.note.as_deref().map(|note| one_line(note).to_string()).unwrap_or_default(),
         ]
     }

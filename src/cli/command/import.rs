@@ -12,7 +12,7 @@ use accession::{
 };
 
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run};
-use crate::cli::args::{ContentArgs, FileArgs, FormatArgs, HttpArgs};
+use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
@@ -46,13 +46,6 @@ pub struct ImportArgs {
 
     #[command(flatten)]
     files: FileArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
-    /// A note to store with the sizes and checksums of files
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
 
     /// The column or field that has the time of ingest [default: ingested, else createdAt]
     #[arg(long, value_name = "COLUMN")]
@@ -107,8 +100,6 @@ impl ImportArgs {
             create_dataset: self.create,
             dry_run: self.dry_run.dry_run,
             all_examples: self.dry_run.all,
-            accept_content: self.contradicting.accept_content,
-            note: self.note.clone(),
             ..ChangeOptions::default()
         };
         import.is_daily = self.every.is_some();

@@ -7,7 +7,7 @@ use super::remote::{Fetched, FetchedHead, Remote};
 use crate::error::Result;
 use crate::mirror::log::{LogReader, Position};
 use crate::mirror::plan::{Memory, Plan, Reading, is_of_log, known, plan};
-use crate::model::{DatasetName, Identifier, Instance, LogChange, Moment, SourceLocation};
+use crate::model::{DatasetName, Digest, Identifier, Instance, LogChange, Moment, SourceLocation};
 use crate::registry::Registry;
 
 /// A log that was read, and the entity tag of its head.
@@ -46,8 +46,8 @@ impl Follow<'_> {
         let last = known.as_ref().and_then(|known| known.last.clone());
         // The tag is that of a head that the mirror agreed with. Only where it still holds that set,
         // nothing but the head is needed.
-        let is_settled =
-            at.is_none() && last.as_ref().is_some_and(|last| last.identifier == self.held());
+        let is_settled = at.is_none()
+            && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == self.held());
         let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
         let of = match remote.head(etag.as_deref())? {
             Fetched::Head(of) => of,
@@ -63,7 +63,7 @@ impl Follow<'_> {
         let up_to = at.map(Moment::last_instant);
         let base = last_change_read(self.mirror, self.dataset, &source, |change| {
             let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
-            let is_base = change.identifier == self.held();
+            let is_base = (change.identifier, change.digest) == self.held();
             (change.number <= of.head.changes && is_in_time).then_some(is_base)
         })?;
         let plan = plan(Some(&of.head), &Memory { last, base });
@@ -82,8 +82,9 @@ impl Follow<'_> {
         Ok(Followed { reading, etag, renamed })
     }
 
-    fn held(self) -> Identifier {
-        self.latest.map_or(Identifier::EMPTY, |latest| latest.identifier)
+    fn held(self) -> (Identifier, Digest) {
+        let empty = (Identifier::EMPTY, Digest::EMPTY);
+        self.latest.map_or(empty, |latest| (latest.identifier, latest.digest))
     }
 
     /// Reads a log from a change, or from its start, to its end.

@@ -6,7 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::Position;
 use crate::mirror::log::manifest::events;
 use crate::mirror::plan::{Memory, Plan, is_of_log, known, plan};
-use crate::model::{Dataset, DatasetName, Identifier, LogChange, Timestamp};
+use crate::model::{Dataset, DatasetName, Digest, Identifier, LogChange, Timestamp};
 use crate::registry::{Import, Imported, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
@@ -16,7 +16,7 @@ pub struct Replica {
     source: String,
     etag: Option<String>,
     /// The last change of the primary's log, and what it holds since. `None` means that it has none.
-    last: Option<(Timestamp, Identifier)>,
+    last: Option<(Timestamp, Identifier, Digest)>,
     changes: LogChanges,
 }
 
@@ -56,7 +56,8 @@ pub fn read_replica(
             }
             if let Some(change) = change {
                 changes.add(&change)?;
-                import.expect(change.timestamp, change.identifier, Some(location));
+                let digest = Some(change.digest);
+                import.expect(change.timestamp, change.identifier, digest, Some(location));
                 import.note(change.timestamp, change.note.as_deref())?;
                 last = Some(change);
             }
@@ -78,7 +79,7 @@ pub fn read_replica(
     let (of, subsets, annotations) = remote.beside(of, until)?;
     import.keep_beside(subsets, annotations);
     import.options.record = Some(of.head.record.clone());
-    let last = last.map(|last| (last.timestamp, last.identifier));
+    let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
     import.withdrawn = of.head.withdrawn;
     Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })
 }
@@ -95,7 +96,8 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
     drop(snapshot);
     last_change_read(registry, dataset, source, |change| {
         (change.timestamp <= latest.timestamp).then_some(
-            (change.timestamp, change.identifier) == (latest.timestamp, latest.identifier),
+            (change.timestamp, change.identifier, change.digest)
+                == (latest.timestamp, latest.identifier, latest.digest),
         )
     })
 }
@@ -110,7 +112,7 @@ impl Replica {
     /// the address shows an older state of it.
     pub fn is_stale(&self, imported: &Imported) -> bool {
         let in_force = imported.in_force.as_ref().map(|in_force| in_force.timestamp);
-        in_force > self.last.map(|(timestamp, _)| timestamp)
+        in_force > self.last.map(|(timestamp, ..)| timestamp)
     }
 
     /// Applies the import, and remembers in the same transaction what was read, so that the next copy
@@ -127,9 +129,11 @@ impl Replica {
         stamp: &Stamp,
     ) -> Result<Imported> {
         let remembered = |imported: &Imported| {
-            let held = imported.in_force.as_ref().map(|in_force| in_force.identifier);
+            let held = imported.in_force.as_ref();
+            let held = held.map(|in_force| (in_force.identifier, in_force.digest));
             // The primary may show an older state of its log.
-            let primary = self.last.map_or(Identifier::EMPTY, |(_, identifier)| identifier);
+            let empty = (Identifier::EMPTY, Digest::EMPTY);
+            let primary = self.last.map_or(empty, |(_, identifier, digest)| (identifier, digest));
             let is_identical = held == Some(primary);
             Remembered {
                 source: &self.source,

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::LinesDigest;
 use super::line::LINE_GRANULES;
 use crate::model::{
-    Annotation, AtMost, Criteria, GranuleId, Identifier, Pattern, SourceLocation, Subset,
+    Annotation, AtMost, Criteria, Digest, GranuleId, Identifier, Pattern, SourceLocation, Subset,
     Timestamp, check_characters,
 };
 use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members};
@@ -141,6 +141,7 @@ pub(crate) struct SubsetWriter(Lines);
 #[derive(Serialize)]
 struct Written<'a> {
     subset: Identifier,
+    digest: Digest,
     timestamp: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     patterns: Option<&'a [Pattern]>,
@@ -169,6 +170,7 @@ impl SubsetWriter {
         let (count, cited) = (Some(subset.granules), Some(subset.cited));
         let line = Written {
             subset: subset.identifier,
+            digest: subset.digest,
             timestamp: subset.timestamp,
             patterns: None,
             granules: None,
@@ -202,6 +204,7 @@ const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
 #[derive(Deserialize)]
 struct Read {
     subset: Identifier,
+    digest: Digest,
     timestamp: Timestamp,
     #[serde(default)]
     patterns: Option<AtMost<Pattern, MAX_PATTERNS>>,
@@ -215,8 +218,8 @@ struct Read {
 #[derive(Default)]
 pub(crate) struct SubsetReader {
     lines: Lines,
-    /// A subset that goes on in the next line: its identifier, its time and its granules so far.
-    open: Option<(Identifier, Timestamp, Listing)>,
+    /// A subset that goes on in the next line: its identifier and digest, its time and its granules so far.
+    open: Option<((Identifier, Digest), Timestamp, Listing)>,
 }
 
 impl SubsetReader {
@@ -233,7 +236,7 @@ impl SubsetReader {
         self.lines.add(line);
         let read: Read = serde_json::from_slice(line)
             .map_err(|error| format!("this line is not a cited subset: {error}"))?;
-        let (identifier, timestamp) = (read.subset, read.timestamp);
+        let (set, timestamp) = ((read.subset, read.digest), read.timestamp);
         let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
         let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
@@ -248,8 +251,8 @@ impl SubsetReader {
                     return Err("it has more than 1,000 granules".to_owned());
                 }
                 let (first, at, mut named) =
-                    open.unwrap_or_else(|| (identifier, timestamp, Listing::new()));
-                if (first, at) != (identifier, timestamp) {
+                    open.unwrap_or_else(|| (set, timestamp, Listing::new()));
+                if (first, at) != (set, timestamp) {
                     return Err("the subset before it is cut".to_owned());
                 }
                 for granule_id in granules.elements {
@@ -263,11 +266,12 @@ impl SubsetReader {
             let Members::Listed(named) = members else {
                 return Err("this line is not a cited subset".to_owned());
             };
-            self.open = Some((identifier, timestamp, named));
+            self.open = Some((set, timestamp, named));
             return Ok(None);
         };
         self.lines.count += 1;
-        Ok(Some(CitedSubset { identifier, timestamp, members, granules, cited, location }))
+        let (identifier, digest) = set;
+        Ok(Some(CitedSubset { identifier, digest, timestamp, members, granules, cited, location }))
     }
 
     /// Whether the lines that were read are those that the head announces, whatever they contain.

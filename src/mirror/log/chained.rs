@@ -5,20 +5,19 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::line::{Checks, MAX_LINE_BYTES, VERSION, sealed, unsealed};
-use crate::chain::Chain;
 use crate::error::{Error, Result};
-use crate::model::{Identifier, SourceLocation, Timestamp};
+use crate::model::{LineCheck, SourceLocation, Timestamp};
 
 /// Writes chained lines.
 pub(super) struct ChainedWriter {
-    chain: Chain,
+    check: Option<LineCheck>,
     pub segments: Segments,
 }
 
 impl ChainedWriter {
     /// Continues after a line with this check (`None`: there is none), which ends these segments.
-    pub fn after(check: Option<Identifier>, segments: Segments) -> Self {
-        ChainedWriter { chain: check.map_or_else(Chain::start, Chain::resume), segments }
+    pub fn after(check: Option<LineCheck>, segments: Segments) -> Self {
+        ChainedWriter { check, segments }
     }
 
     /// Makes the first line of a log, with its line end.
@@ -29,14 +28,16 @@ impl ChainedWriter {
     /// Ends a line, which is given without its closing brace. `timestamp` is the time that a segment
     /// has which begins with it.
     pub fn line(&mut self, body: &str, timestamp: Option<Timestamp>) -> String {
-        let line = sealed(&mut self.chain, body);
-        self.segments.add(line.len() as u64, timestamp, self.check());
+        let line = sealed(&mut self.check, body);
+        if let Some(check) = self.check {
+            self.segments.add(line.len() as u64, timestamp, check);
+        }
         line
     }
 
-    /// The last check.
-    pub fn check(&self) -> Identifier {
-        self.chain.identifier()
+    /// The last check. `None` means that there is no line yet.
+    pub fn check(&self) -> Option<LineCheck> {
+        self.check
     }
 }
 
@@ -46,7 +47,7 @@ pub(crate) struct ChainedReader {
     line: u64,
     checks: Checks,
     bytes: u64,
-    check: Option<Identifier>,
+    check: Option<LineCheck>,
 }
 
 /// The first line of a log, as it is read.
@@ -61,7 +62,7 @@ struct FirstRead {
 impl ChainedReader {
     /// A reader that continues after so many bytes and a line with this check (`None`: the log begins
     /// here). `source` is what messages call the log, `line` the number of lines of it before.
-    pub fn after(bytes: u64, check: Option<Identifier>, source: Arc<str>, line: u64) -> Self {
+    pub fn after(bytes: u64, check: Option<LineCheck>, source: Arc<str>, line: u64) -> Self {
         ChainedReader { source, line, checks: Checks::after(check), bytes, check }
     }
 
@@ -104,7 +105,7 @@ impl ChainedReader {
     /// A newer version may use other checks, so the version is checked first.
     fn check_first(&self, text: &str, first: &str) -> Result<()> {
         match serde_json::from_str::<FirstRead>(text) {
-            Ok(read) if read.version > VERSION => {
+            Ok(read) if read.version != VERSION => {
                 let found = read.version;
                 self.fail(&format!("it has version {found}, this program reads {VERSION}"))
             }
@@ -122,7 +123,7 @@ impl ChainedReader {
     }
 
     /// The check of the last line. `None` means that the log begins here.
-    pub fn check(&self) -> Option<Identifier> {
+    pub fn check(&self) -> Option<LineCheck> {
         self.check
     }
 
@@ -153,7 +154,7 @@ pub(crate) struct Segment {
     /// The time of its first change. `None` means that it has none yet.
     pub timestamp: Option<Timestamp>,
     /// The check of its last line.
-    pub check: Identifier,
+    pub check: LineCheck,
 }
 
 impl Segment {
@@ -175,7 +176,7 @@ pub(crate) struct Segments(pub Vec<Segment>);
 
 impl Segments {
     /// Adds a line.
-    pub fn add(&mut self, bytes: u64, timestamp: Option<Timestamp>, check: Identifier) {
+    pub fn add(&mut self, bytes: u64, timestamp: Option<Timestamp>, check: LineCheck) {
         match self.0.last_mut().filter(|last| !last.is_sealed()) {
             Some(last) => {
                 last.bytes += bytes;
@@ -193,7 +194,7 @@ impl Segments {
 
     /// Whether they can be those of a log whose last line has this check: all but the last one are
     /// complete.
-    pub fn end_with(&self, check: Identifier) -> bool {
+    pub fn end_with(&self, check: LineCheck) -> bool {
         let are_sealed = self.0.iter().rev().skip(1).all(Segment::is_sealed);
         let total = self.0.iter().try_fold(0_u64, |sum, it| sum.checked_add(it.bytes));
         are_sealed && total.is_some() && self.0.last().is_some_and(|last| last.check == check)

@@ -2,18 +2,19 @@
 
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::LinesDigest;
 use super::chained::Segments;
 use super::writer::LogWriter;
 use crate::model::{
-    AtMost, Dataset, DatasetName, Identifier, LogChange, Timestamp, Withdrawal, check_fields,
+    AtMost, Dataset, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
+    check_fields,
 };
 use crate::registry::Listed;
 
 /// The version that is written, and the greatest that is read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// How every head begins, whatever its version.
 pub(crate) const BEGINNING: &str = "{\"accession_head\":";
@@ -33,13 +34,15 @@ pub(crate) struct Head {
     pub withdrawn: Option<Withdrawal>,
     /// The number of changes.
     pub changes: u64,
-    /// The time of the last change, and the identifier since. `None` means that there was no change.
+    /// The time of the last change, and the identifier and the digest since. `None` means that there was no
+    /// change.
     pub timestamp: Option<Timestamp>,
     pub identifier: Option<Identifier>,
+    pub digest: Option<Digest>,
     /// How many granules are held.
     pub granules: u64,
     /// The check of the last line of the log.
-    pub check: Identifier,
+    pub check: LineCheck,
     pub segments: Segments,
     pub subsets: LinesDigest,
     /// Absent if there are none.
@@ -105,8 +108,9 @@ impl Head {
             changes: position.changes,
             timestamp: listed.latest.as_ref().map(|latest| latest.timestamp),
             identifier: listed.latest.as_ref().map(|latest| latest.identifier),
+            digest: listed.latest.as_ref().map(|latest| latest.digest),
             granules: position.granules,
-            check: log.check(),
+            check: log.check().expect("every log has a first line"),
             segments: log.segments().clone(),
             subsets,
             annotations,
@@ -122,15 +126,17 @@ impl Head {
         sealed(&Line { accession_head: VERSION, rule: RULE, head: self })
     }
 
-    /// The time of the last change and the identifier since. `None` means that there was no change.
-    pub fn latest(&self) -> Option<(Timestamp, Identifier)> {
-        self.timestamp.zip(self.identifier)
+    /// The time of the last change, and the identifier and the digest since. `None` means that there was no
+    /// change.
+    pub fn latest(&self) -> Option<(Timestamp, Identifier, Digest)> {
+        Some((self.timestamp?, self.identifier?, self.digest?))
     }
 
     /// Compares its members with one another.
     fn check(&self) -> Result<(), String> {
         let is_some = self.changes > 0;
-        if (self.timestamp.is_some(), self.identifier.is_some()) != (is_some, is_some) {
+        let are_some = [self.timestamp.is_some(), self.identifier.is_some(), self.digest.is_some()];
+        if are_some != [is_some; 3] {
             return Err("the head contradicts itself about the last change".to_owned());
         }
         if !self.segments.end_with(self.check) {
@@ -152,7 +158,7 @@ impl Head {
             ));
         }
         let Some(last) = last else { return Ok(()) };
-        if Some((last.timestamp, last.identifier)) != self.latest()
+        if Some((last.timestamp, last.identifier, last.digest)) != self.latest()
             || (last.granules, last.check) != (self.granules, self.check)
         {
             return Err("the last change of the log is not the one that its head names".to_owned());
@@ -186,7 +192,7 @@ impl HeadFile {
             false => return Err("this is not the head of a log".to_owned()),
         };
         // A newer version may be protected in another way, so the version is checked first.
-        if read.accession_head > VERSION {
+        if read.accession_head != VERSION {
             let found = read.accession_head;
             return Err(format!("the head has version {found}, this program reads {VERSION}"));
         }

@@ -6,26 +6,32 @@ use std::fmt;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::chain::Chain;
-use crate::model::{AtMost, GranuleId, Identifier, Timestamp};
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{
+    AtMost, Content, Digest, GranuleId, Identifier, LineCheck, Timestamp, WrittenFile,
+};
 
 /// How every log begins, whatever its version.
 pub const BEGINNING: &str = "{\"accession_log\":";
 
 /// The version that is written and read.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 
 /// The first line of every log of this version, without its line end.
-pub const FIRST_LINE: &str =
-    "{\"accession_log\":1,\"rule\":\"md5-chain\",\"check\":\"6cec330d363715611a235d9ceefcef5c\"}";
+pub const FIRST_LINE: &str = "{\"accession_log\":2,\"rule\":\"md5-chain\",\"check\":\"d2389f3d7dcc99a938f293e5b9b595f65267a19bf0cea01d8998c1292831f7c0\"}";
 
-/// The greatest number of granules in a line, so that a reader needs memory for one line only.
+/// The greatest number of granules in a line, on all sides together, so that a reader needs memory for one
+/// line only.
 pub(crate) const LINE_GRANULES: usize = 1_000;
 
-/// The greatest length of a line in bytes, its line end included. 1,000 ids of the greatest length, each
-/// with a producer's id, have 4.2 MB if all of their characters are escaped; a note has 0.4 MB, and a head
-/// at most 4 MiB.
-pub(crate) const MAX_LINE_BYTES: u64 = 8 * 1_024 * 1_024;
+/// The length of the entries of a line at which it ends, in bytes of JSON: with the entry that reaches it.
+pub(crate) const LINE_BYTES: usize = 4 * 1_024 * 1_024;
+
+/// The greatest length of a line in bytes, its line end included: one byte less than at which a line ends, an
+/// entry of what is known of files at its greatest length (2 MiB take at most 12 MB as JSON), and a note,
+/// which has 0.4 MB. A head has at most 4 MiB.
+pub(crate) const MAX_LINE_BYTES: u64 = 18 * 1_024 * 1_024;
 
 const CHECK: &str = ",\"check\":\"";
 
@@ -33,8 +39,10 @@ const CHECK: &str = ",\"check\":\"";
 #[derive(Serialize)]
 struct LogLineWritten<'a> {
     timestamp: Timestamp,
-    ingested: Vec<IngestedWritten<'a>>,
-    deleted: Vec<&'a GranuleId>,
+    ingested: Vec<EntryWritten<'a>>,
+    deleted: &'a [GranuleId],
+    described: Vec<EntryWritten<'a>>,
+    replaced: Vec<EntryWritten<'a>>,
     #[serde(flatten)]
     end: Option<EndWritten<'a>>,
 }
@@ -44,20 +52,40 @@ struct LogLineWritten<'a> {
 struct EndWritten<'a> {
     note: &'a Option<String>,
     identifier: Identifier,
+    digest: Digest,
 }
 
-/// An ingested granule, as it is written.
+/// A granule, as it is written.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum IngestedWritten<'a> {
+enum EntryWritten<'a> {
     Id(&'a GranuleId),
-    WithProducer { granule: &'a GranuleId, producer_granule: &'a GranuleId },
+    Object {
+        granule: &'a GranuleId,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        producer_granule: Option<&'a GranuleId>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        files: Option<&'a Content>,
+    },
+}
+
+/// The check of a line, which is given without its closing brace, after another one: the SHA-256 of that check
+/// and of the line, each with LF; of the first line, of itself.
+fn check_after(check: Option<LineCheck>, body: &str) -> LineCheck {
+    let mut hash = Sha256::new();
+    if let Some(check) = check {
+        hash.update(format!("{check}\n"));
+    }
+    hash.update(body);
+    hash.update("\n");
+    LineCheck::from_bytes(hash.finalize().into())
 }
 
 /// Ends a line, which is given without its closing brace, with its check and LF.
-pub(super) fn sealed(chain: &mut Chain, body: &str) -> String {
-    chain.push(body);
-    format!("{body}{CHECK}{}\"}}\n", chain.identifier())
+pub(super) fn sealed(last: &mut Option<LineCheck>, body: &str) -> String {
+    let check = check_after(*last, body);
+    *last = Some(check);
+    format!("{body}{CHECK}{check}\"}}\n")
 }
 
 /// The body and the check of a line without its line end. `None` means that it does not end with a check.
@@ -66,12 +94,12 @@ pub(super) fn unsealed(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Verifies the checks of lines, which chain each line to all before it.
-pub(crate) struct Checks(Chain);
+pub(crate) struct Checks(Option<LineCheck>);
 
 impl Checks {
     /// Continues after a line with this check. `None` means that the log begins here.
-    pub fn after(check: Option<Identifier>) -> Self {
-        Checks(check.map_or_else(Chain::start, Chain::resume))
+    pub fn after(check: Option<LineCheck>) -> Self {
+        Checks(check)
     }
 
     /// Verifies the next line, which is given with its line end.
@@ -79,12 +107,12 @@ impl Checks {
     /// # Errors
     ///
     /// What is wrong with it.
-    pub fn verify(&mut self, line: &[u8]) -> Result<Identifier, &'static str> {
+    pub fn verify(&mut self, line: &[u8]) -> Result<LineCheck, &'static str> {
         let text = line.strip_suffix(b"\n").ok_or("the line is cut")?;
         let sealed = std::str::from_utf8(text).ok().and_then(unsealed);
         let (body, check) = sealed.ok_or("the line does not end with its checksum")?;
-        self.0.push(body);
-        let own = self.0.identifier();
+        let own = check_after(self.0, body);
+        self.0 = Some(own);
         match check == own.to_string() {
             true => Ok(own),
             false => Err("the line, or one before it, is not as it was written"),
@@ -99,13 +127,19 @@ pub(super) struct LogLineRead<'a> {
     #[serde(borrow)]
     pub timestamp: Text<'a>,
     #[serde(borrow)]
-    pub ingested: AtMost<IngestedRead<'a>, LINE_GRANULES>,
+    pub ingested: AtMost<EntryRead<'a>, LINE_GRANULES>,
     #[serde(borrow)]
     pub deleted: AtMost<Text<'a>, LINE_GRANULES>,
+    #[serde(borrow)]
+    pub described: AtMost<EntryRead<'a>, LINE_GRANULES>,
+    #[serde(borrow)]
+    pub replaced: AtMost<EntryRead<'a>, LINE_GRANULES>,
     #[serde(default, borrow)]
     pub note: Option<Text<'a>>,
     #[serde(default, borrow)]
     pub identifier: Option<Text<'a>>,
+    #[serde(default, borrow)]
+    pub digest: Option<Text<'a>>,
 }
 
 /// A string that borrows from the line, unless it contains escapes.
@@ -113,70 +147,110 @@ pub(super) struct LogLineRead<'a> {
 #[serde(transparent)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
 
-/// An ingested granule, as it is read.
-pub(super) struct IngestedRead<'a> {
+/// A granule, as it is read.
+pub(super) struct EntryRead<'a> {
     pub granule: Cow<'a, str>,
     pub producer_granule: Option<Cow<'a, str>>,
+    pub files: Option<Vec<WrittenFile>>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for IngestedRead<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for EntryRead<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(IngestedVisitor)
+        deserializer.deserialize_any(EntryVisitor)
     }
 }
 
 /// Reads a string or an object. An untagged enum would copy every value first.
-struct IngestedVisitor;
+struct EntryVisitor;
 
-impl<'de> Visitor<'de> for IngestedVisitor {
-    type Value = IngestedRead<'de>;
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = EntryRead<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an id, or an object with granule and producer_granule")
+        f.write_str("an id, or an object with granule, producer_granule and files")
     }
 
     fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(IngestedRead { granule: Cow::Borrowed(text), producer_granule: None })
+        Ok(EntryRead { granule: Cow::Borrowed(text), producer_granule: None, files: None })
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(IngestedRead { granule: Cow::Owned(text.to_owned()), producer_granule: None })
+        Ok(EntryRead { granule: Cow::Owned(text.to_owned()), producer_granule: None, files: None })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let (mut granule, mut producer_granule) = (None, None);
+        let (mut granule, mut producer_granule, mut files) = (None, None, None);
         while let Some(member) = members.next_key::<Text<'de>>()? {
             match &*member.0 {
                 "granule" => granule = Some(members.next_value::<Text<'de>>()?.0),
                 "producer_granule" => producer_granule = Some(members.next_value::<Text<'de>>()?.0),
+                "files" => files = Some(members.next_value()?),
                 _ => drop(members.next_value::<de::IgnoredAny>()?),
             }
         }
         let granule = granule.ok_or_else(|| de::Error::missing_field("granule"))?;
-        Ok(IngestedRead { granule, producer_granule })
+        Ok(EntryRead { granule, producer_granule, files })
     }
 }
 
 impl LogLine {
     /// The line in its canonical form, without its check.
     pub fn body(&self) -> serde_json::Result<String> {
-        let ingested =
-            self.ingested.iter().map(|(granule, producer_granule)| match producer_granule {
-                None => IngestedWritten::Id(granule),
-                Some(producer_granule) => {
-                    IngestedWritten::WithProducer { granule, producer_granule }
-                }
-            });
         let end = self.end.as_ref();
         let mut text = serde_json::to_string(&LogLineWritten {
             timestamp: self.timestamp,
-            ingested: ingested.collect(),
-            deleted: self.deleted.iter().collect(),
-            end: end.map(|end| EndWritten { note: &end.note, identifier: end.identifier }),
+            ingested: self.ingested.iter().map(LogEntry::written).collect(),
+            deleted: &self.deleted,
+            described: self.described.iter().map(LogEntry::written).collect(),
+            replaced: self.replaced.iter().map(LogEntry::written).collect(),
+            end: end.map(|LogLineEnd { identifier, digest, note }| EndWritten {
+                note,
+                identifier: *identifier,
+                digest: *digest,
+            }),
         })?;
         // The check takes the place of the closing brace.
         text.pop();
         Ok(text)
+    }
+
+    /// How many granules it has, on all sides.
+    pub fn granules(&self) -> usize {
+        let sides = [self.ingested.len(), self.described.len(), self.replaced.len()];
+        sides.iter().sum::<usize>() + self.deleted.len()
+    }
+
+    /// The length of its entries in bytes of JSON.
+    pub fn entry_bytes(&self) -> usize {
+        let entries = self.ingested.iter().chain(&self.described).chain(&self.replaced);
+        let ids = self.deleted.iter().map(EntryWritten::Id);
+        entries.map(LogEntry::written).chain(ids).map(|entry| entry.bytes()).sum()
+    }
+}
+
+impl EntryWritten<'_> {
+    fn bytes(&self) -> usize {
+        // An id, a path and a checksum can always be written.
+        serde_json::to_string(self).map_or(0, |text| text.len())
+    }
+}
+
+impl LogEntry {
+    fn written(&self) -> EntryWritten<'_> {
+        let LogEntry { granule_id, producer_granule, content } = self;
+        match (producer_granule, content) {
+            (None, None) => EntryWritten::Id(granule_id),
+            (producer_granule, files) => EntryWritten::Object {
+                granule: granule_id,
+                producer_granule: producer_granule.as_ref(),
+                files: files.as_ref(),
+            },
+        }
+    }
+
+    /// Its length in bytes of JSON.
+    pub fn bytes(&self) -> usize {
+        self.written().bytes()
     }
 }
 
@@ -185,12 +259,27 @@ impl LogLine {
 pub(crate) struct LogLine {
     /// When the change took effect.
     pub timestamp: Timestamp,
-    /// The granules that were ingested, and the producer's id of each that has another one.
-    pub ingested: Vec<(GranuleId, Option<GranuleId>)>,
+    /// The granules that were ingested.
+    pub ingested: Vec<LogEntry>,
     /// The granules that were deleted.
     pub deleted: Vec<GranuleId>,
+    /// The granules that stayed held, and of which more became known.
+    pub described: Vec<LogEntry>,
+    /// The granules that stayed held, and of which other bytes were stated.
+    pub replaced: Vec<LogEntry>,
     /// What the last line of a change adds. `None` means that the change continues in the next line.
     pub end: Option<LogLineEnd>,
+}
+
+/// A granule of a line.
+#[derive(Debug)]
+pub(crate) struct LogEntry {
+    pub granule_id: GranuleId,
+    /// The producer's id. `None` means that it is the same.
+    pub producer_granule: Option<GranuleId>,
+    /// All that is known of its files after the change. `None` means that nothing is, or that the granule was
+    /// deleted.
+    pub content: Option<Content>,
 }
 
 /// What the last line of a change adds.
@@ -198,6 +287,8 @@ pub(crate) struct LogLine {
 pub(crate) struct LogLineEnd {
     /// The identifier of the granules held since.
     pub identifier: Identifier,
+    /// The digest of these granules, with what is known of their files.
+    pub digest: Digest,
     /// The note that was kept with the change.
     pub note: Option<String>,
 }

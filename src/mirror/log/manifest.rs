@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{
-    AnnotationReader, AnnotationWriter, Head, HeadFile, LinesDigest, LogLine, LogReader, LogWriter,
-    MAX_LINE_BYTES, Position, SubsetReader, SubsetWriter,
+    AnnotationReader, AnnotationWriter, Head, HeadFile, LinesDigest, LogEntry, LogLine, LogReader,
+    LogWriter, MAX_LINE_BYTES, Position, SubsetReader, SubsetWriter,
 };
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
@@ -134,16 +134,22 @@ pub(crate) fn events(
     log_line: LogLine,
     location: &SourceLocation,
 ) -> impl Iterator<Item = Event> + use<'_> {
-    let at = log_line.timestamp;
-    let event = move |kind, granule_id, producer_granule| {
-        let location = Some(location.clone());
-        Event { at, kind, granule_id, producer_granule, content: None, location }
+    let LogLine { timestamp: at, ingested, deleted, described, replaced, .. } = log_line;
+    let of = move |kind: EventKind, entries: Vec<LogEntry>| {
+        entries.into_iter().map(move |LogEntry { granule_id, producer_granule, content }| {
+            let location = Some(location.clone());
+            Event { at, kind, granule_id, producer_granule, content, location }
+        })
     };
-    let ingested = log_line.ingested.into_iter();
-    let ingested = ingested
-        .map(move |(granule_id, producer)| event(EventKind::Ingested, granule_id, producer));
-    let deleted = log_line.deleted.into_iter();
-    ingested.chain(deleted.map(move |granule_id| event(EventKind::Deleted, granule_id, None)))
+    let deleted = deleted.into_iter().map(|granule_id| LogEntry {
+        granule_id,
+        producer_granule: None,
+        content: None,
+    });
+    of(EventKind::Ingested, ingested)
+        .chain(of(EventKind::Deleted, deleted.collect()))
+        .chain(of(EventKind::Described, described))
+        .chain(of(EventKind::Replaced, replaced))
 }
 
 /// Something that a manifest contains.
@@ -213,12 +219,12 @@ impl<R: BufRead> Reader<R> {
             match item {
                 Item::Line(log_line, change) => {
                     let location = self.log.lines().location();
-                    read((log_line.ingested.len() + log_line.deleted.len()) as u64);
+                    read(log_line.granules() as u64);
                     for event in events(log_line, &location) {
                         import.add(event)?;
                     }
-                    if let Some(LogChange { timestamp, identifier, note, .. }) = change {
-                        import.expect(timestamp, identifier, Some(location));
+                    if let Some(LogChange { timestamp, identifier, digest, note, .. }) = change {
+                        import.expect(timestamp, identifier, Some(digest), Some(location));
                         import.note(timestamp, note.as_deref())?;
                     }
                 }

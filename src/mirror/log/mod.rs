@@ -2,13 +2,13 @@
 //!
 //! docs/reference/manifest.md is its specification. In short: JSON Lines; the first line is
 //! constant, each further one is a change, or up to 1,000 granules of one; every line ends with its
-//! `check`, the `md5-chain` ([`crate::chain`]) of all lines so far. The bytes are a function of the
+//! `check`, a SHA-256 that chains it to all lines before. The bytes are a function of the
 //! history alone, so two states of one log are one a prefix of the other. What can change, the record of the
 //! dataset for instance, is in the *head*; the cited subsets and the annotations are in files of their own.
 //!
 //! ```json
-//! {"accession_log":1,"rule":"md5-chain","check":"6cec330d363715611a235d9ceefcef5c"}
-//! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","check":"…"}
+//! {"accession_log":2,"rule":"md5-chain","check":"d2389f3d7dcc99a938f293e5b9b595f65267a19bf0cea01d8998c1292831f7c0"}
+//! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"described":[],"replaced":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","digest":"sha256:…","check":"…"}
 //! ```
 
 mod annotations;
@@ -32,7 +32,7 @@ pub(crate) use chained::{Segment, Segments};
 pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
-pub(crate) use line::{Checks, LogLine, MAX_LINE_BYTES};
+pub(crate) use line::{Checks, LogEntry, LogLine, MAX_LINE_BYTES};
 pub(crate) use reader::{LogReader, Position, latest_change};
 pub(crate) use writer::LogWriter;
 

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::chained::ChainedReader;
-use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd, LogLineRead};
+use super::line::{
+    EntryRead, FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, LogLineRead,
+};
 use crate::error::{Error, Result};
-use crate::model::{GranuleId, Identifier, LogChange, Timestamp, check_characters};
+use crate::model::{Content, GranuleId, LineCheck, LogChange, Timestamp, check_characters};
 
 /// A place in a log at which a change ends, or its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,7 +20,7 @@ pub(crate) struct Position {
     /// How many granules are held there.
     pub granules: u64,
     /// The last check before it. `None` means that the log begins here.
-    pub check: Option<Identifier>,
+    pub check: Option<LineCheck>,
     /// The time of the last change before it. `None` means that there is none.
     pub timestamp: Option<Timestamp>,
 }
@@ -57,10 +59,10 @@ pub(crate) struct LogReader {
 #[derive(Default)]
 struct Open {
     timestamp: Option<Timestamp>,
-    ingested: u64,
-    deleted: u64,
-    last_ingested: Option<GranuleId>,
-    last_deleted: Option<GranuleId>,
+    /// How many granules each side has: those ingested, deleted, described and replaced.
+    counts: [u64; 4],
+    /// The last granule, and its side.
+    last: Option<(usize, GranuleId)>,
 }
 
 impl LogReader {
@@ -75,8 +77,9 @@ impl LogReader {
         let Ok(read) = serde_json::from_str::<LogLineRead<'_>>(text) else {
             return self.fail("this line is not a change");
         };
-        let granules = read.ingested.elements.len() + read.deleted.elements.len();
-        if granules > LINE_GRANULES || read.ingested.has_more || read.deleted.has_more {
+        let LogLineRead { ingested, deleted, described, replaced, .. } = read;
+        let has_more = [ingested.has_more, described.has_more, replaced.has_more];
+        if has_more.contains(&true) || deleted.has_more {
             return self.fail("it has more than 1,000 granules");
         }
         let note = read.note.map(|note| note.0);
@@ -86,29 +89,46 @@ impl LogReader {
         if let Some(Err(error)) = note.as_ref().map(|note| check_characters("note", note)) {
             return self.fail(&error.to_string());
         }
-        let ingested = read.ingested.elements.into_iter().map(|ingested| {
-            let producer =
-                ingested.producer_granule.map(|text| self.granule_id(&text)).transpose()?;
-            Ok((self.granule_id(&ingested.granule)?, producer))
-        });
-        let deleted = read.deleted.elements.iter().map(|text| self.granule_id(&text.0));
-        let end = match read.identifier {
-            None => None,
-            Some(text) => {
-                let identifier = self.parse_as(&text.0, "identifier")?;
-                Some(LogLineEnd { identifier, note: note.map(Cow::into_owned) })
+        let end = match (read.identifier, read.digest) {
+            (None, None) => None,
+            (Some(identifier), Some(digest)) => {
+                let identifier = self.parse_as(&identifier.0, "identifier")?;
+                let digest = self.parse_as(&digest.0, "digest")?;
+                Some(LogLineEnd { identifier, digest, note: note.map(Cow::into_owned) })
             }
+            _ => return self.fail("it has only one of identifier and digest"),
         };
-        // Each line but the last one of a change is full.
-        if end.is_none() && granules < LINE_GRANULES {
-            return self.fail("its change is divided elsewhere than after 1,000 granules");
-        }
-        Ok(LogLine {
+        let entries = |read: Vec<EntryRead<'_>>| {
+            read.into_iter().map(|entry| self.entry(entry)).collect::<Result<Vec<LogEntry>>>()
+        };
+        let deleted = deleted.elements.iter().map(|text| self.granule_id(&text.0));
+        let log_line = LogLine {
             timestamp: self.parse_as(&read.timestamp.0, "timestamp")?,
-            ingested: ingested.collect::<Result<_>>()?,
+            ingested: entries(ingested.elements)?,
             deleted: deleted.collect::<Result<_>>()?,
+            described: entries(described.elements)?,
+            replaced: entries(replaced.elements)?,
             end,
-        })
+        };
+        let granules = log_line.granules();
+        if granules > LINE_GRANULES {
+            return self.fail("it has more than 1,000 granules");
+        }
+        // Each line but the last one of a change is full.
+        let is_full = || granules == LINE_GRANULES || log_line.entry_bytes() >= LINE_BYTES;
+        if log_line.end.is_none() && !is_full() {
+            return self.fail("its change is divided elsewhere than after 1,000 granules or 4 MiB");
+        }
+        Ok(log_line)
+    }
+
+    fn entry(&self, read: EntryRead<'_>) -> Result<LogEntry> {
+        let EntryRead { granule, producer_granule, files } = read;
+        let granule_id = self.granule_id(&granule)?;
+        let producer = producer_granule.map(|text| self.granule_id(&text)).transpose()?;
+        let content = files.map(|files| Content::from_written(&granule_id, files)).transpose();
+        let content = content.or_else(|what| self.fail(&format!("{granule_id:?}: {what}")))?;
+        Ok(LogEntry { granule_id, producer_granule: producer, content })
     }
 
     /// Checks a line against those before it, and counts it.
@@ -124,45 +144,57 @@ impl LogReader {
             return self.fail(&format!("its time {at} is in the future"));
         }
         open.timestamp = Some(at);
-        for (granule_id, _) in &log_line.ingested {
-            if open.last_ingested.as_ref().is_some_and(|last| last >= granule_id)
-                || open.last_deleted.is_some()
-            {
-                return self.fail(&format!("{granule_id:?} is out of order"));
+        let ids = |entries: &[LogEntry]| {
+            entries.iter().map(|entry| entry.granule_id.clone()).collect::<Vec<GranuleId>>()
+        };
+        let LogLine { ingested, deleted, described, replaced, .. } = log_line;
+        let sides = [ids(ingested), deleted.clone(), ids(described), ids(replaced)];
+        for (side, granule_ids) in sides.into_iter().enumerate() {
+            open.counts[side] += granule_ids.len() as u64;
+            for granule_id in granule_ids {
+                let next = (side, granule_id);
+                if open.last.as_ref().is_some_and(|last| *last >= next) {
+                    return self.fail(&format!("{:?} is out of order", next.1));
+                }
+                open.last = Some(next);
             }
-            open.last_ingested = Some(granule_id.clone());
         }
-        for granule_id in &log_line.deleted {
-            if open.last_deleted.as_ref().is_some_and(|last| last >= granule_id) {
-                return self.fail(&format!("{granule_id:?} is out of order"));
-            }
-            open.last_deleted = Some(granule_id.clone());
+        if described.iter().chain(replaced).any(|entry| entry.content.is_none()) {
+            return self.fail("it describes or replaces a granule without saying what is known");
         }
-        open.ingested += log_line.ingested.len() as u64;
-        open.deleted += log_line.deleted.len() as u64;
+        if ingested.iter().any(|entry| entry.content.as_ref().is_some_and(Content::is_empty)) {
+            return self.fail("it is not in canonical form");
+        }
         let Some(end) = &log_line.end else {
             self.open = Some(open);
             return Ok(None);
         };
-        if log_line.ingested.is_empty() && log_line.deleted.is_empty() {
-            return self.fail("its change ingests nothing and deletes nothing");
+        if log_line.granules() == 0 {
+            return self.fail("its change changes nothing");
         }
-        let granules = self.position.granules + open.ingested;
-        let Some(granules) = granules.checked_sub(open.deleted) else {
+        let [ingested, deleted, described, replaced] = open.counts;
+        let granules = self.position.granules + ingested;
+        let Some(granules) = granules.checked_sub(deleted) else {
             return self.fail("its change deletes more granules than are held");
         };
         self.position.granules = granules;
         self.position.changes += 1;
         self.position.timestamp = Some(at);
+        let Some(check) = self.lines.check() else {
+            return self.fail("the line does not end with its checksum");
+        };
         Ok(Some(LogChange {
             number: self.position.changes,
             timestamp: at,
             identifier: end.identifier,
-            check: self.lines.check().unwrap_or(Identifier::EMPTY),
+            digest: end.digest,
+            check,
             bytes: self.position.bytes,
             granules,
-            ingested: open.ingested,
-            deleted: open.deleted,
+            ingested,
+            deleted,
+            described,
+            replaced,
             note: end.note.clone(),
         }))
     }

@@ -1,17 +1,18 @@
 //! Writes the lines of a log.
 
 use super::chained::{ChainedWriter, Segments};
-use super::line::{FIRST_LINE, LINE_GRANULES, LogLine, LogLineEnd};
+use super::line::{FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd};
 use super::reader::Position;
-use crate::model::{Event, EventKind, Identifier, Instance, Timestamp};
+use crate::model::{Content, Event, EventKind, Instance, LineCheck, Timestamp};
 use crate::registry::Exported;
 
 /// Makes the lines of a log from an exported history.
 pub(crate) struct LogWriter {
     lines: ChainedWriter,
     position: Position,
-    /// The events of the next line.
-    events: Vec<Event>,
+    /// The granules of the next line, when its change took effect, and the length of its entries.
+    next: LogLine,
+    bytes: usize,
 }
 
 impl LogWriter {
@@ -26,7 +27,7 @@ impl LogWriter {
     /// Continues a log that ends at this place.
     pub fn resume(position: Position, segments: Segments) -> Self {
         let lines = ChainedWriter::after(position.check, segments);
-        LogWriter { lines, position, events: Vec::new() }
+        LogWriter { lines, position, next: empty_line(), bytes: 0 }
     }
 
     /// Adds the next element of the history, and returns the line that is complete with it, with its
@@ -38,32 +39,38 @@ impl LogWriter {
     pub fn add(&mut self, exported: Exported) -> serde_json::Result<Option<String>> {
         match exported {
             Exported::Event(event) => {
-                let full = match self.events.len() == LINE_GRANULES {
-                    true => Some(self.log_line(None)?),
-                    false => None,
-                };
-                self.events.push(event);
+                let is_full = self.next.granules() == LINE_GRANULES || self.bytes >= LINE_BYTES;
+                let full = is_full.then(|| self.log_line(None)).transpose()?;
+                self.push(event);
                 Ok(full)
             }
             Exported::Change(instance) => self.log_line(Some(&instance)).map(Some),
         }
     }
 
-    fn log_line(&mut self, end: Option<&Instance>) -> serde_json::Result<String> {
-        let events = std::mem::take(&mut self.events);
-        let at = end.map(|end| end.timestamp).or_else(|| events.first().map(|event| event.at));
-        let timestamp = at.unwrap_or(Timestamp::EPOCH);
-        let end_of_change =
-            end.map(|end| LogLineEnd { identifier: end.identifier, note: end.note.clone() });
-        let (ingested, deleted) = (Vec::new(), Vec::new());
-        let mut log_line = LogLine { timestamp, ingested, deleted, end: end_of_change };
-        for Event { kind, granule_id, producer_granule, .. } in events {
-            match kind {
-                EventKind::Ingested => log_line.ingested.push((granule_id, producer_granule)),
-                EventKind::Deleted => log_line.deleted.push(granule_id),
-            }
+    fn push(&mut self, event: Event) {
+        let Event { at, kind, granule_id, producer_granule, content, .. } = event;
+        let is_known = |content: &Content| kind != EventKind::Ingested || !content.is_empty();
+        let entry = LogEntry { granule_id, producer_granule, content: content.filter(is_known) };
+        self.next.timestamp = at;
+        self.bytes += entry.bytes();
+        match kind {
+            EventKind::Ingested => self.next.ingested.push(entry),
+            EventKind::Deleted => self.next.deleted.push(entry.granule_id),
+            EventKind::Described => self.next.described.push(entry),
+            EventKind::Replaced => self.next.replaced.push(entry),
         }
-        let line = self.lines.line(&log_line.body()?, Some(timestamp));
+    }
+
+    fn log_line(&mut self, end: Option<&Instance>) -> serde_json::Result<String> {
+        let mut log_line = std::mem::replace(&mut self.next, empty_line());
+        self.bytes = 0;
+        if let Some(end) = end {
+            log_line.timestamp = end.timestamp;
+            let (identifier, digest, note) = (end.identifier, end.digest, end.note.clone());
+            log_line.end = Some(LogLineEnd { identifier, digest, note });
+        }
+        let line = self.lines.line(&log_line.body()?, Some(log_line.timestamp));
         self.written(&line);
         if let Some(end) = end {
             self.position.changes += 1;
@@ -75,7 +82,7 @@ impl LogWriter {
 
     fn written(&mut self, line: &str) {
         self.position.bytes += line.len() as u64;
-        self.position.check = Some(self.lines.check());
+        self.position.check = self.lines.check();
     }
 
     /// The place at which the log ends.
@@ -83,13 +90,24 @@ impl LogWriter {
         self.position
     }
 
-    /// The last check.
-    pub fn check(&self) -> Identifier {
+    /// The last check. `None` means that there is no line yet.
+    pub fn check(&self) -> Option<LineCheck> {
         self.lines.check()
     }
 
     /// The segments so far.
     pub fn segments(&self) -> &Segments {
         &self.lines.segments
+    }
+}
+
+fn empty_line() -> LogLine {
+    LogLine {
+        timestamp: Timestamp::EPOCH,
+        ingested: Vec::new(),
+        deleted: Vec::new(),
+        described: Vec::new(),
+        replaced: Vec::new(),
+        end: None,
     }
 }

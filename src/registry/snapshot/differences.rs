@@ -41,6 +41,11 @@ pub(crate) trait List {
         Ok(true)
     }
 
+    /// Whether the next item, whose id was looked at, is shown even if both sets have it.
+    fn says_more(&mut self) -> bool {
+        false
+    }
+
     /// Whether the set on the right has what the set on the left has and this list does not mention.
     fn keeps_others(&self) -> bool {
         false
@@ -60,6 +65,11 @@ impl<I: Iterator<Item = Result<Event>>> List for Peekable<I> {
 
     fn take(&mut self) -> Result<Option<Event>> {
         self.next().transpose()
+    }
+
+    fn says_more(&mut self) -> bool {
+        let next = Peekable::peek(self).and_then(|next| next.as_ref().ok());
+        next.is_some_and(|event| event.content.is_some())
     }
 }
 
@@ -81,13 +91,15 @@ impl Counts {
     }
 }
 
-/// A granule that only one of two sets has.
+/// A granule that only one of two sets has, or of which the right list says more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Only<R> {
     /// Only the left one has it.
     Left(GranuleId),
     /// Only the right one has it.
     Right(R),
+    /// Both have it.
+    Both(R),
 }
 
 /// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
@@ -171,6 +183,10 @@ impl<L: List<Item = GranuleId>, R: List> Walk<L, R> {
             if is_right && !is_left {
                 return Ok(self.right.take()?.map(Only::Right));
             }
+            if is_left && is_right && is_listed && self.right.says_more() {
+                self.left.skip();
+                return Ok(self.right.take()?.map(Only::Both));
+            }
             if is_listed {
                 self.right.skip();
             }
@@ -182,7 +198,7 @@ impl<L: List<Item = GranuleId>, R: List> Walk<L, R> {
             }
         }
         let Some(hashing) = self.hashing.take() else { return Ok(None) };
-        let (sweep, _) = hashing.finish();
+        let sweep = hashing.finish().sweep;
         self.identifier = sweep.latest();
         let Counts { matched, only_left, only_right } = self.counts;
         let granules = [matched + only_left, matched + only_right];
@@ -344,11 +360,14 @@ impl<Right> Iterator for Differences<Right> {
     type Item = Result<Difference>;
 
     fn next(&mut self) -> Option<Result<Difference>> {
-        let difference = |only| match only {
-            Only::Left(granule_id) => Difference::OnlyLeft(granule_id),
-            Only::Right(granule_id) => Difference::OnlyRight(granule_id),
-        };
-        Some(self.walk.next()?.map(difference))
+        loop {
+            return Some(Ok(match self.walk.next()? {
+                Ok(Only::Left(granule_id)) => Difference::OnlyLeft(granule_id),
+                Ok(Only::Right(granule_id)) => Difference::OnlyRight(granule_id),
+                Ok(Only::Both(_)) => continue,
+                Err(error) => return Some(Err(error)),
+            }));
+        }
     }
 }
 

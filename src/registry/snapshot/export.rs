@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Event, EventKind, Instance, Timestamp};
+use crate::model::{
+    Content, DatasetName, Effect, Event, EventKind, Extent, GranuleId, Instance, Timestamp,
+};
+use crate::registry::contents::Known;
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
@@ -101,7 +104,7 @@ impl Snapshot {
         let mut events = Staging::by_time();
         let mut progress = self.registry.begin("sorting", "granules", None);
         let is_after = |micros: i64| after.is_none_or(|after| micros > after.as_micros());
-        prove_changes(&self.read, (dataset, key), after, |row| {
+        prove_changes(&self.read, (dataset, key), after, |row, known| {
             let Period { granule_id, ingested, deleted, producer_granule } = row;
             progress.advance()?;
             let granule_id = proof::granule_id(granule_id, dataset)?;
@@ -113,11 +116,28 @@ impl Snapshot {
                 let what = format!("{dataset} has a row with a date of {date} microseconds");
                 return Err(Error::damaged(what));
             }
+            let first = known.first().filter(|first| first.since == ingested);
             if is_after(ingested) {
-                events.add_stored((ingested, EventKind::Ingested), granule_id, producer)?;
+                let ingest = (ingested, EventKind::Ingested);
+                let content = first.map(|first| &first.content);
+                events.add_stored(ingest, granule_id, producer, content)?;
+            }
+            let mut before = &Content::default();
+            for Known { since, content } in known {
+                let before = std::mem::replace(&mut before, content);
+                if *since != ingested && is_after(*since) {
+                    let id = GranuleId::new(granule_id).map_err(Error::damaged)?;
+                    let kind = match before.after(&id, content, Extent::All) {
+                        (_, Effect::Replaces, _) => EventKind::Replaced,
+                        _ => EventKind::Described,
+                    };
+                    events.add_stored((*since, kind), granule_id, "", Some(content))?;
+                }
             }
             match deleted.filter(|deleted| is_after(*deleted)) {
-                Some(deleted) => events.add_stored((deleted, EventKind::Deleted), granule_id, ""),
+                Some(deleted) => {
+                    events.add_stored((deleted, EventKind::Deleted), granule_id, "", None)
+                }
                 None => Ok(()),
             }
         })?;

@@ -1,26 +1,31 @@
 //! What is known of the files of a set.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::iter::Peekable;
 
 use super::view::Snapshot;
+use crate::chain::List;
 use crate::error::{Error, Result};
 #[cfg(feature = "serve")]
 use crate::model::DatasetName;
-use crate::model::{Algorithm, Checksum, GranuleId, IdPage, Set, Timestamp};
-use crate::registry::files::{KnownFile, known_files};
+use crate::model::{
+    Algorithm, Content, ContentMatch, Contradiction, GranuleId, IdPage, Set, Timestamp,
+};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
-use crate::store::DatasetKey;
+use crate::registry::proof::Claim;
+use crate::store::{DatasetKey, Known};
 
 impl Snapshot {
-    /// What is known of the files of a set, in canonical order of the granules: as known now or, in a
-    /// snapshot of an earlier state, as it was known then.
+    /// What was known of the files of a set when it was in force, in canonical order of the granules.
     ///
     /// # Errors
     ///
     /// Those of [`Snapshot::granules`].
     pub fn files(&self, set: &Set) -> Result<FileList> {
-        self.files_from(set, None)
+        let claim = Claim::of(&self.registry, set);
+        let files = self.files_from(set, None)?;
+        Ok(FileList { proof: Some((claim, List::start())), ..files })
     }
 
     /// As [`Snapshot::files`], of granules of a set that are listed: of a subset that is not stored.
@@ -32,7 +37,7 @@ impl Snapshot {
         self.files_of(set, listing.id_pages()?)
     }
 
-    /// As [`Snapshot::files`], of the granules after one (`None` means from the first).
+    /// As [`Snapshot::files`], of the granules after one (`None` means from the first), without the proof.
     ///
     /// # Errors
     ///
@@ -56,23 +61,21 @@ impl Snapshot {
         set: &Set,
         pages: impl Iterator<Item = Result<IdPage>> + Send + 'static,
     ) -> Result<FileList> {
-        let (dataset, last) = self.ask_of(set.dataset(), |read, dataset| {
-            Ok((dataset, read.last_record_batch(dataset, self.known)?))
-        })?;
+        let dataset = self.ask_of(set.dataset(), |_, dataset| Ok(dataset))?;
         Ok(FileList {
             registry: self.registry.clone(),
             pages: Box::new(pages),
             dataset,
-            last_number: last.as_ref().map_or(0, |last| last.last_number),
-            recorded: last.map(|last| last.recorded),
+            at: set.instance().timestamp,
             read: VecDeque::new(),
+            proof: None,
         })
     }
 }
 
 impl Snapshot {
-    /// The usual algorithm of the first file records of a dataset. The outer `None` means that there is
-    /// none, the inner one that they have no checksum.
+    /// The usual algorithm of the first granules of a dataset of which something is known. The outer `None`
+    /// means that there is none, the inner one that they have no checksum.
     ///
     /// # Errors
     ///
@@ -82,10 +85,11 @@ impl Snapshot {
         &self,
         dataset: &DatasetName,
     ) -> Result<Option<Option<Algorithm>>> {
-        let first = self.ask_of(dataset, |read, key| read.file_records_after(key, None, 16))?;
-        let checksums = first.iter().filter_map(|stored| stored.record.content.checksum());
-        let algorithms = checksums.map(|it| (it.algorithm().clone(), 1)).collect();
-        let totals = FileTotals { algorithms, ..FileTotals::default() };
+        let first = self.ask_of(dataset, |read, key| read.first_content(key, 16))?;
+        let mut totals = FileTotals::default();
+        for stored in &first {
+            totals.add(&stored.content()?);
+        }
         Ok((!first.is_empty()).then(|| totals.usual_algorithm().cloned()))
     }
 }
@@ -95,77 +99,51 @@ impl Snapshot {
 pub struct GranuleFiles {
     /// The granule.
     pub granule_id: GranuleId,
-    /// Its files, by path. Empty if none is known.
-    pub files: Vec<ListedFile>,
-}
-
-/// What is known of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedFile {
-    /// The path, relative to the root directory of the dataset's files.
-    pub path: String,
-    /// The size in bytes. `None` means that it is not known.
-    pub size: Option<u64>,
-    /// The checksums, at most one of each algorithm.
-    pub checksums: Vec<Checksum>,
+    /// Its files. Empty if none is known.
+    pub content: Content,
 }
 
 /// The granules of a set with what is known of their files, in canonical order.
 ///
-/// Each page is read in a short transaction of its own. What is recorded later is not listed. The
-/// granules of the set are proved as by [`Granules`](super::Granules).
+/// Each page is read in a short transaction of its own. The granules of the set are proved as by
+/// [`Granules`](super::Granules); what is known of them has the digest of the set, else the last item is an
+/// error of kind `damaged`.
 pub struct FileList {
     registry: Registry,
     pages: Box<dyn Iterator<Item = Result<IdPage>> + Send>,
     dataset: DatasetKey,
-    last_number: u64,
-    recorded: Option<Timestamp>,
+    at: Timestamp,
     read: VecDeque<GranuleFiles>,
+    /// `None` means that only some of the set are read.
+    proof: Option<(Claim, List)>,
 }
 
 impl FileList {
-    /// Leaves out what was recorded after a record.
-    pub(in crate::registry) fn known_up_to(self, record: u64) -> Self {
-        FileList { last_number: self.last_number.min(record), ..self }
-    }
-
-    /// The number of the last record that is listed. 0 if there is none.
-    pub fn last_record(&self) -> u64 {
-        self.last_number
-    }
-
-    /// When the last record of the dataset was entered. `None` means that it has none.
-    pub fn recorded(&self) -> Option<Timestamp> {
-        self.recorded
-    }
-
     /// Reads the next page. `false` means that there is none.
     fn load(&mut self) -> Result<bool> {
         let Some(page) = self.pages.next().transpose()? else { return Ok(false) };
         let ids: Vec<&str> = page.iter().collect();
-        let mut known = Vec::new();
-        if self.last_number > 0 {
-            let registry = &self.registry;
-            let read = || {
-                let read = registry.read()?;
-                let records = read.file_records_among(self.dataset, &ids)?;
-                read.check_same_file()?;
-                Ok(records)
-            };
-            let records = read().map_err(|error| registry.named(error))?;
-            let last_number = self.last_number;
-            known = known_files(records.into_iter().filter(|it| it.number <= last_number));
-        }
+        let registry = &self.registry;
+        let read = || {
+            let read = registry.read()?;
+            let known = read.content_among(self.dataset, self.at, &ids, Known::Held)?;
+            read.check_same_file()?;
+            Ok(known)
+        };
+        let known = read().map_err(|error: Error| registry.named(error))?;
         let mut known = known.into_iter().peekable();
+        let mut line = Vec::new();
         for id in ids {
-            let mut files = Vec::new();
-            while let Some(file) = known.next_if(|file| file.granule_id.as_str() == id) {
-                let KnownFile { path, state, .. } = file;
-                let (size, checksums) = (state.size(), state.checksums().to_vec());
-                files.push(ListedFile { path, size, checksums });
+            let stored = known.next_if(|stored| stored.granule_id.as_str() == id);
+            let content = stored.map_or(Ok(Content::default()), |stored| stored.content());
+            let content = content.map_err(|error| registry.named(error))?;
+            if let Some((_, list)) = &mut self.proof {
+                line.clear();
+                content.write_line(id, &mut line);
+                list.push(&line);
             }
             let granule_id = GranuleId::new(id).map_err(Error::damaged)?;
-            self.read.push_back(GranuleFiles { granule_id, files });
+            self.read.push_back(GranuleFiles { granule_id, content });
         }
         Ok(true)
     }
@@ -178,11 +156,132 @@ impl Iterator for FileList {
         while self.read.is_empty() {
             match self.load() {
                 Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => return Some(Err(error)),
+                Ok(false) => {
+                    let (claim, list) = self.proof.take()?;
+                    return claim.check_digest(list.digest()).err().map(Err);
+                }
+                Err(error) => {
+                    self.proof = None;
+                    return Some(Err(error));
+                }
             }
         }
         self.read.pop_front().map(Ok)
+    }
+}
+
+/// Of how many granules that two sides have the bytes were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct ContentCounts {
+    /// Of how many files of both sides have an algorithm in common.
+    pub compared: u64,
+    /// Of how many they have none.
+    pub not_comparable: u64,
+    /// How many have other bytes.
+    #[serde(skip)]
+    pub other: u64,
+}
+
+impl ContentCounts {
+    /// Counts a granule that both have.
+    pub fn add(&mut self, compared: &ContentMatch) {
+        match compared {
+            ContentMatch::Unknown => {}
+            ContentMatch::Equal => self.compared += 1,
+            ContentMatch::NotComparable => self.not_comparable += 1,
+            ContentMatch::Other(_) => {
+                self.compared += 1;
+                self.other += 1;
+            }
+        }
+    }
+}
+
+type Files = Peekable<Box<dyn Iterator<Item = Result<GranuleFiles>>>>;
+
+/// The granules that two sides have and of which a file has other bytes, in canonical order, with what
+/// contradicts.
+pub struct FileDifferences {
+    left: Files,
+    right: Files,
+    counts: ContentCounts,
+}
+
+impl Snapshot {
+    /// Compares what is known of the files of two sets. If their digests are equal, nothing is read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::files`].
+    pub fn compare_files(&self, left: &Set, right: &Set) -> Result<FileDifferences> {
+        if left.digest() == right.digest() {
+            return Ok(FileDifferences::of(std::iter::empty(), std::iter::empty()));
+        }
+        Ok(FileDifferences::of(self.files(left)?, self.files(right)?))
+    }
+
+    /// Compares what is known of the files of a set with what a listing states of them. If it states nothing,
+    /// nothing is read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::files`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn compare_files_with(&self, left: &Set, listing: &Listing) -> Result<FileDifferences> {
+        if !listing.has_contents() {
+            return Ok(FileDifferences::of(std::iter::empty(), std::iter::empty()));
+        }
+        let listed = listing.contents()?.map(|listed| {
+            let (granule_id, content) = listed?;
+            Ok(GranuleFiles { granule_id, content })
+        });
+        Ok(FileDifferences::of(self.files(left)?, listed))
+    }
+}
+
+impl FileDifferences {
+    fn of(
+        left: impl Iterator<Item = Result<GranuleFiles>> + 'static,
+        right: impl Iterator<Item = Result<GranuleFiles>> + 'static,
+    ) -> Self {
+        let files = |files: Box<dyn Iterator<Item = Result<GranuleFiles>>>| files.peekable();
+        let (left, right) = (files(Box::new(left)), files(Box::new(right)));
+        FileDifferences { left, right, counts: ContentCounts::default() }
+    }
+
+    /// The counts of what was read so far; those of the whole comparison once the iterator has ended.
+    pub fn counts(&self) -> ContentCounts {
+        self.counts
+    }
+
+    fn step(&mut self) -> Result<Option<(GranuleId, Contradiction)>> {
+        while let Some(one) = self.left.next().transpose()? {
+            let is_before = |next: &Result<GranuleFiles>| {
+                next.as_ref().map_or(true, |next| next.granule_id < one.granule_id)
+            };
+            while let Some(before) = self.right.next_if(is_before) {
+                before?;
+            }
+            let is_same = |next: &Result<GranuleFiles>| {
+                next.as_ref().is_ok_and(|next| next.granule_id == one.granule_id)
+            };
+            let Some(other) = self.right.next_if(is_same).transpose()? else { continue };
+            let compared = one.content.compare(&one.granule_id, &other.content);
+            self.counts.add(&compared);
+            if let ContentMatch::Other(contradiction) = compared {
+                return Ok(Some((one.granule_id, contradiction)));
+            }
+        }
+        // What is left on the right proves itself.
+        self.right.by_ref().try_for_each(|rest| rest.map(drop))?;
+        Ok(None)
+    }
+}
+
+impl Iterator for FileDifferences {
+    type Item = Result<(GranuleId, Contradiction)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
     }
 }
 
@@ -214,6 +313,23 @@ impl FileTotals {
     }
 }
 
+impl FileTotals {
+    /// Adds what is known of a granule.
+    fn add(&mut self, content: &Content) {
+        let files = content.files();
+        self.granules += 1;
+        self.with_checksums += u64::from(files.iter().any(|it| !it.checksums().is_empty()));
+        for file in files {
+            self.files += 1;
+            self.bytes = self.bytes.saturating_add(file.size().unwrap_or(0));
+            self.without_size += u64::from(file.size().is_none());
+            for checksum in file.checksums() {
+                *self.algorithms.entry(checksum.algorithm().clone()).or_default() += 1;
+            }
+        }
+    }
+}
+
 impl FileList {
     /// How much is known. Costs a pass over the granules of the set.
     ///
@@ -223,17 +339,7 @@ impl FileList {
     pub fn totals(self) -> Result<FileTotals> {
         let mut totals = FileTotals::default();
         for granule in self {
-            let GranuleFiles { files, .. } = granule?;
-            totals.granules += 1;
-            totals.with_checksums += u64::from(files.iter().any(|it| !it.checksums.is_empty()));
-            for file in files {
-                totals.files += 1;
-                totals.bytes = totals.bytes.saturating_add(file.size.unwrap_or(0));
-                totals.without_size += u64::from(file.size.is_none());
-                for checksum in file.checksums {
-                    *totals.algorithms.entry(checksum.algorithm().clone()).or_default() += 1;
-                }
-            }
+            totals.add(&granule?.content);
         }
         Ok(totals)
     }

@@ -107,16 +107,17 @@ impl Snapshot {
         Ok(names)
     }
 
-    /// When the first file record of a dataset was entered. `None` means that there is none.
+    /// Since when something is known of the files of the first granule of a dataset of which it is. `None`
+    /// means that nothing is known of any.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub(in crate::registry) fn first_recorded_file(
+    pub(in crate::registry) fn files_known_since(
         &self,
         dataset: &DatasetName,
     ) -> Result<Option<Timestamp>> {
-        let first = self.ask_of(dataset, |read, key| read.record_batches_after(key, 0, 1))?;
-        Ok(first.first().map(|batch| batch.recorded))
+        let first = self.ask_of(dataset, |read, key| read.first_content(key, 1))?;
+        Ok(first.first().map(|known| known.since))
     }
 }

@@ -3,12 +3,13 @@
 use std::vec;
 
 use super::view::{Snapshot, dataset_of};
-use crate::chain::{Chain, Hashing, Sweep};
+use crate::chain::{Hashing, Line, List, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
-    Criteria, DatasetName, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set, Subset,
-    Timestamp,
+    Criteria, DatasetName, Digest, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set,
+    Subset, Timestamp,
 };
+use crate::registry::contents::Held;
 use crate::registry::handle::Registry;
 use crate::registry::proof::{self, Proof};
 use crate::store::{self, DatasetKey, SubsetKey};
@@ -278,7 +279,8 @@ impl GranulePages {
             Set::Subset { subset, .. } => match &subset.criteria {
                 Criteria::Patterns(patterns) => Kind::Selected(patterns.clone()),
                 Criteria::Named => {
-                    let found = read.subset(dataset, subset.identifier, &subset.criteria)?;
+                    let stated = (subset.identifier, subset.digest);
+                    let found = read.subset(dataset, stated, &subset.criteria)?;
                     let unknown =
                         || Error::identifier_unknown(subset.identifier, Some(&subset.dataset));
                     Kind::Named(found.ok_or_else(unknown)?.0, Box::new(subset.clone()))
@@ -392,44 +394,49 @@ fn not_held(granule_id: &GranuleId, subset: &Subset) -> Error {
     ))
 }
 
-/// The identifier and the number of the granules of an instance whose ids match one of the patterns.
+/// What a part of a set is: its identifier, its digest, and how many granules it has.
+pub(in crate::registry) type Identified = (Identifier, Digest, u64);
+
+/// The identifier, the digest and the number of the granules of an instance whose ids match one of the
+/// patterns.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those of
-/// the instance.
+/// the instance, or what is known of them is not that of its digest.
 pub(in crate::registry) fn identify_selected(
     read: &store::Snapshot,
     dataset: DatasetKey,
     instance: &Instance,
     patterns: &[Pattern],
-) -> Result<(Identifier, u64)> {
+) -> Result<Identified> {
     let mut pages = GranulePages::held(dataset, instance.timestamp);
+    let mut known = Held::at(read, dataset, instance.timestamp);
     // All granules, and those that are selected.
-    let mut hashing = Hashing::of(Sweep::over(2));
+    let mut hashing = Hashing::with_lists(Sweep::over(2), List::start());
     let (mut granules, mut selected) = (0, 0);
     while let Some(page) = pages.next_ids(read)? {
         granules += page.len() as u64;
         for granule_id in page.iter() {
             let is_selected = patterns.iter().any(|pattern| pattern.matches(granule_id));
             selected += u64::from(is_selected);
-            hashing.hold(granule_id, 0..if is_selected { 2 } else { 1 });
+            let sets = 0..if is_selected { 2 } else { 1 };
+            let content = known.of(granule_id)?;
+            let mut lines = Vec::new();
+            if !content.is_empty() {
+                let mut bytes = Vec::new();
+                content.write_line(granule_id, &mut bytes);
+                lines.push(Line { bytes, instances: sets.clone() });
+            }
+            hashing.hold_lines(granule_id, sets, lines);
         }
     }
-    let (sweep, _) = hashing.finish();
-    let all = sweep.identifiers().next().unwrap_or(Identifier::EMPTY);
+    let hashed = hashing.finish();
+    let mut sets = hashed.sets();
+    let empty = (Identifier::EMPTY, Digest::EMPTY);
+    let (all, digest) = sets.next().unwrap_or(empty);
     proof::check(instance, all, granules)?;
-    Ok((sweep.latest(), selected))
-}
-
-/// Computes the identifier of some ids, which are in canonical order, and their number.
-pub(in crate::registry) fn identify(
-    granule_ids: impl Iterator<Item = Result<GranuleId>>,
-) -> Result<(Identifier, u64)> {
-    let (mut chain, mut count) = (Chain::start(), 0);
-    for granule_id in granule_ids {
-        chain.push(granule_id?.as_str());
-        count += 1;
-    }
-    Ok((chain.identifier(), count))
+    proof::check_digest(instance, digest)?;
+    let (identifier, digest) = sets.next().unwrap_or(empty);
+    Ok((identifier, digest, selected))
 }

@@ -18,8 +18,18 @@ pub(in crate::registry) enum SortBy {
     /// By granule, time and kind, deletions first: as the rows of granules are stored.
     #[default]
     Granule,
-    /// By time, kind and granule, ingests first: as the changes of a log are written.
+    /// By time, side and granule: as the changes of a log are written.
     Time,
+}
+
+/// The place of a kind in a line of a log.
+fn side(kind: EventKind) -> u8 {
+    match kind {
+        EventKind::Ingested => 0,
+        EventKind::Deleted => 1,
+        EventKind::Described => 2,
+        EventKind::Replaced => 3,
+    }
 }
 
 /// Encodes that there is no source location.
@@ -79,7 +89,7 @@ pub(super) fn encode(
 ) -> usize {
     let start = bytes.len();
     let header = Header {
-        kind: u8::from(kind == EventKind::Ingested),
+        kind: kind as u8,
         at,
         source,
         line,
@@ -115,7 +125,12 @@ impl<'a> Record<'a> {
     }
 
     pub fn kind(self) -> EventKind {
-        if self.kind_byte() == 1 { EventKind::Ingested } else { EventKind::Deleted }
+        match self.kind_byte() {
+            1 => EventKind::Ingested,
+            2 => EventKind::Described,
+            3 => EventKind::Replaced,
+            _ => EventKind::Deleted,
+        }
     }
 
     pub fn at(self) -> i64 {
@@ -158,10 +173,11 @@ impl<'a> Record<'a> {
     pub fn compare(self, other: Record<'_>, by: SortBy) -> Ordering {
         let times = || self.at().cmp(&other.at());
         let kinds = || self.kind().cmp(&other.kind());
+        let sides = || side(self.kind()).cmp(&side(other.kind()));
         let ids = || self.granule_id().cmp(other.granule_id());
         match by {
             SortBy::Granule => ids().then_with(times).then_with(kinds),
-            SortBy::Time => times().then_with(|| kinds().reverse()).then_with(ids),
+            SortBy::Time => times().then_with(sides).then_with(ids),
         }
     }
 
@@ -232,15 +248,16 @@ impl Buffer {
     }
 }
 
-const IS_INGEST: u8 = 1;
+/// The bits of the kind.
+const KIND: u8 = 3;
 /// The time differs from that of the event before.
-const HAS_TIME: u8 = 2;
+const HAS_TIME: u8 = 4;
 /// The source differs.
-const HAS_SOURCE: u8 = 4;
+const HAS_SOURCE: u8 = 8;
 /// The line is not the one after that of the event before.
-const HAS_LINE: u8 = 8;
-const HAS_PRODUCER: u8 = 16;
-const HAS_CONTENT: u8 = 32;
+const HAS_LINE: u8 = 16;
+const HAS_PRODUCER: u8 = 32;
+const HAS_CONTENT: u8 = 64;
 
 /// Writes an event after another one, which is empty for the first event of a run. Returns the
 /// number of bytes.
@@ -343,7 +360,7 @@ pub(super) fn read_after(record: &mut Vec<u8>, file: &mut impl Read) -> io::Resu
         file.read_exact(&mut record[start..])?;
         content = length.checked_add(1).ok_or(io::ErrorKind::InvalidData)?;
     }
-    let kind = flags & IS_INGEST;
+    let kind = flags & KIND;
     let header = Header { kind, at, source, line, granule_id, producer, content };
     record[..HEADER_BYTES].copy_from_slice(&header.encode());
     Ok(true)

@@ -102,8 +102,9 @@ impl Staging {
         (at, kind): (i64, EventKind),
         granule_id: &str,
         producer: &str,
+        content: Option<&Content>,
     ) -> Result<()> {
-        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events), None)
+        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events), content)
     }
 
     fn push(

@@ -74,8 +74,9 @@ impl<'read> Checkpoints<'read> {
         Ok(())
     }
 
-    /// Returns which checkpoints agree, after the last granule.
-    pub fn finish(mut self) -> Result<Agreement> {
+    /// Returns which checkpoints agree. `end` is the one after the last granule, if there is a granule.
+    pub fn finish(mut self, end: Option<Reached>) -> Result<Agreement> {
+        self.compare(end.into_iter().filter(|end| !is_checkpoint(&end.granule_id)).collect())?;
         if self.agreement.findings.is_empty() {
             self.compare_next(None)?;
         }
@@ -91,18 +92,22 @@ impl Agreement {
 
     /// Compares a stored checkpoint with the one that the rows give after the same granule.
     fn compare_values(&mut self, stored: Checkpoint, reached: &Reached) {
-        let Reached { granule_id, identifier, held } = reached;
+        let Reached { granule_id, identifier, list, held } = reached;
         if stored.chain != *identifier {
             let text = format!(
                 "the checkpoint after this granule is {}, but the granule rows give {identifier}",
                 stored.chain
             );
             self.differ(granule_id, &text);
-        } else if let Some(counted) = stored.granules.filter(|counted| counted != held) {
+        } else if stored.granules != *held {
             let text = format!(
-                "the checkpoint after this granule counts {counted} granules, but its chain has {held}"
+                "the checkpoint after this granule counts {} granules, but its chain has {held}",
+                stored.granules
             );
             self.differ(granule_id, &text);
+        } else if list.as_ref().is_some_and(|list| stored.list != *list) {
+            let text = "the list of the checkpoint after this granule is not that of the rows";
+            self.differ(granule_id, text);
         } else {
             self.last = Some(stored.granule_id);
         }

@@ -4,13 +4,13 @@ use super::checkpoints::{Agreement, Checkpoints};
 use super::finding::{Code, Findings, Verification, VerifyWork, readable, refuse_mismatch};
 use super::history::{self, Recomputed, Rows, Stated};
 use super::subsets::{Selected, Subsets};
-use crate::chain::{Hashing, Sweep};
+use crate::chain::{Hashed, Hashing, List, Reached, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
-use crate::registry::files::{FileState, Says};
+use crate::registry::contents::{Contents, Known, lines};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
-use crate::store::{self, Begin, DatasetKey, Period, StoredFileRecord};
+use crate::store::{self, Begin, DatasetKey, Period};
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
@@ -48,7 +48,9 @@ struct Pass<'a> {
 
 /// The result of the pass over the granule rows.
 struct Swept {
-    sweep: Sweep,
+    hashed: Hashed,
+    /// The first granule of which something is known at a time when it was not held.
+    stray: Option<String>,
     selected: Selected,
     agreement: Agreement,
 }
@@ -85,11 +87,11 @@ impl Pass<'_> {
         match swept {
             Ok(swept) => {
                 identifiers = history.len() as u64 + subsets.count();
-                work.steps += swept.sweep.steps() + swept.selected.steps;
+                work.steps += swept.hashed.sweep.steps() + swept.selected.steps;
                 work.patterns_tried += swept.selected.patterns_tried;
                 selected = Some(swept.selected);
                 let recomputed = Recomputed {
-                    identifiers: swept.sweep.identifiers().take(history.len()).collect(),
+                    sets: swept.hashed.sets().take(history.len()).collect(),
                     counts: rows.counted(),
                 };
                 let agrees_to = swept.agreement.agrees_to();
@@ -97,6 +99,11 @@ impl Pass<'_> {
                 findings.append(history::check_recorded(&history));
                 findings.append(std::mem::take(&mut rows.findings));
                 findings.append(swept.agreement.findings);
+                if let Some(stray) = swept.stray {
+                    findings.add(Code::Files, None, Some(&stray), || {
+                        "something is known of its files at a time when it was not held".to_owned()
+                    });
+                }
             }
             Err(error) => {
                 let what = match rows.last_id() {
@@ -112,7 +119,6 @@ impl Pass<'_> {
         let (found, steps) = subsets.compare(self.read, self.key, &history, selected.as_ref())?;
         findings.append(found);
         work.steps += steps;
-        findings.append(verify(self.read, self.key)?);
         Ok(self.verification(identifiers, findings, work))
     }
 
@@ -120,29 +126,62 @@ impl Pass<'_> {
         Verification::new(Some(self.dataset.clone()), identifiers, findings, work)
     }
 
-    /// Makes the pass over the granule rows.
+    /// Makes the pass over the granule rows, and what is known of them.
     fn sweep(&self, rows: &mut Rows<'_>, history: &[Stated], subsets: &Subsets) -> Result<Swept> {
         let ingests = history.iter().map(|stated| stated.counts.ingested);
         let rows_expected = ingests.fold(0, u64::saturating_add);
         let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);
-        let mut hashing = Hashing::with_checkpoints(Sweep::over(history.len()));
+        let sweep = Sweep::over(history.len());
+        let mut hashing = Hashing::with_checkpoints(sweep, List::start());
+        let mut contents = Contents::of(self.read, self.key, Begin::Start, None);
         let mut selecting = subsets.select();
         self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
             progress.advance()?;
-            let Some((granule_id, span)) = rows.held(period) else { return Ok(()) };
-            selecting.held(granule_id, period.ingested, period.deleted);
-            checkpoints.compare(hashing.hold(granule_id, span))
+            let known = contents.during(&period)?;
+            let (ingested, deleted) = (period.ingested, period.deleted);
+            let Some((granule_id, reached)) = hold(rows, &mut hashing, period, known) else {
+                return Ok(());
+            };
+            selecting.held(granule_id, (ingested, deleted), known);
+            checkpoints.compare(reached)
         })?;
-        let ((sweep, reached), selected) = (hashing.finish(), selecting.finish());
-        checkpoints.compare(reached)?;
-        Ok(Swept { sweep, selected, agreement: checkpoints.finish()? })
+        let (mut hashed, selected) = (hashing.finish(), selecting.finish());
+        checkpoints.compare(std::mem::take(&mut hashed.reached))?;
+        let stray = contents.stray()?;
+        let held = rows.counted().last().map_or(0, |last| last.granules);
+        let end = rows.last_held().map(|granule_id| Reached {
+            granule_id: granule_id.to_owned(),
+            identifier: hashed.sweep.latest(),
+            list: hashed.lists.as_ref().map(|lists| lists.last().save()),
+            held,
+        });
+        let agreement = checkpoints.finish(end)?;
+        Ok(Swept { hashed, stray, selected, agreement })
     }
 }
 
+/// Hashes a granule during one of its periods, with what is known of it. `None` means that its id is not
+/// valid.
+fn hold<'row>(
+    rows: &mut Rows<'_>,
+    hashing: &mut Hashing,
+    period: Period<'row>,
+    known: &[Known],
+) -> Option<(&'row str, Vec<Reached>)> {
+    let (granule_id, span) = rows.held(period)?;
+    if !known.is_empty()
+        && let Ok(granule_id) = GranuleId::new(granule_id)
+    {
+        rows.state(&granule_id, period.ingested, known);
+    }
+    let lines = lines(granule_id, &span, known, |micros| rows.number(micros));
+    Some((granule_id, hashing.hold_lines(granule_id, span, lines)))
+}
+
 /// Calls `show` for every granule row that lasts beyond a time (`None`: for all of them), by id and then
-/// by time, and proves every change after that time: its identifier and its counts must be those that
-/// the rows give.
+/// by time, with what is known of it at that time and became known after it, and proves every change after
+/// that time: its identifier, its digest and its counts must be those that the rows give.
 ///
 /// Costs one pass over these rows, which are hashed on another thread. The memory depends on the
 /// number of changes.
@@ -155,84 +194,21 @@ pub(in crate::registry) fn prove_changes(
     read: &store::Snapshot,
     (dataset, key): (&DatasetName, DatasetKey),
     after: Option<Timestamp>,
-    mut show: impl FnMut(Period<'_>) -> Result<()>,
+    mut show: impl FnMut(Period<'_>, &[Known]) -> Result<()>,
 ) -> Result<()> {
     let changes = Stated::after(read, key, after)?;
     let mut rows = Rows::after(after, &changes);
-    let mut hashing = Hashing::of(Sweep::over(changes.len()));
+    let mut hashing = Hashing::with_lists(Sweep::over(changes.len()), List::start());
+    let mut contents = Contents::of(read, key, Begin::Start, after);
     read.each_change(key, after, |row| -> Result<()> {
-        if let Some((granule_id, span)) = rows.held(row) {
-            hashing.hold(granule_id, span);
-        }
-        show(row)
+        let known = contents.during(&row)?;
+        hold(&mut rows, &mut hashing, row, known);
+        show(row, known)
     })?;
-    let (sweep, _) = hashing.finish();
-    let identifiers = sweep.identifiers().take(changes.len()).collect();
-    let recomputed = Recomputed { identifiers, counts: rows.counted() };
+    let sets = hashing.finish().sets().take(changes.len()).collect();
+    let recomputed = Recomputed { sets, counts: rows.counted() };
     let mut findings = history::compare(&changes, &recomputed, None);
     findings.append(rows.findings);
     let name = Some(dataset.clone());
     refuse_mismatch(Verification::new(name, 0, findings, VerifyWork::default()))
-}
-
-/// Reads every file record of a dataset, which compares each with its checksum, and checks that they are
-/// numbered without gaps, and that none contradicts an earlier one unless its batch may.
-///
-/// Costs one pass over the records.
-///
-/// # Errors
-///
-/// Errors that do not concern the content.
-pub(super) fn verify(read: &store::Snapshot, dataset: DatasetKey) -> Result<Findings> {
-    let mut findings = Findings::default();
-    let batches = match readable(batches(read, dataset))? {
-        Ok(batches) => batches,
-        Err(error) => {
-            findings.add_unreadable("the batches of file records cannot be read", &error);
-            return Ok(findings);
-        }
-    };
-    let last = batches.last().map_or(0, |(last_number, _)| *last_number);
-    let (mut count, mut sum) = (0_u64, 0_u128);
-    let mut file: Option<(GranuleId, String, FileState)> = None;
-    for stored in read.file_records(dataset) {
-        let StoredFileRecord { number, record } = match readable(stored)? {
-            Ok(stored) => stored,
-            Err(error) => {
-                findings.add_unreadable("the file records cannot be read", &error);
-                return Ok(findings);
-            }
-        };
-        (count, sum) = (count + 1, sum + u128::from(number));
-        let is_same = file.as_ref().is_some_and(|(granule_id, path, _)| {
-            *granule_id == record.granule_id && path == record.path()
-        });
-        if !is_same {
-            let path = record.path().to_owned();
-            file = Some((record.granule_id.clone(), path, FileState::default()));
-        }
-        let Some((_, path, state)) = &mut file else { continue };
-        if state.take(number, &record.content) == Says::Otherwise && !may(&batches, number) {
-            findings.add(Code::Files, None, Some(record.granule_id.as_str()), || {
-                format!("the file record {number} of {} contradicts an earlier one", quoted(path))
-            });
-        }
-    }
-    if count != last || sum != u128::from(last) * (u128::from(last) + 1) / 2 {
-        findings.add(Code::Files, None, None, || {
-            format!("there are {count} file records, not those from 1 to {last}")
-        });
-    }
-    Ok(findings)
-}
-
-/// The last number of each batch, and whether its records may contradict earlier ones.
-fn batches(read: &store::Snapshot, dataset: DatasetKey) -> Result<Vec<(u64, bool)>> {
-    let batches = read.record_batches(dataset, 0);
-    batches.map(|batch| batch.map(|batch| (batch.last_number, batch.replaces))).collect()
-}
-
-fn may(batches: &[(u64, bool)], number: u64) -> bool {
-    let place = batches.partition_point(|(last_number, _)| *last_number < number);
-    batches.get(place).is_some_and(|(_, replaces)| *replaces)
 }

@@ -112,7 +112,10 @@ pub enum Code {
     Overlap,
     /// A subset no longer selects the granules that were cited.
     Subset,
-    /// The records of files are not complete, or one contradicts another.
+    /// The digest of an instance is not the one that its granule rows, and what is known of their files, give.
+    Digest,
+    /// Something is known of files of a granule that was not held, or at a time at which the dataset had no
+    /// change.
     Files,
     /// A checkpoint is wrong, missing, or misplaced; or the granule rows before it are not those
     /// from which it was computed.

@@ -6,13 +6,17 @@ use std::ops::Range;
 use super::finding::{Code, Findings};
 use crate::chain::Timeline;
 use crate::error::Result;
-use crate::model::{GranuleId, Identifier, Instance, Timestamp, quoted};
+use crate::model::{
+    Content, Digest, Effect, Extent, GranuleId, Identifier, Instance, Timestamp, quoted,
+};
+use crate::registry::contents::Known;
 use crate::store::{DatasetKey, Period, Snapshot, StoredInstance};
 
 /// The stored values of an instance, without its note.
 pub(super) struct Stated {
     pub timestamp: Timestamp,
     pub identifier: Identifier,
+    pub digest: Digest,
     pub counts: Counted,
     recorded: Timestamp,
 }
@@ -45,18 +49,24 @@ impl Stated {
     }
 }
 
-/// How many granules an instance holds, and how many its change ingested and deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How many granules an instance holds, and how many its change ingested, deleted, described and replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counted {
     pub granules: u64,
     pub ingested: u64,
     pub deleted: u64,
+    pub described: u64,
+    pub replaced: u64,
 }
 
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted { granules, ingested, deleted } = self;
-        write!(f, "{granules} granules, {ingested} ingested and {deleted} deleted")
+        let Counted { granules, ingested, deleted, described, replaced } = self;
+        write!(f, "{granules} granules, {ingested} ingested and {deleted} deleted")?;
+        match described + replaced {
+            0 => Ok(()),
+            _ => write!(f, ", {described} described and {replaced} replaced"),
+        }
     }
 }
 
@@ -65,10 +75,13 @@ impl From<Instance> for Stated {
         Stated {
             timestamp: instance.timestamp,
             identifier: instance.identifier,
+            digest: instance.digest,
             counts: Counted {
                 granules: instance.granules,
                 ingested: instance.ingested,
                 deleted: instance.deleted,
+                described: instance.described,
+                replaced: instance.replaced,
             },
             recorded: instance.recorded,
         }
@@ -85,13 +98,15 @@ pub(super) struct Rows<'history> {
     after: Option<Timestamp>,
     history: &'history [Stated],
     timeline: Timeline,
-    ingested: Vec<u64>,
-    deleted: Vec<u64>,
+    /// What each instance changed, without how many granules it holds.
+    changed: Vec<Counted>,
     /// How many more granules each instance holds than the one before it. It has one element more
     /// than there are instances.
     held_more: Vec<i64>,
     /// The granule of the last row, and the instance at which its holding period ends.
     previous: Option<(Vec<u8>, usize)>,
+    /// The last granule that the last instance holds. Empty if there is none.
+    last_held: String,
 }
 
 impl<'history> Rows<'history> {
@@ -103,10 +118,10 @@ impl<'history> Rows<'history> {
             after,
             history,
             timeline: Timeline::of(history.iter().map(|stated| stated.timestamp)),
-            ingested: vec![0; history.len()],
-            deleted: vec![0; history.len()],
+            changed: vec![Counted::default(); history.len()],
             held_more: vec![0; history.len() + 1],
             previous: None,
+            last_held: String::new(),
         }
     }
 
@@ -126,6 +141,9 @@ impl<'history> Rows<'history> {
         if !span.is_empty() {
             self.held_more[span.start] += 1;
             self.held_more[span.end] -= 1;
+            if span.end == self.history.len() {
+                granule_id.clone_into(&mut self.last_held);
+            }
         }
         Some((granule_id, span))
     }
@@ -135,15 +153,49 @@ impl<'history> Rows<'history> {
         self.previous.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// The last granule that the last instance holds. `None` if there is none.
+    pub fn last_held(&self) -> Option<&str> {
+        Some(self.last_held.as_str()).filter(|last| !last.is_empty())
+    }
+
     /// The counts for each instance, according to the rows.
     pub fn counted(&self) -> Vec<Counted> {
         let mut held = 0;
-        let rows = self.held_more.iter().zip(&self.ingested).zip(&self.deleted);
-        let count = |((more, ingested), deleted): ((&i64, &u64), &u64)| {
+        let count = |(more, changed): (&i64, &Counted)| {
             held += more;
-            Counted { granules: held.unsigned_abs(), ingested: *ingested, deleted: *deleted }
+            Counted { granules: held.unsigned_abs(), ..*changed }
         };
-        rows.map(count).collect()
+        self.held_more.iter().zip(&self.changed).map(count).collect()
+    }
+
+    /// The number of the first instance at a time or after it.
+    pub fn number(&mut self, micros: i64) -> usize {
+        self.timeline.number(micros).unwrap_or_else(|next| next)
+    }
+
+    /// Counts what became known of a granule while it was held, from a time on. Reports times at which there
+    /// was no change.
+    pub fn state(&mut self, granule_id: &GranuleId, ingested: i64, known: &[Known]) {
+        let mut before = &Content::default();
+        for Known { since, content } in known {
+            let (_, effect, _) = before.after(granule_id, content, Extent::All);
+            before = content;
+            if self.after.is_some_and(|after| *since <= after.as_micros()) {
+                continue;
+            }
+            match (self.timeline.number(*since), effect) {
+                (Err(_), _) => self.refuse_date(granule_id.as_str(), "described", *since),
+                _ if *since == ingested => {}
+                (Ok(number), Effect::Describes) => self.changed[number].described += 1,
+                (Ok(number), Effect::Replaces) => self.changed[number].replaced += 1,
+                (Ok(_), Effect::Nothing) => {
+                    let at = Timestamp::from_micros(*since);
+                    self.findings.add(Code::Files, at, Some(granule_id.as_str()), || {
+                        "what is known of its files was stated again".to_owned()
+                    });
+                }
+            }
+        }
     }
 
     /// The instances during which a granule was held according to its row. Reports dates at which
@@ -151,7 +203,7 @@ impl<'history> Rows<'history> {
     fn span(&mut self, granule_id: &str, period: Period<'_>) -> Range<usize> {
         let begins = self.timeline.number(period.ingested);
         match begins {
-            Ok(number) => self.ingested[number] += 1,
+            Ok(number) => self.changed[number].ingested += 1,
             Err(_) if self.after.is_some_and(|after| period.ingested <= after.as_micros()) => {}
             Err(_) => self.refuse_date(granule_id, "ingested", period.ingested),
         }
@@ -159,7 +211,7 @@ impl<'history> Rows<'history> {
         let Some(deleted) = period.deleted else { return start..self.history.len().max(start) };
         let ends = self.timeline.number(deleted);
         match ends {
-            Ok(number) => self.deleted[number] += 1,
+            Ok(number) => self.changed[number].deleted += 1,
             Err(_) => self.refuse_date(granule_id, "deleted", deleted),
         }
         if deleted <= period.ingested {
@@ -215,7 +267,7 @@ impl<'history> Rows<'history> {
 
 /// The values that the granule rows give for each instance.
 pub(super) struct Recomputed {
-    pub identifiers: Vec<Identifier>,
+    pub sets: Vec<(Identifier, Digest)>,
     pub counts: Vec<Counted>,
 }
 
@@ -227,7 +279,7 @@ pub(super) fn compare(
     agrees_to: Option<&GranuleId>,
 ) -> Findings {
     let mut findings = Findings::default();
-    let identifiers = || history.iter().zip(&recomputed.identifiers);
+    let identifiers = || history.iter().zip(recomputed.sets.iter().map(|(given, _)| given));
     // The checkpoints belong to the latest instance.
     let agrees_to = agrees_to.filter(|_| {
         identifiers().next_back().is_some_and(|(stated, given)| stated.identifier != *given)
@@ -246,6 +298,15 @@ pub(super) fn compare(
                 None => text,
             }
         });
+    }
+    // Where the identifier differs, the digest does, too.
+    for (stated, (identifier, digest)) in history.iter().zip(&recomputed.sets) {
+        if stated.identifier == *identifier && stated.digest != *digest {
+            findings.add(Code::Digest, Some(stated.timestamp), None, || {
+                let Stated { digest: stated, .. } = stated;
+                format!("the digest is {stated}, but what is known of the files gives {digest}")
+            });
+        }
     }
     for (stated, counted) in history.iter().zip(&recomputed.counts) {
         if stated.counts != *counted {

@@ -5,9 +5,10 @@ use std::ops::Range;
 
 use super::finding::{Code, Findings, readable};
 use super::history::Stated;
-use crate::chain::{Chain, Hashing, Sweep};
+use crate::chain::{Chain, Hashed, Hashing, Line, List, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Criteria, Identifier, Pattern, Subset, Timestamp, quoted};
+use crate::model::{Criteria, Digest, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
+use crate::registry::contents::{self, Known, lines};
 use crate::store::{DatasetKey, Snapshot, SubsetKey};
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
@@ -23,6 +24,7 @@ pub(super) struct Subsets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::registry) struct Recomputed {
     pub identifier: Identifier,
+    pub digest: Digest,
     pub granules: u64,
 }
 
@@ -138,7 +140,7 @@ impl Selecting {
             by_pattern[subsets.start].0.iter().map(move |pattern| (pattern, criteria))
         });
         Selecting {
-            hashing: Hashing::of(Sweep::over(timestamps.len())),
+            hashing: Hashing::with_lists(Sweep::over(timestamps.len()), List::start()),
             patterns: Patterns::of(used),
             subsets,
             more: vec![0; timestamps.len() + 1],
@@ -150,8 +152,14 @@ impl Selecting {
         }
     }
 
-    /// Takes the next period, by id and then by time: from when until when a granule is held.
-    pub fn held(&mut self, granule_id: &str, ingested: i64, deleted: Option<i64>) {
+    /// Takes the next period, by id and then by time: from when until when a granule is held, and what is known
+    /// of it meanwhile.
+    pub fn held(
+        &mut self,
+        granule_id: &str,
+        (ingested, deleted): (i64, Option<i64>),
+        known: &[Known],
+    ) {
         if self.granule_id != granule_id {
             granule_id.clone_into(&mut self.granule_id);
             (self.until, self.criteria) = (i64::MIN, None);
@@ -170,7 +178,7 @@ impl Selecting {
         let patterns = &mut self.patterns;
         let criteria = self.criteria.get_or_insert_with(|| patterns.users_of(granule_id));
         // Consecutive subsets that all select the granule are hashed together.
-        let mut span = 0..0;
+        let (mut span, mut span_lines) = (0..0, Vec::new());
         for &criteria in &*criteria {
             let subsets = self.subsets[criteria].clone();
             let held = during(&self.timestamps[subsets.clone()]);
@@ -178,37 +186,46 @@ impl Selecting {
             if held.is_empty() {
                 continue;
             }
-            if held.start == span.end {
-                span.end = held.end;
-            } else {
-                hold(&mut self.hashing, &mut self.more, granule_id, span);
-                span = held;
+            if held.start != span.end {
+                let lines = std::mem::take(&mut span_lines);
+                hold(&mut self.hashing, &mut self.more, (granule_id, span), lines);
+                span = held.start..held.start;
             }
+            span.end = held.end;
+            let of_criteria = &self.timestamps[subsets.clone()];
+            let number =
+                |micros: i64| subsets.start + of_criteria.partition_point(|&at| at < micros);
+            span_lines.extend(lines(granule_id, &held, known, number));
         }
-        hold(&mut self.hashing, &mut self.more, granule_id, span);
+        hold(&mut self.hashing, &mut self.more, (granule_id, span), span_lines);
     }
 
     /// The result, after the last row.
     pub fn finish(self) -> Selected {
-        let (sweep, _) = self.hashing.finish();
+        let hashed: Hashed = self.hashing.finish();
         let mut granules = 0;
-        let recomputed = sweep.identifiers().zip(&self.more).map(|(identifier, more)| {
+        let recomputed = hashed.sets().zip(&self.more).map(|((identifier, digest), more)| {
             granules += more;
-            Recomputed { identifier, granules: granules.unsigned_abs() }
+            Recomputed { identifier, digest, granules: granules.unsigned_abs() }
         });
         // A sweep over no instances still returns one identifier.
         let recomputed = recomputed.take(self.timestamps.len()).collect();
-        Selected { recomputed, steps: sweep.steps(), patterns_tried: self.patterns.tried }
+        Selected { recomputed, steps: hashed.sweep.steps(), patterns_tried: self.patterns.tried }
     }
 }
 
-fn hold(hashing: &mut Hashing, more: &mut [i64], granule_id: &str, span: Range<usize>) {
+fn hold(
+    hashing: &mut Hashing,
+    more: &mut [i64],
+    (granule_id, span): (&str, Range<usize>),
+    lines: Vec<Line>,
+) {
     if span.is_empty() {
         return;
     }
     more[span.start] += 1;
     more[span.end] -= 1;
-    hashing.hold(granule_id, span);
+    hashing.hold_lines(granule_id, span, lines);
 }
 
 fn patterns(subset: &Subset) -> &[Pattern] {
@@ -218,8 +235,8 @@ fn patterns(subset: &Subset) -> &[Pattern] {
     }
 }
 
-/// Computes the identifier of the granules that a subset names, and reports those that were not
-/// held.
+/// Computes the identifier and the digest of the granules that a subset names, and reports those that were
+/// not held.
 fn identify_named(
     read: &Snapshot,
     dataset: DatasetKey,
@@ -227,35 +244,54 @@ fn identify_named(
     at: Timestamp,
     findings: &mut Findings,
 ) -> Result<Recomputed, Error> {
-    let mut chain = Chain::start();
+    let (mut chain, mut list) = (Chain::start(), List::start());
     let mut granules = 0;
     let mut last = None;
-    for named in read.named(dataset, key, at) {
-        let (named, held) = named?;
-        // The granule is held twice at the same time, which is a finding of its own.
-        if last.as_ref() == Some(&named) {
-            continue;
+    let mut named = read.named(dataset, key, at).peekable();
+    while named.peek().is_some() {
+        let mut batch: Vec<GranuleId> = Vec::new();
+        for named in named.by_ref().take(BATCH_GRANULES) {
+            let (named, held) = named?;
+            // The granule is held twice at the same time, which is a finding of its own.
+            if last.as_ref() == Some(&named) {
+                continue;
+            }
+            if held.is_none() {
+                findings.add(Code::Subset, Some(at), Some(named.as_str()), || {
+                    format!("a subset names this granule, which was not held at {at}")
+                });
+            }
+            last = Some(named.clone());
+            batch.push(named);
         }
-        if held.is_none() {
-            findings.add(Code::Subset, Some(at), Some(named.as_str()), || {
-                format!("a subset names this granule, which was not held at {at}")
-            });
+        for granule_id in &batch {
+            chain.push(granule_id.as_str());
         }
-        chain.push(named.as_str());
-        granules += 1;
-        last = Some(named);
+        granules += batch.len() as u64;
+        contents::list(read, dataset, at, &batch, &mut list)?;
     }
-    Ok(Recomputed { identifier: chain.identifier(), granules })
+    Ok(Recomputed { identifier: chain.identifier(), digest: list.digest(), granules })
 }
 
+/// How many granules are looked up at once.
+const BATCH_GRANULES: usize = 1_024;
+
 fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
-    let Recomputed { identifier, granules } = *recomputed;
+    let Recomputed { identifier, digest, granules } = *recomputed;
     if (identifier, granules) != (subset.identifier, subset.granules) {
         findings.add(Code::Subset, Some(subset.timestamp), None, || {
             format!(
                 "{} counts {} granules, but the granule rows give {granules} and the identifier {identifier}",
                 name(subset),
                 subset.granules
+            )
+        });
+    } else if digest != subset.digest {
+        findings.add(Code::Subset, Some(subset.timestamp), None, || {
+            format!(
+                "{} has the digest {}, but what is known of its files gives {digest}",
+                name(subset),
+                subset.digest
             )
         });
     }

@@ -1,14 +1,12 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
 use super::engine::{self, Skipped};
-use super::files::{self, Held};
 use super::remember::Remembered;
 use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Entry, Event, EventKind, GranuleId, Instance, Timestamp};
-use crate::registry::files::FileCounts;
+use crate::model::{DatasetName, Entry, Event, EventKind, Extent, GranuleId, Instance, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -19,13 +17,19 @@ use crate::registry::staging::Staging;
 pub struct Change {
     /// The options.
     pub options: ChangeOptions,
+    extent: Extent,
     staging: Staging,
 }
 
 impl Change {
-    /// Creates an empty change.
+    /// Creates an empty change. What it states of the files of a granule is all of them.
     pub fn new() -> Self {
         Change::default()
+    }
+
+    /// Creates an empty change that states so much of the files of a granule.
+    pub fn stating(extent: Extent) -> Self {
+        Change { extent, ..Change::default() }
     }
 
     /// Adds a granule to ingest. Repeated granules are found when the change is made.
@@ -46,9 +50,24 @@ impl Change {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
+    /// Adds what is stated of the files of a granule that is held and stays held. What is stated of one granule
+    /// several times counts together.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Change::ingest`].
+    pub fn describe(&mut self, entry: impl Into<Entry>) -> Result<()> {
+        self.stage(entry.into(), EventKind::Described)
+    }
+
+    /// How many granules were added, repeated ones included.
+    pub fn count(&self) -> u64 {
+        self.staging.count()
+    }
+
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry;
-        let content = content.filter(|_| kind == EventKind::Ingested);
+        let content = content.filter(|_| kind != EventKind::Deleted);
         // The time is known only under the write lock; until then all events have the same one.
         let at = Timestamp::EPOCH;
         self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
@@ -70,7 +89,24 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry, of
     /// kind `damaged` if the granules that were read are not those of the identifier in force.
     pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
-        self.make(dataset, change, stamp, |target| target.refuse_backfill(), None)
+        let conduct = Conduct::Change(change.extent);
+        self.make(dataset, (change, conduct), stamp, |target| target.refuse_backfill(), None)
+    }
+
+    /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
+    /// before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::change`].
+    pub(crate) fn change_computed(
+        &self,
+        dataset: &DatasetName,
+        change: &Change,
+        stamp: &Stamp,
+    ) -> Result<Applied> {
+        let conduct = Conduct::Change(change.extent);
+        self.make(dataset, (change, conduct), stamp, |_| Ok(()), None)
     }
 
     /// Applies a change of a pull, if the guard allows it, and remembers in the same transaction the log
@@ -87,13 +123,14 @@ impl Registry {
         remembered: Option<&Remembered<'_>>,
         guard: &Guard,
     ) -> Result<Applied> {
-        self.make(dataset, change, stamp, |target| target.check(guard), remembered)
+        let conduct = Conduct::Pull(change.extent);
+        self.make(dataset, (change, conduct), stamp, |target| target.check(guard), remembered)
     }
 
     fn make(
         &self,
         dataset: &DatasetName,
-        change: &Change,
+        (change, conduct): (&Change, Conduct),
         stamp: &Stamp,
         check: impl Fn(&Target<'_>) -> Result<()>,
         remembered: Option<&Remembered<'_>>,
@@ -107,9 +144,7 @@ impl Registry {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             check(&target)?;
             let key = target.dataset;
-            let (applied, end) = target
-                .apply(&change.staging, Conduct::Change, Some(&change.staging))?
-                .ended(options);
+            let (applied, end) = target.apply(&change.staging, conduct)?.ended(options);
             if let (Some(remembered), End::Commit) = (remembered, end) {
                 let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
                 remembered.save(transaction, key, stamp, latest)?;
@@ -154,8 +189,6 @@ pub struct Applied {
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
     /// second, or not at all.
     pub clock_behind_micros: Option<i64>,
-    /// What was recorded about files. Records alone make no new instance.
-    pub files: FileCounts,
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
     pub came_back: Option<CameBack>,
@@ -166,32 +199,19 @@ pub struct Applied {
 impl Applied {
     /// Commits the change, unless it changed nothing or was only tried.
     pub(super) fn ended(self, options: &ChangeOptions) -> (Self, End) {
-        let is_changed = self.instance.is_some() || self.files.has_any();
-        let is_kept = is_changed && !options.dry_run;
+        let is_kept = self.instance.is_some() && !options.dry_run;
         (self, End::commit_if(is_kept))
     }
 }
 
 impl Target<'_> {
     /// Adds the events to the history at one instant, whatever the times with which they were
-    /// staged, and records what is known of files.
-    pub fn apply(
-        self,
-        events: &Staging,
-        conduct: Conduct,
-        files: Option<&Staging>,
-    ) -> Result<Applied> {
+    /// staged.
+    pub fn apply(self, events: &Staging, conduct: Conduct) -> Result<Applied> {
         let (at, last) = (self.now, self.last());
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
         let added = engine::add(&self, conduct, at_once, events.count())?;
         let instance = added.instances.into_iter().next();
-        let files = match files {
-            Some(files) => {
-                let recorded = instance.as_ref().or(self.latest.as_ref()).map(|it| it.recorded);
-                files::record(&self, files, Held::AreListed, recorded)?
-            }
-            None => FileCounts::default(),
-        };
         Ok(Applied {
             created_dataset: self.is_created && instance.is_some(),
             // If nothing changed, the clock does not matter.
@@ -202,7 +222,6 @@ impl Target<'_> {
             first_ingested: added.first_ingested,
             first_deleted: added.first_deleted,
             skipped: added.skipped,
-            files,
             came_back: None,
             effort: added.effort,
         })
@@ -212,7 +231,7 @@ impl Target<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Identifier, LogChange};
+    use crate::model::{Digest, Identifier, LineCheck, LogChange};
     use crate::registry::{LogChanges, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
@@ -222,11 +241,14 @@ mod tests {
                 number,
                 timestamp: Timestamp::from_micros(number as i64).unwrap(),
                 identifier: Identifier::EMPTY,
-                check: Identifier::EMPTY,
+                digest: Digest::EMPTY,
+                check: LineCheck::from_bytes([0; 32]),
                 bytes: 200 * number,
                 granules: number,
                 ingested: 1,
                 deleted: 0,
+                described: 0,
+                replaced: 0,
                 note: note.clone(),
             };
             changes.add(&change).unwrap();

@@ -13,10 +13,9 @@ use std::rc::Rc;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Set, Timestamp};
-use crate::registry::files::known_files;
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{GranuleFiles, dataset_of};
-use crate::store::{DatasetKey, StoredFinding, StoredRoot, Transaction};
+use crate::store::{DatasetKey, Known, StoredFinding, StoredRoot, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
 /// than this from now was taken by a clock that was ahead, and does not hold.
@@ -64,8 +63,6 @@ pub struct FileCheck {
     /// The files that no granule has, and whether these are all of them.
     unexpected: BTreeMap<String, Found>,
     has_unexpected: bool,
-    /// The number of the last file record when the check began: what was recorded later is not checked.
-    last_record: u64,
     begun: Rc<Begun>,
 }
 
@@ -102,7 +99,7 @@ impl Registry {
         }
         let locked_by = is_recorded.then(|| format!("{:016x}", RandomState::new().hash_one(&root)));
         let dataset = set.dataset();
-        let (saved, last_record) = match &locked_by {
+        let saved = match &locked_by {
             // A registry that cannot be written is found out before a file is read.
             Some(by) => self.write(|transaction| {
                 let (key, name) = dataset_of(transaction, dataset)?;
@@ -129,15 +126,14 @@ impl Registry {
                 };
                 let lock = Some((by.clone(), lock_end(now)));
                 transaction.put(key, &StoredRoot { lock, ..begun.clone() })?;
-                let last = transaction.last_file_record(key)?;
-                Ok(((begun.cursor, last), End::Commit))
+                Ok((begun.cursor, End::Commit))
             })?,
             None => {
                 let read = self.read()?;
                 let begun = || {
                     let (key, _) = dataset_of(&read, dataset)?;
                     let stored = read.fixity_root(key, &root)?.filter(|_| is_rolling);
-                    Ok((stored.and_then(|root| root.cursor), read.last_file_record(key)?))
+                    Ok(stored.and_then(|root| root.cursor))
                 };
                 begun().map_err(|error| self.named(error))?
             }
@@ -154,7 +150,6 @@ impl Registry {
             granule: Tally::default(),
             unexpected: BTreeMap::new(),
             has_unexpected: false,
-            last_record,
             begun: Rc::default(),
         })
     }
@@ -189,8 +184,7 @@ impl FileCheck {
     pub fn granules(&self) -> Result<impl Iterator<Item = Result<GranuleFiles>> + use<>> {
         let after =
             self.saved.as_deref().map(GranuleId::new).transpose().map_err(Error::damaged)?;
-        let files = self.registry.snapshot()?.files_from(&self.set, after.as_ref())?;
-        let mut files = files.known_up_to(self.last_record);
+        let mut files = self.registry.snapshot()?.files_from(&self.set, after.as_ref())?;
         let begun = Rc::clone(&self.begun);
         Ok(std::iter::from_fn(move || {
             let next = files.next();
@@ -198,7 +192,8 @@ impl FileCheck {
                 None => begun.is_over.set(true),
                 Some(Err(_)) => {}
                 Some(Ok(granule)) => {
-                    let counted = (granule.granule_id.clone(), granule.files.len().max(1));
+                    let files = granule.content.files().len().max(1);
+                    let counted = (granule.granule_id.clone(), files);
                     begun.granules.borrow_mut().push_back(counted);
                 }
             }
@@ -357,8 +352,8 @@ impl FileCheck {
         Ok(findings.collect())
     }
 
-    /// What was found in granules that were not deleted meanwhile, and of which nothing was recorded
-    /// meanwhile that replaces what the files were compared with.
+    /// What was found in granules that were not deleted meanwhile, and of which nothing else became known
+    /// meanwhile.
     fn still_held(
         &self,
         transaction: &Transaction,
@@ -373,17 +368,14 @@ impl FileCheck {
         let mut held = transaction.periods_among(key, &ids)?;
         let timestamp = self.set.instance().timestamp;
         held.retain(|period| period.deleted.is_none() && period.ingested <= timestamp);
-        let records = transaction.file_records_among(key, &ids)?;
-        let mut replaced = known_files(records);
-        replaced.retain(|file| file.state.since() > self.last_record);
-        let is_current = |granule_id: &GranuleId, path: &str, status: &str| {
+        let mut later = transaction.content_among(key, Timestamp::MAX, &ids, Known::Last)?;
+        later.retain(|known| known.since > timestamp);
+        let is_current = |granule_id: &GranuleId| {
             held.binary_search_by(|period| period.granule_id.cmp(granule_id)).is_ok()
-                && !replaced.iter().any(|file| {
-                    file.granule_id == *granule_id && (file.path == path || status == "no-record")
-                })
+                && later.binary_search_by(|known| known.granule_id.cmp(granule_id)).is_err()
         };
         Ok(found()
-            .filter(|(granule_id, path, (status, ..))| is_current(granule_id, path, status))
+            .filter(|(granule_id, ..)| is_current(granule_id))
             .map(|(granule_id, path, it)| (granule_id.as_str(), path.as_str(), it))
             .collect())
     }

@@ -1,15 +1,16 @@
 //! Citing a subset, which is then stored so that its identifier always resolves.
 
 use super::stamp::Stamp;
+use crate::chain::{Chain, List};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Criteria, DatasetName, Event, GranuleId, Identifier, Instance, Moment, Pattern, Set, Subset,
-    Timestamp,
+    Criteria, DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, Timestamp,
 };
+use crate::registry::contents;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::snapshot::{
-    Cited, Selected, Selection, cited, dataset_of, identify, identify_selected, select,
+    Cited, Identified, Selected, Selection, cited, dataset_of, identify_selected, select,
 };
 use crate::store::{self, DatasetKey, Transaction};
 
@@ -57,12 +58,12 @@ impl Registry {
             Found::Known(cited) => return Ok(*cited),
             Found::New(new) => new.into_subset(members, now)?,
         };
-        let (instance, identifier) = (selected.instance().clone(), subset.identifier);
+        let (instance, set) = (selected.instance().clone(), (subset.identifier, subset.digest));
         let stamp = Stamp::now(now);
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             // Another process may have stored it since.
-            let known = transaction.subset(key, identifier, &subset.criteria)?;
+            let known = transaction.subset(key, set, &subset.criteria)?;
             let (subset, end) = match known {
                 Some((_, known)) => (known, End::RollBack),
                 None => {
@@ -120,13 +121,14 @@ impl Registry {
         let selected = select(&read, &selection)?;
         let (key, _) = dataset_of(&read, dataset)?;
         let progress = self.begin("selecting", "granules", None);
-        let (identifier, granules) = members.identify(&read, key, dataset, selected.instance())?;
+        let identified = members.identify(&read, key, dataset, selected.instance())?;
+        let (identifier, digest, granules) = identified;
         drop(progress);
         if granules > 0 && identifier == selected.set.identifier() {
             return Ok(Found::Known(Box::new(cited(&read, selected)?)));
         }
         let known = match members.criteria() {
-            Some(criteria) => read.subset(key, identifier, &criteria)?,
+            Some(criteria) => read.subset(key, (identifier, digest), &criteria)?,
             None => None,
         };
         match known {
@@ -136,7 +138,7 @@ impl Registry {
                 let selected = Selected { set, others: selected.others };
                 Ok(Found::Known(Box::new(cited(&read, selected)?)))
             }
-            None => Ok(Found::New(Box::new(New { selected, identifier, granules }))),
+            None => Ok(Found::New(Box::new(New { selected, identified }))),
         }
     }
 }
@@ -151,8 +153,7 @@ enum Found {
 /// A subset that is not stored yet.
 struct New {
     selected: Selected,
-    identifier: Identifier,
-    granules: u64,
+    identified: Identified,
 }
 
 impl New {
@@ -162,7 +163,7 @@ impl New {
     ///
     /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing).
     fn into_subset(self, members: &Members, now: Timestamp) -> Result<(Selected, Subset)> {
-        let New { selected, identifier, granules } = self;
+        let New { selected, identified: (identifier, digest, granules) } = self;
         let Instance { timestamp, dataset, .. } = selected.instance().clone();
         let criteria = members.criteria().filter(|_| granules > 0);
         let nothing = || {
@@ -174,6 +175,7 @@ impl New {
             dataset: dataset.clone(),
             timestamp,
             identifier,
+            digest,
             granules,
             cited: now,
         };
@@ -190,14 +192,14 @@ impl Members {
         }
     }
 
-    /// Computes their identifier within an instance, and counts them.
+    /// Computes their identifier and their digest within an instance, and counts them.
     fn identify(
         &self,
         read: &store::Snapshot,
         key: DatasetKey,
         dataset: &DatasetName,
         instance: &Instance,
-    ) -> Result<(Identifier, u64)> {
+    ) -> Result<Identified> {
         match self {
             Members::Patterns(patterns) => identify_selected(read, key, instance, patterns),
             Members::Listed(listing) => {
@@ -225,34 +227,31 @@ impl Members {
     }
 }
 
-/// Computes the identifier of the granules that are named, all of which must have been held.
+/// Computes the identifier and the digest of the granules that are named, all of which must have been held.
 pub(super) fn identify_named(
     read: &store::Snapshot,
     key: DatasetKey,
     dataset: &DatasetName,
     at: Timestamp,
     listing: &Listing,
-) -> Result<(Identifier, u64)> {
-    let held = batches(listing)?.flat_map(|batch| {
-        let check = || {
-            let batch = batch?;
-            let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();
-            let held = read.held_among(key, at, &ids)?;
-            let mut held = held.into_iter().peekable();
-            for event in &batch {
-                if held.next_if(|held| held.granule_id == event.granule_id).is_none() {
-                    let what = format_args!("was not held in {dataset} at {at}");
-                    return Err(Error::of_event(event, ErrorKind::NotHeldToCite, what));
-                }
+) -> Result<Identified> {
+    let (mut chain, mut list, mut count) = (Chain::start(), List::start(), 0);
+    for batch in batches(listing)? {
+        let batch = batch?;
+        let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();
+        let mut held = read.held_among(key, at, &ids)?.into_iter().peekable();
+        for event in &batch {
+            if held.next_if(|held| held.granule_id == event.granule_id).is_none() {
+                let what = format_args!("was not held in {dataset} at {at}");
+                return Err(Error::of_event(event, ErrorKind::NotHeldToCite, what));
             }
-            Ok(batch)
-        };
-        match check() {
-            Ok(batch) => batch.into_iter().map(|event| Ok(event.granule_id)).collect(),
-            Err(error) => vec![Err(error)],
         }
-    });
-    identify(held)
+        let ids: Vec<GranuleId> = batch.into_iter().map(|event| event.granule_id).collect();
+        ids.iter().for_each(|granule_id| chain.push(granule_id.as_str()));
+        contents::list(read, key, at, &ids, &mut list)?;
+        count += ids.len() as u64;
+    }
+    Ok((chain.identifier(), list.digest(), count))
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.

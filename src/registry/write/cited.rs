@@ -7,9 +7,10 @@ use super::cite::{Members, batches, identify_named};
 use crate::disk::{Records, Spool, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Criteria, DatasetName, Event, EventKind, GranuleId, Identifier, Instance, Pattern,
-    SourceLocation, Subset, Timestamp,
+    Content, Criteria, DatasetName, Digest, Event, EventKind, GranuleId, Identifier, Instance,
+    Pattern, SourceLocation, Subset, Timestamp,
 };
+use crate::registry::contents::{Contents, Known};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::proof;
@@ -22,6 +23,8 @@ use crate::store::{self, Begin, DatasetKey, Transaction};
 pub(crate) struct CitedSubset {
     /// Its identifier.
     pub identifier: Identifier,
+    /// Its digest there. Here it may have another one: what is known of files may differ.
+    pub digest: Digest,
     /// The time of the change from whose granules it was selected.
     pub timestamp: Timestamp,
     /// How it was selected.
@@ -54,7 +57,7 @@ impl CitedSubset {
         let Some(criteria) = self.members.criteria() else {
             return Err(refused(Identifier::EMPTY));
         };
-        if transaction.subset(key, self.identifier, &criteria)?.is_some() {
+        if transaction.subset(key, (self.identifier, self.digest), &criteria)?.is_some() {
             return Ok(false);
         }
         let in_force = transaction.instance_at(key, self.timestamp)?;
@@ -62,10 +65,10 @@ impl CitedSubset {
         else {
             return Err(refused(Identifier::EMPTY));
         };
-        let (identifier, granules) = match &self.members {
+        let (identifier, digest, granules) = match &self.members {
             Members::Patterns(_) => {
-                let Recomputed { identifier, granules } = select(&instance)?;
-                (identifier, granules)
+                let Recomputed { identifier, digest, granules } = select(&instance)?;
+                (identifier, digest, granules)
             }
             // A look-up for each granule, as for each event.
             Members::Listed(listing) => {
@@ -75,11 +78,15 @@ impl CitedSubset {
         if (identifier, granules) != (self.identifier, self.granules) {
             return Err(refused(identifier));
         }
+        if transaction.subset(key, (identifier, digest), &criteria)?.is_some() {
+            return Ok(false);
+        }
         let subset = Subset {
             dataset: dataset.clone(),
             timestamp: self.timestamp,
             criteria,
             identifier,
+            digest,
             granules,
             cited: self.cited,
         };
@@ -137,8 +144,8 @@ impl Batch {
         let criteria: Vec<(&[Pattern], Timestamp)> =
             self.subsets.keys().map(|(patterns, at)| (patterns.as_slice(), *at)).collect();
         let mut selecting = Selecting::of(&criteria);
-        Changes::show_periods(from, events, |granule_id, ingested, deleted| {
-            selecting.held(granule_id, ingested, deleted);
+        Changes::show_periods(from, events, |granule_id, period, known| {
+            selecting.held(granule_id, period, known);
             progress.advance()
         })?;
         let found = selecting.finish().recomputed;
@@ -166,41 +173,53 @@ fn any() -> Pattern {
 struct Changes<Show> {
     granule_id: String,
     changes: Vec<(i64, EventKind)>,
+    /// What becomes known of it, at any time.
+    known: Vec<Known>,
     show: Show,
 }
 
-impl<Show: FnMut(&str, i64, Option<i64>) -> Result<()>> Changes<Show> {
-    /// Calls `show` for every period in which a granule is held, from when until when, once the events
-    /// were added to the rows. They are in order of granule; those that are stored are added once.
+impl<Show: FnMut(&str, (i64, Option<i64>), &[Known]) -> Result<()>> Changes<Show> {
+    /// Calls `show` for every period in which a granule is held, from when until when, with what is known of
+    /// it meanwhile, once the events were added to the rows. They are those of a log, in order of granule;
+    /// those that are stored are added once.
     fn show_periods(
         from: Origin<'_>,
         events: impl Iterator<Item = Result<Event>>,
         show: Show,
     ) -> Result<()> {
-        let mut changes = Changes { granule_id: String::new(), changes: Vec::new(), show };
+        let mut changes =
+            Changes { granule_id: String::new(), changes: Vec::new(), known: Vec::new(), show };
         let mut events = events.peekable();
         if let Some(key) = from.key {
+            let mut contents = Contents::of(from.read, key, Begin::Start, None);
             from.read.each_period(key, Begin::Start, None, |period| -> Result<()> {
                 let granule_id = proof::granule_id(period.granule_id, from.dataset)?;
                 while let Some(event) = events.next_if(|event| match event {
                     Ok(event) => event.granule_id.as_str() <= granule_id,
                     Err(_) => true,
                 }) {
-                    changes.add_event(&event?)?;
+                    changes.add_event(event?)?;
                 }
                 changes.add(granule_id, period.ingested, EventKind::Ingested)?;
+                changes.known.extend_from_slice(contents.during(&period)?);
                 match period.deleted {
                     Some(deleted) => changes.add(granule_id, deleted, EventKind::Deleted),
                     None => Ok(()),
                 }
             })?;
         }
-        events.try_for_each(|event| changes.add_event(&event?))?;
+        events.try_for_each(|event| changes.add_event(event?))?;
         changes.end_granule()
     }
 
-    fn add_event(&mut self, event: &Event) -> Result<()> {
-        self.add(event.granule_id.as_str(), event.at.as_micros(), event.kind)
+    fn add_event(&mut self, event: Event) -> Result<()> {
+        let since = event.at.as_micros();
+        self.add(event.granule_id.as_str(), since, event.kind)?;
+        let says = |content: &Content| event.kind != EventKind::Ingested || !content.is_empty();
+        if let Some(content) = event.content.filter(says) {
+            self.known.push(Known { since, content });
+        }
+        Ok(())
     }
 
     fn add(&mut self, granule_id: &str, at: i64, kind: EventKind) -> Result<()> {
@@ -214,19 +233,30 @@ impl<Show: FnMut(&str, i64, Option<i64>) -> Result<()>> Changes<Show> {
 
     fn end_granule(&mut self) -> Result<()> {
         self.changes.sort_unstable();
+        self.known.sort_by_key(|known| known.since);
+        self.known.dedup_by_key(|known| known.since);
         let mut since = None;
+        let mut show = |ingested: i64, deleted: Option<i64>| {
+            let start = self.known.partition_point(|known| known.since < ingested);
+            let end = deleted.map_or(self.known.len(), |deleted| {
+                self.known.partition_point(|known| known.since < deleted)
+            });
+            (self.show)(&self.granule_id, (ingested, deleted), &self.known[start..end.max(start)])
+        };
         for (at, kind) in self.changes.drain(..) {
             match (kind, since) {
                 (EventKind::Ingested, None) => since = Some(at),
                 (EventKind::Deleted, Some(ingested)) => {
-                    (self.show)(&self.granule_id, ingested, Some(at))?;
+                    show(ingested, Some(at))?;
                     since = None;
                 }
-                // An event that is stored, or one that will be refused.
-                (EventKind::Ingested, Some(_)) | (EventKind::Deleted, None) => {}
+                // An event that is stored, one that will be refused, or one of what is known.
+                _ => {}
             }
         }
-        since.map_or(Ok(()), |ingested| (self.show)(&self.granule_id, ingested, None))
+        since.map_or(Ok(()), |ingested| show(ingested, None))?;
+        self.known.clear();
+        Ok(())
     }
 }
 
@@ -238,9 +268,9 @@ pub(crate) struct CitedSubsets {
     count: u64,
 }
 
-/// The header of a subset: whether its granules are named, its identifier, the times of its change and of
+/// The header of a subset: whether its granules are named, its identifier and digest, the times of its change and of
 /// its citation, how many granules it has, and where it was read.
-type Header = (bool, Identifier, Timestamp, Timestamp, u64, String, u64);
+type Header = (bool, (Identifier, Digest), Timestamp, Timestamp, u64, String, u64);
 
 impl CitedSubsets {
     /// Adds a subset.
@@ -250,14 +280,16 @@ impl CitedSubsets {
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
     /// granule is named twice.
     pub fn add(&mut self, subset: &CitedSubset) -> Result<()> {
-        let CitedSubset { identifier, timestamp, members, granules, cited, location } = subset;
+        let CitedSubset { identifier, digest, timestamp, members, granules, cited, location } =
+            subset;
         let (source, line) = match location {
             SourceLocation::Line { source, line } => (&**source, *line),
             SourceLocation::Argument { number } => ("", *number),
         };
         let is_named = matches!(members, Members::Listed(_));
+        let set = (*identifier, *digest);
         let header: Header =
-            (is_named, *identifier, *timestamp, *cited, *granules, source.to_owned(), line);
+            (is_named, set, *timestamp, *cited, *granules, source.to_owned(), line);
         self.count += 1;
         self.records.add_value(&header)?;
         match members {
@@ -302,15 +334,15 @@ impl CitedSubsets {
         from: Origin<'_>,
         events: impl Fn() -> Result<Events>,
     ) -> Result<Vec<Selection>> {
-        let none = Recomputed { identifier: Identifier::EMPTY, granules: 0 };
+        let none = Recomputed { identifier: Identifier::EMPTY, digest: Digest::EMPTY, granules: 0 };
         let mut selected = Vec::new();
         let mut batch = Batch::default();
         for subset in self.iter() {
-            let CitedSubset { identifier, timestamp, members, .. } = subset?;
+            let CitedSubset { identifier, digest, timestamp, members, .. } = subset?;
             selected.push(Selection { all: none, part: none });
             let Some(criteria) = members.criteria() else { continue };
             if let Some(key) = from.key
-                && from.read.subset(key, identifier, &criteria)?.is_some()
+                && from.read.subset(key, (identifier, digest), &criteria)?.is_some()
             {
                 continue;
             }
@@ -345,8 +377,8 @@ impl CitedSubsets {
         let mut kept = 0;
         for (number, subset) in self.iter().enumerate() {
             let is_new = subset?.keep(transaction, key, dataset, |instance| {
-                let set =
-                    Recomputed { identifier: instance.identifier, granules: instance.granules };
+                let Instance { identifier, digest, granules, .. } = *instance;
+                let set = Recomputed { identifier, digest, granules };
                 if let Some(Selection { part, .. }) =
                     selected.get(number).filter(|it| it.all == set)
                 {
@@ -363,6 +395,7 @@ impl CitedSubsets {
                 };
                 let Selection { all, part } = again[number];
                 proof::check(instance, all.identifier, all.granules)?;
+                proof::check_digest(instance, all.digest)?;
                 Ok(part)
             })?;
             kept += u64::from(is_new);
@@ -384,14 +417,15 @@ impl CitedSubsets {
 fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
     let mut record = || records.next().unwrap_or_else(|| Err(scratch::unreadable()));
     let header = record()?;
-    let (is_named, identifier, timestamp, cited, granules, source, line): Header =
+    let (is_named, (identifier, digest), timestamp, cited, granules, source, line): Header =
         scratch::value_of(&header)?;
     let members = match is_named {
         true => Members::Listed(Listing::new()),
         false => Members::Patterns(Vec::new()),
     };
     let location = SourceLocation::Line { source: source.into(), line };
-    let mut subset = CitedSubset { identifier, timestamp, members, granules, cited, location };
+    let mut subset =
+        CitedSubset { identifier, digest, timestamp, members, granules, cited, location };
     loop {
         let part = record()?;
         if part.is_empty() {
@@ -419,6 +453,7 @@ mod tests {
     fn subsets_are_read_as_they_were_added() {
         let subset = |number: u64, members| CitedSubset {
             identifier: Identifier::from_bytes([number as u8; 16]),
+            digest: Digest::from_bytes([number as u8; 32]),
             timestamp: Timestamp::from_micros(-5).unwrap(),
             members,
             granules: number,

@@ -1,4 +1,5 @@
-//! Adds changes to a history: granule rows, chain, checkpoints and history rows.
+//! Adds changes to a history: rows of granules and of their content, chain, digest, checkpoints and history
+//! rows.
 //!
 //! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
 //! reads their events in canonical order, a batch of granules at a time. It costs one pass over the
@@ -6,17 +7,22 @@
 //! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they are stored, without
 //! being read again.
 
+use std::borrow::Cow;
+
+use super::replacements::Replacements;
 use super::resume::{Effort, Pass, resume_before};
+use super::tally::{MAX_EXAMPLES, Tally, record};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Event, EventKind, Granule, GranuleId, GranuleIdError, Identifier, Instance, Timestamp,
+    Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Instance,
+    Timestamp,
 };
 use crate::registry::error::made_of;
 use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::each_batch;
-use crate::store::NewPeriod;
+use crate::store::{Known, NewPeriod, StoredContent};
 
 /// The events that were skipped, counted so that callers can report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -39,20 +45,6 @@ pub(super) struct Added {
     pub first_deleted: Vec<GranuleId>,
     pub skipped: Skipped,
     pub effort: Effort,
-}
-
-/// The greatest number of granules that are returned as examples of those ingested, and of those
-/// deleted.
-pub const MAX_EXAMPLES: usize = 3;
-
-/// The bytes of notes that are read from a file before they are stored.
-const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
-
-/// The numbers of granules that are ingested and deleted at one time.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tally {
-    ingested: u64,
-    deleted: u64,
 }
 
 /// Adds events, which must be in order of granule and then of time, to a history. `count` is about
@@ -99,11 +91,14 @@ struct Entry<'a> {
     pass: Option<Pass<'a>>,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(Error, u64)>,
+    replacements: Replacements,
 }
 
 /// The rows that the events of a batch change.
 struct Rows<'event> {
     new: Vec<NewPeriod<'event>>,
+    /// What becomes known of granules, by granule and then by time.
+    contents: Vec<StoredContent>,
     /// The granules whose present period ends, each at its own time.
     ends: Vec<(&'event GranuleId, Timestamp)>,
 }
@@ -129,6 +124,7 @@ impl<'a> Entry<'a> {
             has_findings: None,
             pass: None,
             refused: None,
+            replacements: Replacements::default(),
         }
     }
 
@@ -145,29 +141,54 @@ impl<'a> Entry<'a> {
                 transaction.periods_among(dataset, &ids)?
             }
         };
-        let mut rows = Rows { new: Vec::with_capacity(by_granule.len()), ends: Vec::new() };
+        let known = self.known_of(events, &stored)?;
+        let mut rows = Rows {
+            new: Vec::with_capacity(by_granule.len()),
+            contents: Vec::new(),
+            ends: Vec::new(),
+        };
         let mut rest = stored.as_slice();
         for events in by_granule {
             let granule_id = &events[0].granule_id;
             let count = rest.iter().take_while(|it| it.granule_id == *granule_id).count();
             let (of_granule, after) = rest.split_at(count);
             rest = after;
-            self.enter_granule(events, of_granule, &mut rows)?;
+            let place = known.binary_search_by(|known| known.granule_id.cmp(granule_id));
+            let of_id = place.ok().and_then(|place| known.get(place));
+            self.enter_granule(events, of_granule, of_id, &mut rows)?;
         }
         // A granule that is deleted and ingested again has one open period at a time.
         transaction.end_periods(dataset, &rows.ends)?;
-        self.forget_findings(&rows.ends)?;
+        self.forget_findings(&rows)?;
         transaction.insert_periods(dataset, &rows.new)?;
+        transaction.insert(dataset, &rows.contents)?;
         match self.pass.as_mut().filter(|pass| pass.appends()) {
-            Some(pass) => rows.new.iter().try_for_each(|period| pass.append(period)),
+            Some(pass) => {
+                rows.new.iter().try_for_each(|period| pass.append(period, &rows.contents))
+            }
             None => Ok(()),
         }
     }
 
-    /// Removes what checks have found in the files of granules that are deleted.
-    fn forget_findings(&mut self, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
+    /// What was known last of the granules of events that state something of them.
+    fn known_of(&self, events: &[Event], stored: &[Granule]) -> Result<Vec<StoredContent>> {
+        if stored.is_empty() || events.iter().all(|event| event.content.is_none()) {
+            return Ok(Vec::new());
+        }
         let Target { transaction, dataset, .. } = *self.target;
-        if ends.is_empty() {
+        let mut ids: Vec<&str> = stored.iter().map(|period| period.granule_id.as_str()).collect();
+        ids.dedup();
+        transaction.content_among(dataset, Timestamp::MAX, &ids, Known::Last)
+    }
+
+    /// Removes what checks have found in the files of granules that are deleted, or of which something else
+    /// becomes known.
+    fn forget_findings(&mut self, rows: &Rows<'_>) -> Result<()> {
+        let Target { transaction, dataset, .. } = *self.target;
+        let ends = rows.ends.iter().map(|(granule_id, _)| granule_id.as_str());
+        let mut ids: Vec<&str> =
+            ends.chain(rows.contents.iter().map(|known| known.granule_id.as_str())).collect();
+        if ids.is_empty() {
             return Ok(());
         }
         let has_findings = match self.has_findings {
@@ -178,7 +199,8 @@ impl<'a> Entry<'a> {
         if !has_findings {
             return Ok(());
         }
-        let ids: Vec<&str> = ends.iter().map(|(granule_id, _)| granule_id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
         transaction.delete_fixity_findings_of(dataset, &ids)
     }
 
@@ -197,37 +219,56 @@ impl<'a> Entry<'a> {
         Ok(!holds && events.iter().all(|event| event.at > last))
     }
 
-    /// Replays the events of one granule, which is alternately ingested and deleted.
+    /// Replays the events of one granule, which is alternately ingested and deleted, and of which more
+    /// becomes known while it is held.
     fn enter_granule<'event>(
         &mut self,
         events: &'event [Event],
         stored: &[Granule],
+        known: Option<&StoredContent>,
         rows: &mut Rows<'event>,
     ) -> Result<()> {
-        for pair in events.windows(2).filter(|pair| pair[0].at == pair[1].at) {
-            self.skip_repetition(&pair[0], &pair[1])?;
-        }
         let mut held = match stored.last() {
             Some(period) if period.deleted.is_none() => Held::Stored(period),
             _ => Held::No,
         };
-        let mut previous: Option<&Event> = None;
-        for event in events {
-            if previous.is_some_and(|previous| previous.at == event.at) {
-                continue;
-            }
-            previous = Some(event);
+        // What is known now, and what was known last.
+        let mut last = known.map(StoredContent::content).transpose()?.unwrap_or_default();
+        let mut now = match (&held, known) {
+            (Held::Stored(period), Some(known)) if known.since >= period.ingested => last.clone(),
+            _ => Content::default(),
+        };
+        for at_once in events.chunk_by(|one, next| one.at == next.at) {
+            let (event, kind, stated) = match at_once {
+                [event] => (event, event.kind, event.content.as_ref().map(Cow::Borrowed)),
+                // A row of a table that begins when another one ends continues the holding.
+                [ended, event]
+                    if self.conduct == Conduct::History
+                        && (ended.kind, event.kind)
+                            == (EventKind::Deleted, EventKind::Ingested) =>
+                {
+                    (event, EventKind::Described, event.content.as_ref().map(Cow::Borrowed))
+                }
+                _ => {
+                    for pair in at_once.windows(2) {
+                        self.skip_repetition(&pair[0], &pair[1])?;
+                    }
+                    (&at_once[0], at_once[0].kind, stated_at_once(at_once)?.map(Cow::Owned))
+                }
+            };
             if self.target.last().is_some_and(|last| event.at <= last) {
-                self.skip_stored(event, stored)?;
+                self.skip_stored(event, kind, stored)?;
                 continue;
             }
-            let Target { now, .. } = *self.target;
-            if event.at > now {
-                return Err(Error::future(event.at, now).at(event.location.clone()));
+            let Target { now: present, .. } = *self.target;
+            if event.at > present {
+                return Err(Error::future(event.at, present).at(event.location.clone()));
             }
-            held = match (event.kind, held) {
+            let stated = stated.as_deref();
+            held = match (kind, held) {
                 (EventKind::Ingested, Held::No) => {
                     self.check_new(event)?;
+                    now = self.first_known(event, stated, &last, rows)?;
                     self.tally(event)?.ingested += 1;
                     Held::New(event)
                 }
@@ -243,17 +284,96 @@ impl<'a> Entry<'a> {
                 }
                 (EventKind::Ingested, held) => {
                     self.refuse_held(event, &held)?;
+                    self.state(event, stated, &mut now, rows)?;
                     held
                 }
                 (EventKind::Deleted, Held::No) => {
                     self.refuse_missing(event)?;
                     Held::No
                 }
+                (EventKind::Described | EventKind::Replaced, Held::No) => {
+                    self.refuse_missing(event)?;
+                    Held::No
+                }
+                (EventKind::Described | EventKind::Replaced, held) => {
+                    self.state(event, stated, &mut now, rows)?;
+                    held
+                }
             };
+            if !now.is_empty() {
+                last.clone_from(&now);
+            }
+            if matches!(held, Held::No) {
+                now = Content::default();
+            }
         }
         if let Held::New(ingested) = held {
             rows.new.push(period(ingested, None));
         }
+        Ok(())
+    }
+
+    /// What is known of a granule that is ingested. `last` is what was known of it when it was held before.
+    fn first_known(
+        &mut self,
+        event: &Event,
+        stated: Option<&Content>,
+        last: &Content,
+        rows: &mut Rows<'_>,
+    ) -> Result<Content> {
+        let Some(stated) = stated.filter(|stated| !stated.is_empty()) else {
+            return Ok(Content::default());
+        };
+        if !last.is_empty() {
+            self.replacements.compared += 1;
+            let (_, _, contradiction) = last.after(&event.granule_id, stated, Extent::Named);
+            if let Some(contradiction) = contradiction {
+                self.replacements.add(event, &contradiction);
+            }
+        }
+        rows.contents.push(StoredContent::new(&event.granule_id, event.at, stated));
+        Ok(stated.clone())
+    }
+
+    /// Takes what is stated of a granule that stays held.
+    fn state(
+        &mut self,
+        event: &Event,
+        stated: Option<&Content>,
+        known: &mut Content,
+        rows: &mut Rows<'_>,
+    ) -> Result<()> {
+        let extent = match self.conduct {
+            Conduct::Change(extent) | Conduct::Pull(extent) => extent,
+            Conduct::History if event.kind == EventKind::Ingested => Extent::Whole,
+            Conduct::History | Conduct::Revert => Extent::All,
+        };
+        let is_said = |stated: &&Content| extent == Extent::All || !stated.is_empty();
+        let Some(stated) = stated.filter(is_said) else { return Ok(()) };
+        let granule_id = &event.granule_id;
+        let (after, effect, contradiction) = known.after(granule_id, stated, extent);
+        self.replacements.compared += u64::from(!known.is_empty());
+        if effect == Effect::Nothing {
+            return Ok(());
+        }
+        if let Some(contradiction) = contradiction {
+            self.replacements.add(event, &contradiction);
+        }
+        let row = StoredContent::new(granule_id, event.at, &after);
+        if row.files.len() > Content::MAX_BYTES {
+            let what = format!("what is known of the files of {granule_id}");
+            let (bytes, most) = (row.files.len(), Content::MAX_BYTES);
+            return Err(Error::too_long(&what, "bytes", bytes, most).at(event.location.clone()));
+        }
+        let relists = line_of(granule_id, known) != line_of(granule_id, &after);
+        let tally = self.tally(event)?;
+        tally.relists |= relists;
+        match effect {
+            Effect::Replaces => tally.replaced += 1,
+            _ => tally.described += 1,
+        }
+        rows.contents.push(row);
+        *known = after;
         Ok(())
     }
 
@@ -280,14 +400,18 @@ impl<'a> Entry<'a> {
         if self.pass.is_none() {
             let is_after_all = self.holds_from_first == Some(false);
             let resume = resume_before(self.target, &event.granule_id, is_after_all)?;
-            self.pass = Some(Pass::new(self.target, resume));
+            self.pass = Some(Pass::new(self.target, resume)?);
         }
         let examples = match event.kind {
-            EventKind::Ingested => &mut self.added.first_ingested,
-            EventKind::Deleted => &mut self.added.first_deleted,
+            EventKind::Ingested => Some(&mut self.added.first_ingested),
+            EventKind::Deleted => Some(&mut self.added.first_deleted),
+            EventKind::Described | EventKind::Replaced => None,
         };
-        let is_wanted = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
-        if is_wanted && examples.last() != Some(&event.granule_id) {
+        let is_wanted = |examples: &&mut Vec<GranuleId>| {
+            let has_room = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
+            has_room && examples.last() != Some(&event.granule_id)
+        };
+        if let Some(examples) = examples.filter(is_wanted) {
             examples.push(event.granule_id.clone());
         }
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
@@ -298,15 +422,21 @@ impl<'a> Entry<'a> {
     /// not, are skipped.
     fn skips(&self, kind: EventKind) -> bool {
         let options = self.target.options;
-        self.conduct == Conduct::Change
+        matches!(self.conduct, Conduct::Change(_) | Conduct::Pull(_))
             && match kind {
                 EventKind::Ingested => options.skip_existing,
-                EventKind::Deleted => options.skip_missing,
+                EventKind::Deleted | EventKind::Described | EventKind::Replaced => {
+                    options.skip_missing
+                }
             }
     }
 
     /// Counts an event that repeats the previous one, if repetitions are to be skipped.
     fn skip_repetition(&mut self, previous: &Event, event: &Event) -> Result<()> {
+        // A granule has any number of files, which may be stated one by one.
+        if [previous.kind, event.kind] == [EventKind::Described; 2] {
+            return Ok(());
+        }
         if self.skips(event.kind) && previous.kind == event.kind {
             self.added.skipped.repeated += 1;
             return Ok(());
@@ -314,11 +444,16 @@ impl<'a> Entry<'a> {
         Err(Error::of_repetition(previous, event))
     }
 
-    /// Counts an event that is already stored, and refuses any other, which would rewrite history.
-    fn skip_stored(&mut self, event: &Event, stored: &[Granule]) -> Result<()> {
-        let is_stored = stored.iter().any(|period| match event.kind {
+    /// Counts an event that is already stored, and refuses any other, which would rewrite history. What it
+    /// states of files is not looked at.
+    fn skip_stored(&mut self, event: &Event, kind: EventKind, stored: &[Granule]) -> Result<()> {
+        let is_held_at = |period: &Granule| {
+            period.ingested <= event.at && period.deleted.is_none_or(|deleted| event.at < deleted)
+        };
+        let is_stored = stored.iter().any(|period| match kind {
             EventKind::Ingested => period.ingested == event.at,
             EventKind::Deleted => period.deleted == Some(event.at),
+            EventKind::Described | EventKind::Replaced => is_held_at(period),
         });
         if is_stored {
             self.added.skipped.held += 1;
@@ -350,11 +485,11 @@ impl<'a> Entry<'a> {
         };
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::held_then(event, since)),
-            Conduct::Change if self.skips(event.kind) => {
+            Conduct::Change(_) | Conduct::Pull(_) if self.skips(event.kind) => {
                 self.added.skipped.held += 1;
                 Ok(())
             }
-            Conduct::Change => {
+            Conduct::Change(_) | Conduct::Pull(_) => {
                 let producers = made_of([event.producer_granule.as_ref(), producer.as_ref()]);
                 let what = format_args!("is already held, ingested {since}{producers}");
                 self.refuse(Error::of_event(event, ErrorKind::Held, what))
@@ -365,11 +500,11 @@ impl<'a> Entry<'a> {
     fn refuse_missing(&mut self, event: &Event) -> Result<()> {
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::not_held_then(event)),
-            Conduct::Change if self.skips(event.kind) => {
+            Conduct::Change(_) | Conduct::Pull(_) if self.skips(event.kind) => {
                 self.added.skipped.missing += 1;
                 Ok(())
             }
-            Conduct::Change => {
+            Conduct::Change(_) | Conduct::Pull(_) => {
                 let what = format_args!("is not held");
                 self.refuse(Error::of_event(event, ErrorKind::NotHeld, what))
             }
@@ -394,72 +529,13 @@ impl<'a> Entry<'a> {
                 more => refusal.continued(&format!(", and {more} more of this change")),
             });
         }
-        let Some(pass) = self.pass.take() else { return Ok(self.added) };
-        let (identifiers, effort) = pass.finish()?;
-        let instances = self.record(&identifiers)?;
-        Ok(Added { instances, effort, ..self.added })
-    }
-
-    /// Adds the rows of the history.
-    fn record(&self, identifiers: &[Identifier]) -> Result<Vec<Instance>> {
-        let target = self.target;
-        let Target { times, name, transaction, .. } = target;
-        let last = times.last().copied().unwrap_or(target.now);
-        // Not before the change took effect, nor before an earlier change was recorded, even if the
-        // clock was set back.
-        let latest = target.latest.as_ref();
-        let recorded = latest.map(|latest| latest.recorded);
-        let earliest = recorded.map_or(last, |recorded| recorded.max(last));
-        let (recorded, recorded_by) = target.stamp.record(transaction, recorded, earliest)?;
-        let mut granules = target.held();
-        let mut in_force = latest.map_or(Identifier::EMPTY, |latest| latest.identifier);
-        let mut instances: Vec<Instance> = Vec::with_capacity(times.len());
-        let (mut stored, mut note_bytes) = (0, 0);
-        let store = |instances: &mut [Instance]| -> Result<()> {
-            transaction.insert_instances(target.dataset, instances)?;
-            if target.results.is_some() {
-                instances.iter_mut().for_each(|instance| instance.note = None);
-            }
-            Ok(())
-        };
-        for ((&timestamp, tally), &identifier) in times.iter().zip(&self.tallies).zip(identifiers) {
-            granules = (granules + tally.ingested).checked_sub(tally.deleted).ok_or_else(|| {
-                let what = format!("{name} has rows of more granules than its history counts");
-                Error::damaged(what)
-            })?;
-            // Every change has an event that changes something, and so another set.
-            if std::mem::replace(&mut in_force, identifier) == identifier {
-                let Tally { ingested, deleted } = tally;
-                return Err(Error::damaged(format!(
-                    "the change of {name} at {timestamp} ingests {ingested} and deletes {deleted} granules, but leaves the identifier {identifier}"
-                )));
-            }
-            target.check_expected(timestamp, identifier)?;
-            if let Some(before) = instances.last_mut() {
-                before.until = Some(timestamp);
-            }
-            instances.push(Instance {
-                dataset: name.clone(),
-                timestamp,
-                until: None,
-                identifier,
-                granules,
-                ingested: tally.ingested,
-                deleted: tally.deleted,
-                recorded,
-                recorded_by: recorded_by.clone(),
-                note: target.note_at(timestamp)?,
-                annotations: Vec::new(),
-            });
-            // Notes that are in a file are in memory only until they are stored.
-            note_bytes += instances.last().and_then(|it| it.note.as_ref()).map_or(0, String::len);
-            if target.results.is_some() && note_bytes > MAX_NOTE_BYTES {
-                store(&mut instances[stored..])?;
-                (stored, note_bytes) = (instances.len(), 0);
-            }
+        if matches!(self.conduct, Conduct::Change(_)) {
+            self.replacements.check(self.target)?;
         }
-        store(&mut instances[stored..])?;
-        Ok(instances)
+        let Some(pass) = self.pass.take() else { return Ok(self.added) };
+        let (sets, effort) = pass.finish()?;
+        let instances = record(self.target, &self.tallies, &sets)?;
+        Ok(Added { instances, effort, ..self.added })
     }
 }
 
@@ -470,4 +546,26 @@ fn period(ingested: &Event, deleted: Option<Timestamp>) -> NewPeriod<'_> {
         deleted,
         producer_granule: ingested.producer_granule.as_ref(),
     }
+}
+
+/// What events of one granule at one time state of its files together.
+fn stated_at_once(events: &[Event]) -> Result<Option<Content>> {
+    let stated: Vec<&Content> = events.iter().filter_map(|event| event.content.as_ref()).collect();
+    if stated.is_empty() {
+        return Ok(None);
+    }
+    let granule_id = &events[0].granule_id;
+    let files = stated.into_iter().flat_map(|content| content.files().to_vec()).collect();
+    let content = Content::of(granule_id, files).map_err(|contradiction| {
+        let message = contradiction.at_once(granule_id);
+        let location = events.last().and_then(|event| event.location.clone());
+        Error::new(ErrorKind::StatedFile, message).at(location)
+    })?;
+    Ok(Some(content))
+}
+
+fn line_of(granule_id: &GranuleId, content: &Content) -> Vec<u8> {
+    let mut line = Vec::new();
+    content.write_line(granule_id.as_str(), &mut line);
+    line
 }

@@ -5,18 +5,16 @@ use std::collections::{BTreeSet, VecDeque};
 use super::annotate::{Kept, LoggedAnnotation, LoggedAnnotations};
 use super::cited::{CitedSubset, CitedSubsets, Origin, Selection};
 use super::engine::{self, Skipped};
-use super::files::{self, Held};
 use super::remember::Remembered;
-use super::results::Results;
+use super::results::{Expected, Results};
 use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, Result};
 use crate::model::{
-    DatasetName, Day, Event, EventKind, GranuleId, Identifier, Instance, SourceLocation, Timestamp,
-    Withdrawal,
+    DatasetName, Day, Digest, Event, EventKind, GranuleId, Identifier, Instance, SourceLocation,
+    Timestamp, Withdrawal,
 };
-use crate::registry::files::FileCounts;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
@@ -101,8 +99,6 @@ pub struct Imported {
     pub annotations_left_out: u64,
     /// Whether the dataset was added.
     pub created_dataset: bool,
-    /// What was recorded about files.
-    pub files: FileCounts,
     /// The work that it took.
     pub effort: Effort,
 }
@@ -131,15 +127,17 @@ impl Import {
         self.staging.add(&event)
     }
 
-    /// Refuses the import unless this identifier is in force at this time. `location` is where it was
-    /// read, for messages.
+    /// Refuses the import unless this identifier, and this digest if there is one, is in force at this time.
+    /// `location` is where it was read, for messages.
     pub fn expect(
         &mut self,
         at: Timestamp,
         identifier: Identifier,
+        digest: Option<Digest>,
         location: Option<SourceLocation>,
     ) {
-        self.results.expect(at, identifier, location);
+        let set: Expected = (Some(identifier), digest);
+        self.results.expect(at, set, location);
     }
 
     /// Sets the note of the change at this time.
@@ -229,10 +227,8 @@ impl Registry {
         let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
             let (key, imported) = import.apply(self, transaction, dataset, stamp, &selected)?;
-            let has_changed = !imported.instances.is_empty()
-                || imported.subsets > 0
-                || imported.annotations > 0
-                || imported.files.has_any();
+            let has_changed =
+                !imported.instances.is_empty() || imported.subsets > 0 || imported.annotations > 0;
             // A dataset without a history is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| imported.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
@@ -287,8 +283,10 @@ impl Import {
             // instance in force must be the expected one.
             if !is_new(at) || !times.contains(&at) {
                 let in_force = transaction.instance_at(key, at)?;
-                let identifier = in_force.map_or(Identifier::EMPTY, |in_force| in_force.identifier);
-                self.results.check(at, identifier)?;
+                let set = in_force.map_or((Identifier::EMPTY, Digest::EMPTY), |in_force| {
+                    (in_force.identifier, in_force.digest)
+                });
+                self.results.check(at, set)?;
             }
         }
         let times = times.iter().copied().filter(|&at| is_new(at)).collect();
@@ -299,11 +297,6 @@ impl Import {
             false => engine::add(&target, Conduct::History, events, count)?,
             true => engine::add(&target, Conduct::History, daily.events(events), count)?,
         };
-        // Of what is left out or cancels out within a day, the history has no granule.
-        let held = if self.is_daily { Held::Once } else { Held::AreListed };
-        let recorded = added.instances.last().or(target.latest.as_ref());
-        let recorded = recorded.map(|instance| instance.recorded);
-        let files = files::record(&target, &self.staging, held, recorded)?;
         let dataset = (key, &target.name);
         let subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
         let (mut annotations, mut annotations_left_out) = (0, self.annotations.left_out);
@@ -317,7 +310,6 @@ impl Import {
         }
         let imported = Imported {
             subsets,
-            files,
             annotations,
             annotations_left_out,
             in_force: match (added.instances.last(), target.latest) {

@@ -93,6 +93,8 @@ pub struct DatasetEdit {
     pub max_delete: Edit<Limit>,
     /// How much a `sync` may add.
     pub max_add: Edit<Limit>,
+    /// Of how many granules a change may state other bytes.
+    pub max_replace: Edit<Limit>,
 }
 
 impl DatasetEdit {
@@ -100,6 +102,7 @@ impl DatasetEdit {
     pub fn limits(&self, mut limits: Limits) -> Limits {
         self.max_delete.apply_to(&mut limits.max_delete);
         self.max_add.apply_to(&mut limits.max_add);
+        self.max_replace.apply_to(&mut limits.max_replace);
         limits
     }
 }
@@ -127,7 +130,7 @@ macro_rules! each_field {
 
 each_field!(
     doi, title, description, creators, publisher, version, year, url, archive, licence, granule_url,
-    keywords, free_access, temporal; max_delete, max_add
+    keywords, free_access, temporal; max_delete, max_add, max_replace
 );
 
 /// Whether a dataset may get the DOI of another one.

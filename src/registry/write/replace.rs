@@ -7,9 +7,10 @@ use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Confirmation, DatasetName, EventKind, GranuleId, Identifier, Instance, Limits, Moment,
+    Confirmation, DatasetName, EventKind, Extent, GranuleId, Identifier, Instance, Limits, Moment,
     Timestamp,
 };
+use crate::registry::contents::Held;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
@@ -67,11 +68,11 @@ impl Registry {
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
             let mut guard = Guard::new(limits);
-            let events = target.difference(listed, None, &mut guard)?;
+            let events = target.difference(listed, None, Extent::Whole, &mut guard)?;
             target.check(&guard)?;
             let key = target.dataset;
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
-            let mut applied = target.apply(&events, Conduct::Change, Some(listing.staging()))?;
+            let mut applied = target.apply(&events, Conduct::Change(Extent::Whole))?;
             applied.skipped.repeated = listing.count() - distinct;
             if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;
@@ -115,13 +116,20 @@ impl Registry {
                 }
             };
             let set = select(transaction, &selection)?.set;
+            let at = set.instance().timestamp;
+            let mut known = Held::at(transaction, target.dataset, at);
             let wanted = GranulePages::of(transaction, &set)?.granules(transaction);
-            let wanted = wanted.map(|granule| granule.map(ingest));
+            let wanted = wanted.map(|granule| {
+                let granule = granule?;
+                let content = known.of(granule.granule_id.as_str())?;
+                Ok(ingest(granule, content))
+            });
             let claim = Some(Claim::of(self, &set));
-            let events = target.difference(wanted, claim, &mut Guard::default())?;
+            let events = target.difference(wanted, claim, Extent::All, &mut Guard::default())?;
             let expected = options.expected.or(Some(set.identifier()));
-            let options = &ChangeOptions { expected, ..options.clone() };
-            let applied = Target { options, ..target }.apply(&events, Conduct::Revert, None)?;
+            let expected_digest = options.expected_digest.or(Some(set.digest()));
+            let options = &ChangeOptions { expected, expected_digest, ..options.clone() };
+            let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
             Ok(applied.ended(options))
         })
     }

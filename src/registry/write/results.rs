@@ -4,40 +4,38 @@ use std::collections::BTreeMap;
 
 use crate::disk::{Spool, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Identifier, LogChange, SourceLocation, Timestamp, check_characters};
+use crate::model::{
+    Digest, Identifier, Limit, LogChange, SourceLocation, Timestamp, check_characters,
+};
 
-/// Expected identifiers and notes by the time of their change. The notes are kept in a temporary file:
+/// What is expected of a set: its identifier and, if that is known, its digest.
+pub(super) type Expected = (Option<Identifier>, Option<Digest>);
+
+/// Expected identifiers and digests, and notes, by the time of their change. The notes are kept in a temporary file:
 /// a log can have any number of notes, each as long as a page.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     /// With where each was read, for messages.
-    identifiers: BTreeMap<Timestamp, (Identifier, Option<SourceLocation>)>,
+    expected: BTreeMap<Timestamp, (Expected, Option<SourceLocation>)>,
     spool: Spool,
     places: BTreeMap<Timestamp, u64>,
 }
 
 impl Results {
-    /// Sets the identifier that must be in force at a time.
-    pub fn expect(
-        &mut self,
-        at: Timestamp,
-        identifier: Identifier,
-        location: Option<SourceLocation>,
-    ) {
-        self.identifiers.insert(at, (identifier, location));
+    /// Sets the identifier, and the digest, that must be in force at a time.
+    pub fn expect(&mut self, at: Timestamp, set: Expected, location: Option<SourceLocation>) {
+        self.expected.insert(at, (set, location));
     }
 
     /// The times at which an identifier is expected, ascending.
     pub fn expected(&self) -> impl Iterator<Item = Timestamp> {
-        self.identifiers.keys().copied()
+        self.expected.keys().copied()
     }
 
-    /// Refuses an identifier that is not the one expected at a time.
-    pub fn check(&self, at: Timestamp, identifier: Identifier) -> Result<()> {
-        match self.identifiers.get(&at) {
-            Some((expected, location)) => {
-                check_expected(Some(*expected), location.as_ref(), at, identifier)
-            }
+    /// Refuses an identifier or a digest that is not the one expected at a time.
+    pub fn check(&self, at: Timestamp, set: (Identifier, Digest)) -> Result<()> {
+        match self.expected.get(&at) {
+            Some((expected, location)) => check_expected(*expected, location.as_ref(), at, set),
             None => Ok(()),
         }
     }
@@ -76,9 +74,9 @@ pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
     }
 }
 
-/// Refuses content that contradicts without a note that says why it is accepted.
-pub(super) fn check_accepted(accept_content: bool, note: Option<&str>) -> Result<()> {
-    match accept_content && note.is_none_or(|note| note.trim().is_empty()) {
+/// Refuses to accept other content without a note that says why.
+pub(super) fn check_accepted(max_replace: Option<Limit>, note: Option<&str>) -> Result<()> {
+    match max_replace.is_some() && note.is_none_or(|note| note.trim().is_empty()) {
         true => {
             let message = "the note is empty: it says why other content is accepted";
             Err(Error::new(ErrorKind::Input, message))
@@ -98,18 +96,19 @@ fn check_note(note: Option<&str>) -> Result<()> {
     }
 }
 
-/// Refuses an identifier that is not the expected one.
+/// Refuses an identifier or a digest that is not the expected one.
 pub(super) fn check_expected(
-    expected: Option<Identifier>,
+    (expected, expected_digest): Expected,
     location: Option<&SourceLocation>,
     at: Timestamp,
-    identifier: Identifier,
+    (identifier, digest): (Identifier, Digest),
 ) -> Result<()> {
-    match expected.filter(|expected| *expected != identifier) {
+    if let Some(expected) = expected.filter(|expected| *expected != identifier) {
+        return Err(Error::not_as_expected(at, identifier, expected).at(location.cloned()));
+    }
+    match expected_digest.filter(|expected| *expected != digest) {
         None => Ok(()),
-        Some(expected) => {
-            Err(Error::not_as_expected(at, identifier, expected).at(location.cloned()))
-        }
+        Some(expected) => Err(Error::not_as_expected(at, digest, expected).at(location.cloned())),
     }
 }
 

@@ -9,11 +9,12 @@ use std::ops::Range;
 
 use super::target::Target;
 use crate::chain::Timeline;
-use crate::chain::{Hashing, Reached, Sweep};
-use crate::error::Result;
-use crate::model::{Checkpoint, GranuleId, Identifier, Timestamp};
+use crate::chain::{Hashed, Hashing, List, Reached, Sweep, is_checkpoint};
+use crate::error::{Error, Result};
+use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
+use crate::registry::contents::{Contents, Known, lines};
 use crate::registry::proof;
-use crate::store::{Begin, NewPeriod};
+use crate::store::{Begin, NewPeriod, StoredContent};
 
 /// The number of checkpoints that are stored at once.
 const BATCH_CHECKPOINTS: usize = 256;
@@ -31,14 +32,12 @@ pub struct Effort {
     pub checkpoints: u64,
 }
 
-/// The point at which the chain is resumed.
-pub(super) enum Resume {
-    /// At the end of the canonical order, after the latest identifier, with this id.
-    End(Identifier, GranuleId),
-    /// After the last checkpoint before the divergence.
-    After(Checkpoint),
-    /// At the beginning, since there is no checkpoint before the divergence.
-    Start,
+/// The point at which the chain and the list are resumed.
+pub(super) struct Resume {
+    /// The last checkpoint before the divergence. `None` means that they begin at the first granule.
+    after: Option<Checkpoint>,
+    /// Whether all granules after it are new.
+    appends: bool,
 }
 
 /// Decides where to resume for events whose smallest id is `divergence`, and deletes the
@@ -54,36 +53,45 @@ pub(super) fn resume_before(
     is_after_all: bool,
 ) -> Result<Resume> {
     let Target { transaction, dataset, .. } = *target;
-    if let Some(latest) = &target.latest
-        && (is_after_all || !transaction.holds_from(dataset, divergence)?)
-    {
-        return Ok(Resume::End(latest.identifier, divergence.clone()));
+    if target.latest.is_none() {
+        return Ok(Resume { after: None, appends: true });
     }
-    transaction.drop_checkpoints_from(dataset, divergence.as_str())?;
-    Ok(match transaction.checkpoint_before(dataset, divergence.as_str())? {
-        Some(checkpoint) => Resume::After(checkpoint),
-        None => Resume::Start,
-    })
+    let is_after_all = is_after_all || !transaction.holds_from(dataset, divergence)?;
+    if !is_after_all {
+        transaction.drop_checkpoints_from(dataset, divergence.as_str())?;
+    }
+    let after = transaction.checkpoint_before(dataset, divergence.as_str())?;
+    let resume = Resume { after, appends: false };
+    let appends = is_after_all && resume.granules_before() == target.held();
+    // The one after the last granule moves with it.
+    let moves = |end: &&Checkpoint| appends && !is_checkpoint(end.granule_id.as_str());
+    if let Some(end) = resume.after.as_ref().filter(moves) {
+        transaction.drop_checkpoints_from(dataset, end.granule_id.as_str())?;
+    }
+    Ok(Resume { appends, ..resume })
 }
 
 impl Resume {
-    /// The chain value to resume with, and the id to begin at.
+    /// The identifier to resume with, and where to begin.
     fn point(&self) -> (Identifier, Begin<'_>) {
-        match self {
-            Resume::End(identifier, granule_id) => (*identifier, Begin::At(granule_id)),
-            Resume::After(checkpoint) => (checkpoint.chain, Begin::After(&checkpoint.granule_id)),
-            Resume::Start => (Identifier::EMPTY, Begin::Start),
+        match &self.after {
+            Some(checkpoint) => (checkpoint.chain, Begin::After(&checkpoint.granule_id)),
+            None => (Identifier::EMPTY, Begin::Start),
         }
     }
 
-    /// How many of the granules held so far are before that point. `None` means that it is not
-    /// known, since an older version of this program set the checkpoint.
-    fn granules_before(&self, held: u64) -> Option<u64> {
-        match self {
-            Resume::End(..) => Some(held),
-            Resume::After(checkpoint) => checkpoint.granules,
-            Resume::Start => Some(0),
-        }
+    /// The list to resume with.
+    fn list(&self) -> Result<List> {
+        let Some(Checkpoint { granule_id, list, .. }) = &self.after else {
+            return Ok(List::start());
+        };
+        let damaged = || Error::damaged(format!("the checkpoint after {granule_id} has no list"));
+        List::resume(list).ok_or_else(damaged)
+    }
+
+    /// How many of the granules held so far are before that point.
+    fn granules_before(&self) -> u64 {
+        self.after.as_ref().map_or(0, |checkpoint| checkpoint.granules)
     }
 }
 
@@ -96,98 +104,163 @@ pub(super) struct Pass<'a> {
     /// The times of these instances. The first is that of the instance in force, if there is one.
     timeline: Timeline,
     resume: Resume,
+    /// The last granule that the last instance holds, of those that were hashed. Empty if there is none.
+    last_held: String,
     /// The number of granule rows that were read.
     rows: u64,
-    /// How many of them are in force.
+    /// How many granules the instance in force and the last one hold of those that were hashed.
     in_force: u64,
+    held: u64,
 }
 
 impl<'a> Pass<'a> {
     /// Begins a pass.
-    pub fn new(target: &'a Target<'a>, resume: Resume) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a checkpoint is damaged.
+    pub fn new(target: &'a Target<'a>, resume: Resume) -> Result<Self> {
         let (chain, _) = resume.point();
-        let before = resume.granules_before(target.held());
+        let before = resume.granules_before();
         let checkpoints = Checkpoints { target, before, batch: Vec::new(), stored: 0 };
         let in_force = target.latest.as_ref().map(|latest| latest.timestamp);
         let timeline = Timeline::of(in_force.into_iter().chain(target.times.iter().copied()));
-        let hashing = Hashing::with_checkpoints(Sweep::resume(timeline.changes(), chain));
-        Pass { target, checkpoints, hashing, timeline, resume, rows: 0, in_force: 0 }
+        let sweep = Sweep::resume(timeline.changes(), chain);
+        let hashing = Hashing::with_checkpoints(sweep, resume.list()?);
+        Ok(Pass {
+            target,
+            checkpoints,
+            hashing,
+            timeline,
+            resume,
+            last_held: String::new(),
+            rows: 0,
+            in_force: 0,
+            held: 0,
+        })
     }
 
     /// Whether all granules after the resume point are new, so that none has to be read.
     pub fn appends(&self) -> bool {
-        self.target.latest.is_none() || matches!(self.resume, Resume::End(..))
+        self.resume.appends
     }
 
     /// Hashes a new granule, if all of them are new. Must be called in canonical order, and by time
-    /// within it.
-    pub fn append(&mut self, period: &NewPeriod<'_>) -> Result<()> {
-        let deleted = period.deleted.map(Timestamp::as_micros);
-        let span = span(&mut self.timeline, period.ingested.as_micros(), deleted);
-        self.checkpoints.add(self.hashing.hold(period.granule_id.as_str(), span))
+    /// within it. `contents` has what becomes known of it, among others, in that order.
+    pub fn append(&mut self, period: &NewPeriod<'_>, contents: &[StoredContent]) -> Result<()> {
+        let (ingested, deleted) = (period.ingested, period.deleted);
+        let of_period = |it: &&StoredContent| {
+            it.granule_id == *period.granule_id && deleted.is_none_or(|deleted| it.since < deleted)
+        };
+        let position = (period.granule_id, ingested);
+        let start = contents.partition_point(|it| (&it.granule_id, it.since) < position);
+        let known = contents[start..].iter().take_while(of_period).map(|stored| {
+            Ok(Known { since: stored.since.as_micros(), content: stored.content()? })
+        });
+        let known = known.collect::<Result<Vec<Known>>>()?;
+        let dates = (ingested.as_micros(), deleted.map(Timestamp::as_micros));
+        self.hold(period.granule_id.as_str(), dates, &known)
+    }
+
+    /// Hashes a granule that is held from an instant until just before another one.
+    fn hold(
+        &mut self,
+        granule_id: &str,
+        (ingested, deleted): (i64, Option<i64>),
+        known: &[Known],
+    ) -> Result<()> {
+        let span = span(&mut self.timeline, ingested, deleted);
+        if !span.is_empty() && span.end == self.timeline.changes() {
+            self.last_held.clear();
+            self.last_held.push_str(granule_id);
+            self.held += 1;
+        }
+        self.in_force += u64::from(span.start == 0 && !span.is_empty());
+        let timeline = &mut self.timeline;
+        let number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
+        let lines = lines(granule_id, &span, known, number);
+        self.checkpoints.add(self.hashing.hold_lines(granule_id, span, lines))
     }
 
     /// Reads and hashes the rows after the resume point.
     fn read(&mut self) -> Result<()> {
         let Target { registry, transaction, dataset, latest, name, .. } = self.target;
         let mut progress = registry.begin("hashing", "granules", None);
-        let (_, begin) = self.resume.point();
+        let resume = std::mem::replace(&mut self.resume, Resume { after: None, appends: false });
+        let (_, begin) = resume.point();
         let last = latest.as_ref().map(|latest| latest.timestamp);
+        let mut contents = Contents::of(transaction, *dataset, begin, last);
         transaction.each_period(*dataset, begin, last, |period| {
             self.rows += 1;
             progress.advance()?;
-            let span = span(&mut self.timeline, period.ingested, period.deleted);
-            self.in_force += u64::from(span.start == 0 && !span.is_empty());
-            self.checkpoints
-                .add(self.hashing.hold(proof::granule_id(period.granule_id, name)?, span))
-        })
+            let granule_id = proof::granule_id(period.granule_id, name)?;
+            let known = contents.during(&period)?;
+            self.hold(granule_id, (period.ingested, period.deleted), known)
+        })?;
+        self.resume = resume;
+        Ok(())
     }
 
-    /// Hashes what is left, and returns the identifiers of the new instances.
+    /// Hashes what is left, and returns the identifiers and the digests of the new instances.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
-    /// of the identifier in force.
-    pub fn finish(mut self) -> Result<(Vec<Identifier>, Effort)> {
-        let reads = !self.appends();
-        if reads {
+    /// of the identifier in force, or what is known of them is not that of the digest.
+    pub fn finish(mut self) -> Result<(Vec<(Identifier, Digest)>, Effort)> {
+        if !self.appends() {
             self.read()?;
         }
-        let (sweep, reached) = self.hashing.finish();
-        self.checkpoints.add(reached)?;
-        let mut identifiers = sweep.identifiers();
+        let before = self.checkpoints.before;
+        let hashed = self.hashing.finish();
+        self.checkpoints.add(hashed.reached.clone())?;
+        let mut sets = hashed.sets();
         if let Some(latest) = &self.target.latest {
-            let in_force = identifiers.next().unwrap_or(Identifier::EMPTY);
-            let granules =
-                self.checkpoints.before.filter(|_| reads).map(|before| before + self.in_force);
-            proof::check(latest, in_force, granules.unwrap_or(latest.granules))?;
+            let (identifier, digest) = sets.next().unwrap_or((Identifier::EMPTY, Digest::EMPTY));
+            proof::check(latest, identifier, before + self.in_force)?;
+            proof::check_digest(latest, digest)?;
         }
-        let identifiers = identifiers.collect();
+        let sets: Vec<(Identifier, Digest)> = sets.collect();
+        let steps = hashed.sweep.steps();
         let checkpoints = self.checkpoints.store()?;
-        let effort = Effort { steps: sweep.steps(), rows: self.rows, checkpoints };
-        Ok((identifiers, effort))
+        self.checkpoints.add_end(&self.last_held, &hashed, before + self.held)?;
+        let effort = Effort { steps, rows: self.rows, checkpoints };
+        Ok((sets, effort))
     }
 }
 
 /// Collects checkpoints, and stores them in batches.
 struct Checkpoints<'a> {
     target: &'a Target<'a>,
-    /// The number of granules held before the resume point. `None` means that it is not known.
-    before: Option<u64>,
+    /// The number of granules held before the resume point.
+    before: u64,
     batch: Vec<Checkpoint>,
     stored: u64,
 }
 
 impl Checkpoints<'_> {
     fn add(&mut self, reached: Vec<Reached>) -> Result<()> {
-        for Reached { granule_id, identifier, held } in reached {
+        for Reached { granule_id, identifier, list, held } in reached {
             let granule_id =
                 GranuleId::new(granule_id).map_err(|_| proof::not_an_id(&self.target.name))?;
-            let granules = self.before.map(|before| before + held);
-            self.batch.push(Checkpoint { granule_id, chain: identifier, granules });
+            let (list, granules) = (list.unwrap_or_default(), self.before + held);
+            self.batch.push(Checkpoint { granule_id, chain: identifier, list, granules });
         }
         if self.batch.len() >= BATCH_CHECKPOINTS { self.store().map(|_| ()) } else { Ok(()) }
+    }
+
+    /// Sets the checkpoint after the last granule, so that an append need not read the ones before it.
+    fn add_end(&mut self, last_held: &str, hashed: &Hashed, granules: u64) -> Result<()> {
+        let Some(list) = hashed.lists.as_ref().map(|lists| lists.last().save()) else {
+            return Ok(());
+        };
+        if last_held.is_empty() || is_checkpoint(last_held) {
+            return Ok(());
+        }
+        let granule_id =
+            GranuleId::new(last_held).map_err(|_| proof::not_an_id(&self.target.name))?;
+        self.batch.push(Checkpoint { granule_id, chain: hashed.sweep.latest(), list, granules });
+        self.store().map(|_| ())
     }
 
     /// Stores the rest, and returns how many were stored in all.

@@ -5,9 +5,10 @@ use super::results::{Results, check_accepted, check_entered_note, check_expected
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Event, EventKind, Granule, GranuleId, IdPage, Identifier, Instance,
-    Limits, Set, Timestamp, quoted,
+    Content, Dataset, DatasetName, Digest, Effect, Event, EventKind, Extent, Granule, GranuleId,
+    IdPage, Identifier, Instance, Limit, Limits, Set, Timestamp, quoted,
 };
+use crate::registry::contents::Held;
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, Ids, Only, Walk};
@@ -29,6 +30,8 @@ pub struct ChangeOptions {
     /// The identifier that must result, or else the change is refused. `None` means any. Those of
     /// an import are set for each of its changes.
     pub expected: Option<Identifier>,
+    /// The digest that must result. `None` means any.
+    pub expected_digest: Option<Digest>,
     /// Whether the dataset is created if it does not exist.
     pub create_dataset: bool,
     /// The record of a dataset that is created, under the name of the change. `None` means one that
@@ -38,8 +41,9 @@ pub struct ChangeOptions {
     pub skip_existing: bool,
     /// Whether granules to delete that are not held or listed twice are skipped and counted.
     pub skip_missing: bool,
-    /// Whether the sizes and checksums of files that contradict what is known replace it.
-    pub accept_content: bool,
+    /// Of how many granules that are held other bytes may be stated than are known. `None` means the
+    /// dataset's own limit, or none. A change that has one needs a note, which says why.
+    pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
     /// Whether all granules that are ingested and deleted are returned as examples, and not only the
@@ -51,8 +55,10 @@ pub struct ChangeOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
     /// For a change: granules that are already held, or not held, are refused and counted, or
-    /// skipped if the options say so.
-    Change,
+    /// skipped if the options say so. What is stated of the files of granules says so much of them.
+    Change(Extent),
+    /// For a pull: the same, but that the caller has decided what is taken of the primary's content.
+    Pull(Extent),
     /// For a revert: the events are those that lead to an earlier set, whose ids are accepted as
     /// they were then.
     Revert,
@@ -104,7 +110,7 @@ impl<'a> Target<'a> {
         stamp: &'a Stamp,
     ) -> Result<Self> {
         check_entered_note(options.note.as_deref())?;
-        check_accepted(options.accept_content, options.note.as_deref())?;
+        check_accepted(options.max_replace, options.note.as_deref())?;
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
                 Some(found) if !(options.create_dataset && gives_up(&found.stored, name)) => {
@@ -206,15 +212,17 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Refuses an identifier of the new instance at a time that is not the expected one.
-    pub fn check_expected(&self, at: Timestamp, identifier: Identifier) -> Result<()> {
+    /// Refuses an identifier or a digest of the new instance at a time that is not the expected one.
+    pub fn check_expected(&self, at: Timestamp, set: (Identifier, Digest)) -> Result<()> {
+        let ChangeOptions { expected, expected_digest, .. } = *self.options;
         match self.results {
-            Some(results) => results.check(at, identifier),
-            None => check_expected(self.options.expected, None, at, identifier),
+            Some(results) => results.check(at, set),
+            None => check_expected((expected, expected_digest), None, at, set),
         }
     }
 
-    /// The events that make the dataset hold the wanted granules, which are counted by the guard.
+    /// The events that make the dataset hold the wanted granules, which are counted by the guard, and those
+    /// that state more or something else of granules that it holds: so much of them as `extent` says.
     /// `claim` is what the wanted granules are said to be; `None` means that it is not known.
     ///
     /// Costs one pass over both sets, which are hashed on the way.
@@ -227,6 +235,7 @@ impl<'a> Target<'a> {
         &self,
         wanted: impl Iterator<Item = Result<Event>>,
         claim: Option<Claim>,
+        extent: Extent,
         guard: &mut Guard,
     ) -> Result<Staging> {
         type Pages<'a> = Box<dyn Iterator<Item = Result<IdPage>> + 'a>;
@@ -240,6 +249,8 @@ impl<'a> Target<'a> {
                 (Box::new(pages), Some(claim))
             }
         };
+        let last = self.last().unwrap_or(Timestamp::MIN);
+        let mut known = Held::at(self.transaction, self.dataset, last);
         let mut events = Staging::default();
         let mut walk =
             Walk::of(self.registry, (Ids::of(held.0), held.1), (wanted.peekable(), claim));
@@ -254,6 +265,14 @@ impl<'a> Target<'a> {
                     location: None,
                 },
                 Only::Right(event) => event,
+                Only::Both(event) => {
+                    let stated = event.content.as_ref();
+                    let before = known.of(event.granule_id.as_str())?;
+                    if stated.is_some_and(|stated| says(&before, &event, stated, extent)) {
+                        events.add(&Event { kind: EventKind::Described, ..event })?;
+                    }
+                    continue;
+                }
             };
             guard.count(event.kind, &event.granule_id);
             events.add(&event)?;
@@ -262,11 +281,17 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The ingest of a granule, at a time that is set later.
-pub(super) fn ingest(granule: Granule) -> Event {
+/// Whether something else is known of a granule after what is stated of it.
+fn says(known: &Content, event: &Event, stated: &Content, extent: Extent) -> bool {
+    let is_said = extent == Extent::All || !stated.is_empty();
+    is_said && known.after(&event.granule_id, stated, extent).1 != Effect::Nothing
+}
+
+/// The ingest of a granule with what was known of it, at a time that is set later.
+pub(super) fn ingest(granule: Granule, content: Content) -> Event {
     let Granule { granule_id, producer_granule, .. } = granule;
     let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-    Event { at, kind, granule_id, producer_granule, content: None, location: None }
+    Event { at, kind, granule_id, producer_granule, content: Some(content), location: None }
 }
 
 /// What a change deletes and adds, to be compared with limits.
@@ -299,6 +324,8 @@ impl Guard {
         let side = match kind {
             EventKind::Deleted => &mut self.deleted,
             EventKind::Ingested => &mut self.added,
+            // The engine knows which of them replace something.
+            EventKind::Described | EventKind::Replaced => return,
         };
         side.count += 1;
         if side.first.len() < MAX_NAMED {

@@ -35,8 +35,6 @@ const WRITTEN_BYTES: usize = 64 * 1_024;
 struct Wanted {
     registry: Registry,
     set: Set,
-    /// The last record of files on which it depends.
-    last_record: u64,
     /// The algorithm. `None` means the usual one, which follows from the granules and the records.
     algorithm: Option<Algorithm>,
 }
@@ -58,10 +56,9 @@ pub async fn checksums(
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
-        let set = listed_set(&snapshot, &selection, algorithm.as_ref())?;
-        let last_record = snapshot.files(&set)?.last_record();
+        let set = listed_set(&snapshot, &selection)?;
         let registry = reading.unlimited.clone();
-        Ok(Wanted { registry, set, last_record, algorithm: algorithm.clone() })
+        Ok(Wanted { registry, set, algorithm: algorithm.clone() })
     });
     let wanted = read.await?;
     let name = wanted.name();
@@ -95,25 +92,22 @@ pub async fn checksums(
 impl Wanted {
     /// All that decides the list.
     fn name(&self) -> String {
-        let Wanted { set, last_record, .. } = self;
+        let set = &self.set;
         let algorithm = self.algorithm.as_ref().map_or("usual", Algorithm::as_str);
-        let (identifier, dataset) = (set.identifier(), set.dataset());
-        format!("{identifier}-checksums.{LIST_VERSION}-{last_record}-{algorithm}-{dataset}")
+        let (digest, dataset) = (set.digest(), set.dataset());
+        format!("{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}")
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
         let snapshot = self.registry.snapshot()?;
         let files = snapshot.files(&self.set)?;
-        if files.last_record() != self.last_record {
-            // What was recorded meanwhile belongs to a list of another name.
-            return Err(Unwritten::List(Problem::busy()));
-        }
         let found = algorithm_of(&snapshot, &self.set, self.algorithm.as_ref())?;
         let algorithm = found.ok_or_else(|| no_checksums(&self.set, None))?;
         drop(snapshot);
         let (mut out, mut failed) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), None);
-        let lacking = each_checksum(files, &algorithm, |_, file, checksum| {
-            let written = ListStyle::Checksums.write_line(&mut out, checksum, &file.path);
+        let lacking = each_checksum(files, &algorithm, |granule_id, file, checksum| {
+            let written =
+                ListStyle::Checksums.write_line(&mut out, checksum, file.path(granule_id));
             written.map_err(|error| {
                 failed = Some(error);
                 Error::interrupted()

@@ -8,7 +8,7 @@ use crate::store::statement::Value;
 
 /// The tables whose rows belong to a row of another one. A foreign key would compare each row of an
 /// import (see the migration).
-const BELONGING: [(&str, &str, &str); 14] = [
+const BELONGING: [(&str, &str, &str); 13] = [
     ("instance", "dataset", "dataset.id = dataset_id"),
     ("granule", "dataset", "dataset.id = dataset_id"),
     ("checkpoint", "dataset", "dataset.id = dataset_id"),
@@ -27,8 +27,7 @@ const BELONGING: [(&str, &str, &str); 14] = [
         "instance.dataset_id = annotation.dataset_id AND instance.timestamp = annotation.timestamp",
     ),
     ("confirmation", "dataset", "dataset.id = dataset_id"),
-    ("record_batch", "dataset", "dataset.id = dataset_id"),
-    ("file_record", "dataset", "dataset.id = dataset_id"),
+    ("content", "dataset", "dataset.id = dataset_id"),
     ("fixity_root", "dataset", "dataset.id = dataset_id"),
     (
         "fixity_finding",

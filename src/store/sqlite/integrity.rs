@@ -24,16 +24,16 @@ const GRANULES_WITHOUT_DATASET: &str = "
     WHERE dataset_id IN (
         SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
 
-const FILES_WITHOUT_DATASET: &str = "
+const CONTENT_WITHOUT_DATASET: &str = "
     WITH RECURSIVE owner (id) AS (
-        SELECT min(dataset_id) FROM file_record
+        SELECT min(dataset_id) FROM content
         UNION ALL
-        SELECT (SELECT min(dataset_id) FROM file_record WHERE dataset_id > owner.id)
+        SELECT (SELECT min(dataset_id) FROM content WHERE dataset_id > owner.id)
         FROM owner
         WHERE owner.id IS NOT NULL
     )
     SELECT count(*)
-    FROM file_record
+    FROM content
     WHERE dataset_id IN (
         SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
 
@@ -57,7 +57,7 @@ impl FileSession {
         for table in &tables {
             let rows = match *table {
                 "granule" => self.rows_without_dataset(GRANULES_WITHOUT_DATASET, table),
-                "file_record" => self.rows_without_dataset(FILES_WITHOUT_DATASET, table),
+                "content" => self.rows_without_dataset(CONTENT_WITHOUT_DATASET, table),
                 _ => self.rows_without_parent(table),
             };
             found(rows, table, &mut findings)?;

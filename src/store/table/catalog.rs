@@ -317,11 +317,12 @@ impl Row for StoredDataset {
             (reader.next()?, reader.next()?, reader.next()?);
         let (withdrawn, note) = (reader.next::<Option<Timestamp>>()?, reader.next()?);
         let (max_delete, max_add) = (limit(reader.next()?)?, limit(reader.next()?)?);
+        let max_replace = limit(reader.next()?)?;
         Ok(StoredDataset {
             key,
             dataset: record_from(&reader.next::<String>()?)?,
             withdrawn: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
-            limits: Limits { max_delete, max_add },
+            limits: Limits { max_delete, max_add, max_replace },
         })
     }
 }
@@ -338,6 +339,7 @@ impl Written for StoredDataset {
             withdrawn.as_ref().and_then(|withdrawn| withdrawn.note.as_deref()).into(),
             limit(limits.max_delete).into(),
             limit(limits.max_add).into(),
+            limit(limits.max_replace).into(),
             serde_json::json!(dataset).to_string().into(),
         ]);
     }
@@ -434,8 +436,6 @@ impl Snapshot {
                 SELECT max(recorded) FROM {annotation}
                 UNION ALL
                 SELECT max(recorded) FROM {confirmation}
-                UNION ALL
-                SELECT max(recorded) FROM {record_batch}
             ) AS times",
         );
         let newest = self.row(Scope::Registry, &NEWEST, &[], |row| row.instant_or_null(0))?;

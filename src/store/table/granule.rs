@@ -476,7 +476,7 @@ impl Snapshot {
         granule_id: &str,
     ) -> Result<Option<Checkpoint>> {
         static BEFORE: Sql = Sql::new(
-            "SELECT granule_id, chain, granules
+            "SELECT granule_id, chain, list, granules
             FROM {checkpoint}
             WHERE dataset_id = ?1 AND granule_id < ?2
             ORDER BY granule_id DESC
@@ -495,7 +495,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<Checkpoint>> {
         static PAGE: Sql = Sql::new(
-            "SELECT granule_id, chain, granules
+            "SELECT granule_id, chain, list, granules
             FROM {checkpoint}
             WHERE dataset_id = ?1 AND granule_id > ?2
             ORDER BY granule_id
@@ -532,6 +532,7 @@ impl Transaction {
             values.extend([
                 (&checkpoint.granule_id).into(),
                 checkpoint.chain.into(),
+                checkpoint.list.as_slice().into(),
                 checkpoint.granules.into(),
             ]);
         })
@@ -542,6 +543,7 @@ fn checkpoint(row: &dyn Columns) -> Result<Checkpoint> {
     Ok(Checkpoint {
         granule_id: row.granule_id(0)?,
         chain: row.identifier(1)?,
-        granules: row.count_or_null(2)?,
+        list: row.byte_string(2)?,
+        granules: row.count(3)?,
     })
 }

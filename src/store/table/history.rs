@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{DatasetName, Identifier, IdentifierPrefix, Instance, Timestamp};
+use crate::model::{DatasetName, Digest, Identifier, IdentifierPrefix, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
 use crate::store::row::{is_sound, row};
@@ -44,16 +44,20 @@ macro_rules! select_instance {
 struct InstanceRow {
     timestamp: Timestamp,
     identifier: Identifier,
+    digest: Digest,
     granules: u64,
     ingested: u64,
     deleted: u64,
+    described: u64,
+    replaced: u64,
     recorded: Timestamp,
     recorded_by: Option<String>,
     note: Option<String>,
 }
 
 row!(InstanceRow in INSTANCE {
-    timestamp, identifier, granules, ingested, deleted, recorded, recorded_by, note
+    timestamp, identifier, digest, granules, ingested, deleted, described, replaced, recorded,
+    recorded_by, note
 } hides recorded_by);
 
 /// An instance as it was read, of which the annotations are still to be read if it has any.
@@ -462,9 +466,12 @@ impl Snapshot {
             timestamp: read.timestamp,
             until,
             identifier: read.identifier,
+            digest: read.digest,
             granules: read.granules,
             ingested: read.ingested,
             deleted: read.deleted,
+            described: read.described,
+            replaced: read.replaced,
             recorded: read.recorded,
             recorded_by: read.recorded_by,
             note: read.note,
@@ -511,9 +518,12 @@ impl Transaction {
         let row = |instance: &Instance| InstanceRow {
             timestamp: instance.timestamp,
             identifier: instance.identifier,
+            digest: instance.digest,
             granules: instance.granules,
             ingested: instance.ingested,
             deleted: instance.deleted,
+            described: instance.described,
+            replaced: instance.replaced,
             recorded: instance.recorded,
             recorded_by: instance.recorded_by.clone(),
             note: instance.note.clone(),

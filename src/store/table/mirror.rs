@@ -67,11 +67,14 @@ impl Row for ChangeRow {
             number: reader.next()?,
             timestamp: reader.next()?,
             identifier: reader.next()?,
+            digest: reader.next()?,
             check: reader.next()?,
             bytes: reader.next()?,
             granules: reader.next()?,
             ingested: reader.next()?,
             deleted: reader.next()?,
+            described: reader.next()?,
+            replaced: reader.next()?,
             note: reader.next()?,
         }))
     }
@@ -244,11 +247,14 @@ impl Transaction {
                 change.number.into(),
                 change.timestamp.into(),
                 change.identifier.into(),
-                change.check.into(),
+                (&change.digest).into(),
+                (&change.check).into(),
                 change.bytes.into(),
                 change.granules.into(),
                 change.ingested.into(),
                 change.deleted.into(),
+                change.described.into(),
+                change.replaced.into(),
                 change.note.as_deref().into(),
             ]);
         })

@@ -6,7 +6,7 @@
 
 mod annotation;
 mod catalog;
-mod file_record;
+mod content;
 mod fixity;
 mod granule;
 mod history;

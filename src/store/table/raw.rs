@@ -27,11 +27,12 @@ enum Raw {
 }
 
 /// The columns of strings that may be NULL, which has no type in a file. A server asks for one.
-const STRINGS_OR_NULL: [&str; 15] = [
+const STRINGS_OR_NULL: [&str; 16] = [
     "doi",
     "withdrawn_note",
     "max_delete",
     "max_add",
+    "max_replace",
     "recorded_by",
     "note",
     "patterns",

@@ -2,7 +2,7 @@
 
 use super::granule::granule;
 use crate::model::{
-    Criteria, Granule, GranuleId, Identifier, Pattern, Subset, Timestamp, ValueError,
+    Criteria, Digest, Granule, GranuleId, Identifier, Pattern, Subset, Timestamp, ValueError,
 };
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
@@ -17,11 +17,12 @@ struct SubsetRow {
     timestamp: Timestamp,
     patterns: String,
     identifier: Identifier,
+    digest: Digest,
     granules: u64,
     cited: Timestamp,
 }
 
-row!(SubsetRow in SAVED_SELECTION { id, timestamp, patterns, identifier, granules, cited });
+row!(SubsetRow in SAVED_SELECTION { id, timestamp, patterns, identifier, digest, granules, cited });
 
 /// A row of the table `named_granule`.
 struct NamedRow {
@@ -50,15 +51,16 @@ impl Snapshot {
     pub fn subset(
         &self,
         dataset: DatasetKey,
-        identifier: Identifier,
+        (identifier, digest): (Identifier, Digest),
         criteria: &Criteria,
     ) -> Result<Option<(SubsetKey, Subset)>> {
         static SAME: Sql = select_saved!(
             "WHERE saved_selection.dataset_id = ?1 AND saved_selection.identifier = ?2
-              AND saved_selection.patterns = ?3"
+              AND saved_selection.digest = ?3 AND saved_selection.patterns = ?4"
         );
         let criteria = criteria_text(criteria);
-        let values = [dataset.into(), identifier.into(), criteria.as_str().into()];
+        let values =
+            [dataset.into(), identifier.into(), (&digest).into(), criteria.as_str().into()];
         Ok(self.subsets(Scope::Dataset(dataset), &SAME, &values)?.pop())
     }
 
@@ -112,7 +114,8 @@ impl Snapshot {
     pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         static OF_DATASET: Sql = select_saved!(
             "WHERE saved_selection.dataset_id = ?1
-            ORDER BY saved_selection.identifier, saved_selection.patterns"
+            ORDER BY saved_selection.identifier, saved_selection.digest,
+                saved_selection.patterns"
         );
         self.subsets(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()])
     }
@@ -197,6 +200,7 @@ impl Snapshot {
                 timestamp: row.timestamp,
                 criteria: criteria_from(&row.patterns)?,
                 identifier: row.identifier,
+                digest: row.digest,
                 granules: row.granules,
                 cited: row.cited,
             };
@@ -214,6 +218,7 @@ impl Transaction {
             timestamp: subset.timestamp,
             patterns: criteria_text(&subset.criteria),
             identifier: subset.identifier,
+            digest: subset.digest,
             granules: subset.granules,
             cited: subset.cited,
         };

@@ -270,6 +270,11 @@ pub struct Record {
     #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
     max_add: Option<Change<Limit>>,
 
+    /// Of how many granules a change may state other bytes than are known, without a note: a number, or a
+    /// percentage of those held. An empty string goes back to the default: 0. It is not published
+    #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
+    max_replace: Option<Change<Limit>>,
+
     /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
     /// precedence over it
     #[arg(long, value_name = "FILE")]
@@ -336,6 +341,7 @@ impl Record {
             licence: self.licence.unwrap_or_default(),
             max_delete: self.max_delete.unwrap_or_default(),
             max_add: self.max_add.unwrap_or_default(),
+            max_replace: self.max_replace.unwrap_or_default(),
             granule_url: self.granule_url.unwrap_or_default(),
             keywords: list_edit(self.keywords),
             free_access: self.free_access.unwrap_or_default(),

@@ -219,7 +219,8 @@ fn write_record(out: &mut impl Write, listed: &Listed) -> io::Result<()> {
         }
     }
     let limits = listed.limits.unwrap_or_default();
-    for (side, limit) in [("delete", limits.max_delete), ("add", limits.max_add)] {
+    let sides = [limits.max_delete, limits.max_add, limits.max_replace];
+    for (side, limit) in ["delete", "add", "replace"].into_iter().zip(sides) {
         if let Some(limit) = limit {
             writeln!(out, "{:10}  {limit}", format!("max {side}"))?;
         }

@@ -1,22 +1,18 @@
-use std::io::Write;
+use accession::model::Extent;
+use accession::{Change, ChangeOptions, DatasetName};
 
-use accession::model::WarningKind;
-use accession::registry::{FileCounts, FileListing, FileOptions};
-use accession::{DatasetName, Entry};
-use serde::Serialize;
-
-use crate::cli::applied::{ClockArgs, files_line};
-use crate::cli::args::{FileColumns, FormatArgs};
+use crate::cli::applied::{ChangeArgs, apply};
+use crate::cli::args::{ContentArgs, FileColumns, FormatArgs};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
-use crate::cli::session::{Create, Session, Written};
+use crate::cli::session::Session;
 
-/// Record the sizes and checksums of files of granules that are held
+/// State the sizes and checksums of files of granules that are held
 ///
-/// What is known already is counted. What contradicts it (another size, or another checksum of the
-/// same algorithm) is refused, and nothing is recorded, unless --accept-content is given.
+/// They count from the time of the change on. What is known of other files of these granules stays. What
+/// contradicts what is known (another size, or another checksum of the same algorithm) is refused, unless
+/// --max-replace accepts it.
 ///
 /// Examples:
 ///   sha256sum -- * | accession fixity add US.FOOL2.002 --from -
@@ -40,69 +36,46 @@ pub struct Args {
     #[command(flatten)]
     columns: FileColumns,
 
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    #[command(flatten)]
+    contradicting: ContentArgs,
+
     /// Skip the files of granules that are not held
     #[arg(long)]
     skip_missing: bool,
-
-    /// Record what contradicts that which is recorded, and replaces it; both are kept
-    #[arg(long, requires = "note")]
-    accept_content: bool,
-
-    /// A note to store with the records
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
-
-    /// Show what would be done, without changing anything
-    #[arg(long)]
-    dry_run: bool,
-
-    #[command(flatten)]
-    clock: ClockArgs,
 }
 
-/// What was recorded, as JSON.
-#[derive(Serialize)]
-struct Added<'a> {
-    dataset: &'a DatasetName,
-    files: FileCounts,
-    missing: u64,
-    dry_run: bool,
-}
+/// Why nothing changed.
+const KNOWN: &str = "all that the input states is known";
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
-        let mut files = FileListing::new();
+        let mut change = Change::stating(Extent::Named);
+        change.options = ChangeOptions {
+            skip_missing: self.skip_missing,
+            max_replace: self.contradicting.max_replace,
+            ..self.change.options()
+        };
         let entries =
             Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
         for entry in entries {
-            let Entry { granule_id, content, location, .. } = entry?;
-            files.add_content(&granule_id, content.unwrap_or_default(), location.as_ref())?;
+            let entry = entry?;
+            if entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
+                change.describe(entry)?;
+            }
         }
-        if files.count() == 0 {
+        if change.count() == 0 {
             return Err(Error::usage("the input states no size and no checksum of a file")
                 .with_hint(
                     "for a table, name the columns with --checksum-column and --size-column",
                 ));
         }
-        let options = FileOptions {
-            accept_content: self.accept_content,
-            note: self.note.clone(),
-            skip_missing: self.skip_missing,
-            dry_run: self.dry_run,
-        };
-        let (counts, missing) = session.write(Create::Never, |registry, session| {
-            let stamp = session.stamp(self.clock.time())?;
-            let (counts, missing) = registry.add_files(&self.dataset, &files, &options, &stamp)?;
-            let committed = counts.has_any() && !self.dry_run;
-            Ok(Written { result: (counts, missing), committed })
-        })?;
-        if missing > 0 {
-            let skipped = count(missing, "file");
-            let what = format!("skipped {skipped} of granules that are not held");
-            session.warn(WarningKind::Skipped, &what);
-        }
-        let added = Added { dataset: &self.dataset, files: counts, missing, dry_run: self.dry_run };
-        session.confirm(&added, |out| writeln!(out, "{}", files_line(counts, self.dry_run)))
+        let application = self.change.application(&self.dataset, false);
+        apply(session, &application, Some(KNOWN), |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
     }
 }

@@ -2,7 +2,6 @@ use std::path::PathBuf;
 
 use accession::fixity::{FilesOfSet, SetCompute};
 use accession::model::Algorithm;
-use accession::registry::{FileListing, FileOptions};
 use accession::{Access, DatasetName, ErrorKind};
 
 use super::files::{TreeArgs, print_summary};
@@ -12,12 +11,12 @@ use crate::cli::error::{Commit, Error, Exit, Result};
 use crate::cli::program::Interrupt;
 use crate::cli::session::Session;
 
-/// Compute and record the checksums of files that have none
+/// Compute and state the checksums of files that have none
 ///
 /// Each granule that the dataset holds is a file of that name below the directory, unless its files
 /// are recorded. A file that cannot be read, is not as it is recorded, or is written while it is read
-/// gets no checksum; a row is printed for it, and the exit status is 1. What was computed is recorded
-/// once a minute, so a command that was stopped can be run again.
+/// gets no checksum; a row is printed for it, and the exit status is 1. What was computed is stated once an
+/// hour and at the end, each time as a change of now, so a command that was stopped can be run again.
 ///
 /// Example:
 ///   accession fixity compute US.FOOL2.002 --root /data/fool2
@@ -38,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "ALGORITHM", default_value = "sha-256", value_parser = computed)]
     algorithm: Algorithm,
 
-    /// A note that is stored with the records
+    /// A note that is stored with the changes
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 
@@ -61,9 +60,7 @@ impl Args {
         let root = self.tree.open(&self.root)?;
         let registry = session.open(Access::Write)?;
         let stamp = session.stamp(self.clock.time())?;
-        // A dataset that accepts no records is refused before its files are read.
-        let options = FileOptions { note: self.note.clone(), ..FileOptions::default() };
-        registry.add_files(&self.dataset, &FileListing::new(), &options, &stamp)?;
+        SetCompute::check(&registry, &self.dataset, self.note.as_deref(), &stamp)?;
         let files = FilesOfSet::without(&registry, &self.dataset, &self.algorithm)?;
         let interrupt = Interrupt::watch()?;
         let options = self.tree.begin(&files, None, &interrupt)?;

@@ -1,10 +1,6 @@
-use std::io::Write;
-
-use accession::fixity::{
-    ListStyle, SetContent, algorithm_of, each_checksum, listed_set, no_checksums,
-};
+use accession::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 use accession::model::{Algorithm, WarningKind};
-use accession::{Access, DatasetName, ErrorKind, Identifier, Selection, Set, Snapshot};
+use accession::{Access, DatasetName, ErrorKind, Selection, Set, Snapshot};
 use clap::ValueEnum;
 use serde::Serialize;
 
@@ -35,20 +31,6 @@ pub struct List {
     /// The form of a line: that of sha256sum, a manifest of BagIt, or JSON
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "checksums")]
     format: Format,
-}
-
-/// Print the digest of a set, which covers what is known of the bytes of its files
-///
-/// It is what `accession identify` prints of a list with the same checksums. Two archives with equal
-/// digests hold the same granules, with the same strongest checksums.
-///
-/// Example:
-///   accession fixity digest US.FOOL2.002@2001-01-05
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Digest {
-    #[command(flatten)]
-    listed: Listed,
 }
 
 /// A set whose files are listed.
@@ -82,22 +64,9 @@ struct FileRow<'a> {
     checksum: String,
 }
 
-/// The digest, as JSON.
-#[derive(Serialize)]
-struct DigestJson {
-    dataset: DatasetName,
-    identifier: Identifier,
-    #[serde(flatten)]
-    content: SetContent,
-}
-
 impl Listed {
     /// The set, in the snapshot in which its files are listed.
-    fn select(
-        self,
-        session: &mut Session,
-        algorithm: Option<&Algorithm>,
-    ) -> Result<(Snapshot, Set)> {
+    fn select(self, session: &mut Session) -> Result<(Snapshot, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let typed = self.set.into_selection(session.now()?, &snapshot)?;
         let selection = match (typed, self.dataset) {
@@ -112,7 +81,7 @@ impl Listed {
             }
         };
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let set = listed_set(&snapshot, &selection, algorithm).map_err(explained)?;
+        let set = listed_set(&snapshot, &selection).map_err(explained)?;
         warn_of_dataset(session, &snapshot, set.dataset())?;
         Ok((snapshot, set))
     }
@@ -130,7 +99,7 @@ fn explained(error: accession::Error) -> Error {
 
 impl List {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (snapshot, set) = self.listed.select(session, self.algorithm.as_ref())?;
+        let (snapshot, set) = self.listed.select(session)?;
         let Some(algorithm) = algorithm_of(&snapshot, &set, self.algorithm.as_ref())? else {
             return Err(no_checksums(&set, None).into());
         };
@@ -144,14 +113,14 @@ impl List {
                 Format::Json => {
                     return Ok(session.json(&FileRow {
                         granule: granule_id.as_str(),
-                        path: &file.path,
+                        path: file.path(granule_id),
                         algorithm: algorithm.as_str(),
-                        size: file.size,
+                        size: file.size(),
                         checksum: checksum.to_string(),
                     })?);
                 }
             };
-            Ok(style.write_line(session.out(), checksum, &file.path)?)
+            Ok(style.write_line(session.out(), checksum, file.path(granule_id))?)
         })?;
         if lacking.listed == 0 {
             return Err(no_checksums(&set, Some(&algorithm)).into());
@@ -166,17 +135,5 @@ impl List {
             session.warn(WarningKind::NoChecksum, &what);
         }
         Ok(Exit::Done)
-    }
-}
-
-impl Digest {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (snapshot, set) = self.listed.select(session, Some(&Algorithm::Sha256))?;
-        let files = snapshot.files(&set)?;
-        drop(snapshot);
-        let content = SetContent::of(files)?;
-        let (dataset, identifier) = (set.dataset().clone(), set.identifier());
-        let json = DigestJson { dataset, identifier, content };
-        session.print(&json, |out| writeln!(out, "{}", json.content.digest))
     }
 }

@@ -16,7 +16,6 @@ pub enum Command {
     Compute(compute::Args),
     Check(check::Args),
     List(list::List),
-    Digest(list::Digest),
     Forget(check::Forget),
 }
 
@@ -27,7 +26,6 @@ impl Command {
             Command::Compute(args) => args.run(session),
             Command::Check(args) => args.run(session),
             Command::List(args) => args.run(session),
-            Command::Digest(args) => args.run(session),
             Command::Forget(args) => args.run(session),
         }
     }

@@ -4,8 +4,8 @@ use accession::mirror::{
     Comparison, FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing,
     Status, compare,
 };
-use accession::model::WarningKind;
-use accession::registry::Counts;
+use accession::model::{ContentMatch, WarningKind};
+use accession::registry::{ContentCounts, Counts};
 use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
 
@@ -19,7 +19,8 @@ use crate::cli::session::Session;
 /// Show whether a mirror is identical to its primary, and how they differ if it is not
 ///
 /// Every granule of both is compared, and those that only one of them has are listed. A mirror is
-/// identical, behind (the primary once held the mirror's set), ahead (the mirror once held the
+/// identical, of other content (the same granules, and files with other bytes), behind (the primary once
+/// held the mirror's set), ahead (the mirror once held the
 /// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
 /// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
 /// no longer there. The exit status is 0 only if they are identical.
@@ -56,10 +57,15 @@ impl Args {
         for difference in differences.by_ref() {
             match difference? {
                 MirrorDifference::Unexpected(granule_id) => only.add_left(&granule_id)?,
-                MirrorDifference::Missing(granule) => only.add_right(&granule.granule_id)?,
+                MirrorDifference::Missing(entry) => only.add_right(&entry.granule_id)?,
+                MirrorDifference::Content(other) => {
+                    if let ContentMatch::Other(contradiction) = &other.compared {
+                        only.add_other(&other.granule_id, contradiction)?;
+                    }
+                }
             }
         }
-        let counts = differences.counts();
+        let (counts, contents) = (differences.counts(), differences.contents());
         if comparison.has_memory() {
             let remembered = session.open(Access::Write).and_then(|registry| {
                 let stamp = session.stamp(None)?;
@@ -91,12 +97,16 @@ impl Args {
                 matched: counts.matched,
                 missing: Ids(&only.right),
                 unexpected: Ids(&only.left),
+                digest_equal: status.is_digest_equal(),
+                other_content: Ids(&only.other),
+                contents,
             })?;
         } else {
-            write_found(session.out(), status, counts)?;
+            write_found(session.out(), status, counts, contents)?;
             session.rows([mirror, primary].map(Ok))?;
             let sides = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
             only.write(session.out(), counts, sides)?;
+            only.write_others(session.out(), contents)?;
         }
         let is_same = status.status == Status::Identical;
         Ok(if is_same { Exit::Done } else { Exit::Differs })
@@ -124,6 +134,10 @@ struct ComparedMirror<'a> {
     matched: u64,
     missing: Ids<'a>,
     unexpected: Ids<'a>,
+    digest_equal: bool,
+    other_content: Ids<'a>,
+    #[serde(flatten)]
+    contents: ContentCounts,
 }
 
 /// When an identifier was in force.
@@ -133,11 +147,19 @@ struct Interval {
     until: Option<Timestamp>,
 }
 
-fn write_found(out: &mut impl Write, found: &MirrorStatus, counts: Counts) -> io::Result<()> {
+fn write_found(
+    out: &mut impl Write,
+    found: &MirrorStatus,
+    counts: Counts,
+    contents: ContentCounts,
+) -> io::Result<()> {
     let Counts { matched, only_left: unexpected, only_right: missing } = counts;
     let both = count(matched, "granule");
     match found.status {
         Status::Identical => writeln!(out, "identical: {both}")?,
+        Status::OtherContent => {
+            writeln!(out, "other content: equal names, other bytes in {}", contents.other)?;
+        }
         Status::Behind => {
             writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
         }
@@ -147,6 +169,9 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, counts: Counts) -> io
         Status::Rewritten => {
             writeln!(out, "rewritten{}", from_change(found.first_difference))?;
         }
+    }
+    if found.contents.is_some() {
+        writeln!(out, "names equal; bytes compared for {} of {matched}", contents.compared)?;
     }
     if found.status == Status::Identical {
         return Ok(());

@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use accession::mirror::{MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
+use accession::mirror::{Left, MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
 use accession::model::WarningKind;
 use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 
@@ -10,7 +10,7 @@ use crate::cli::applied::{Application, Created, write_change};
 use crate::cli::args::{Deletions, PrimaryArgs, Source};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, count};
 use crate::cli::session::{ChangeTime, Session};
 
 /// Make a mirror hold the same granules as its primary, in one change
@@ -59,6 +59,11 @@ pub struct Args {
     /// the dataset, else the larger of 1,000 granules and 100%]
     #[arg(long, value_name = "N|P%", requires = "reset")]
     max_add: Option<Limit>,
+
+    /// Of how many granules the primary's bytes may be taken where others are known here from elsewhere: a
+    /// number, or a percentage of those held [default: of none, they are named and left]
+    #[arg(long, value_name = "N|P%")]
+    max_replace: Option<Limit>,
 
     /// Create the dataset, with the primary's record, and the registry if they do not exist
     #[arg(long)]
@@ -145,9 +150,11 @@ impl Args {
                 true => PullPolicy::Reset(Limits {
                     max_delete: self.max_delete.map(|it| it.0),
                     max_add: self.max_add,
+                    max_replace: None,
                 }),
                 false => PullPolicy::Follow,
             },
+            max_replace: self.max_replace,
             dry_run: self.dry_run,
         };
         self.application(dataset)
@@ -181,6 +188,16 @@ impl Args {
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
             let _ = warn_of_doi(session, dataset);
+        }
+        if pulled.left.granules > 0 {
+            let Left { granules, named } = &pulled.left;
+            let what = format!(
+                "{dataset}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
+                count(*granules, "granule"),
+                named.join("; ")
+            );
+            session.warn(WarningKind::OtherContent, &what);
+            return reported.map(|_| Exit::Differs);
         }
         if pulled.is_identical() {
             return reported.map(|_| Exit::Done);
@@ -235,6 +252,9 @@ fn change(pulled: &Pulled) -> Option<&Instance> {
 }
 
 fn why_unchanged(pulled: &Pulled) -> &'static str {
+    if pulled.left.granules > 0 {
+        return "the mirror has the same granules, of which some have other bytes";
+    }
     let refusal = pulled.before.status.refusal().filter(|_| !pulled.is_identical());
     refusal.unwrap_or("the mirror is already identical to the primary")
 }

@@ -1,0 +1,454 @@
+//! Random histories of names and bytes through the public API, compared with a naive model after every step:
+//! digests, contents as of any time, the four counts, subsets, logs, mirrors and copies.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
+use accession::model::{Algorithm, Checksum, Content, Digest, Extent, FilePath, KnownFile};
+use accession::{
+    Change, ChangeOptions, EarlierSet, Entry, Error, ErrorKind, Import, Limit, Limits, Listing,
+    Members, Moment, Registry, Selection, Set, Stamp, Timestamp,
+};
+use proptest::prelude::*;
+use sha2::{Digest as _, Sha256};
+
+use crate::harness::history::{POOL, cases, id, instances, name, now, second};
+use crate::harness::oracle::naive;
+use crate::harness::store::new_registry;
+
+/// What is known of a file: its size, and for each algorithm a byte.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Known {
+    size: Option<u64>,
+    sums: BTreeMap<&'static str, u8>,
+}
+
+/// What is known of the files of a granule, by path.
+type Files = BTreeMap<String, Known>;
+
+/// What is held, and what is known of it.
+type State = BTreeMap<String, Files>;
+
+/// Something that is stated of one of a few files.
+type Stated = (usize, usize, Option<u8>, u8);
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Deletes the ids that are held, and ingests the others with this content.
+    Toggle(BTreeSet<usize>, Vec<Stated>),
+    /// States some files of granules, and accepts so many with other bytes.
+    Add(Vec<(usize, Stated)>, u64),
+    /// Synchronises with a listing of all that is held, in which the content of some is stated.
+    Sync(Vec<(usize, Vec<Stated>)>, u64),
+    Revert(usize),
+    /// Cites what begins with a character.
+    Cite(usize),
+}
+
+const PATHS: [&str; 3] = ["", "meta.xml", "a/b"];
+const ALGORITHMS: [&str; 3] = ["sha-256", "md5", "x-sum"];
+
+fn stated() -> impl Strategy<Value = Stated> {
+    (0..PATHS.len(), 0..ALGORITHMS.len() + 1, prop::option::weighted(0.4, 0..2_u8), 0..2_u8)
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let few = || 0..POOL.len() / 2;
+    let files = || prop::collection::vec(stated(), 0..4);
+    let step = prop_oneof![
+        4 => (prop::collection::btree_set(few(), 1..5), files())
+            .prop_map(|(ids, files)| Step::Toggle(ids, files)),
+        4 => (prop::collection::vec((few(), stated()), 1..6), 0..3_u64)
+            .prop_map(|(all, most)| Step::Add(all, most)),
+        4 => (prop::collection::vec((few(), files()), 0..6), 0..4_u64)
+            .prop_map(|(all, most)| Step::Sync(all, most)),
+        2 => (0..12_usize).prop_map(Step::Revert),
+        1 => few().prop_map(Step::Cite),
+    ];
+    prop::collection::vec(step, 1..12)
+}
+
+fn add_to(files: &mut Files, granule: &str, (path, algorithm, size, byte): Stated) -> bool {
+    let path = if PATHS[path].is_empty() { granule } else { PATHS[path] };
+    let algorithm = ALGORITHMS.get(algorithm).copied();
+    let known = files.entry(path.to_owned()).or_default();
+    let size = size.map(u64::from).or(algorithm.is_none().then_some(u64::from(byte)));
+    let other = |one: Option<u64>, two: Option<u64>| one.zip(two).is_some_and(|(a, b)| a != b);
+    if other(known.size, size)
+        || algorithm.is_some_and(|it| known.sums.get(it).is_some_and(|sum| *sum != byte))
+    {
+        return false;
+    }
+    known.size = known.size.or(size);
+    known.sums.extend(algorithm.map(|algorithm| (algorithm, byte)));
+    true
+}
+
+/// What a granule's statements say together. `None` means that they contradict each other.
+fn files_of(granule: &str, stated: &[Stated]) -> Option<Files> {
+    let mut files = Files::new();
+    stated.iter().all(|it| add_to(&mut files, granule, *it)).then_some(files)
+}
+
+fn content(granule: &str, files: &Files) -> Content {
+    let granule_id = id(granule);
+    let mut known = Vec::new();
+    for (path, Known { size, sums }) in files {
+        let path = FilePath::new(path.as_str()).unwrap();
+        let sums = sums.iter().map(|(name, byte)| {
+            let algorithm: Algorithm = name.parse().unwrap();
+            let bytes = match algorithm.checksum_bytes() {
+                Some(length) => vec![*byte; length],
+                None => byte.to_string().into_bytes(),
+            };
+            Some(Checksum::from_bytes(algorithm, &bytes).unwrap())
+        });
+        for sum in sums.chain([None]) {
+            known.extend(KnownFile::new(&granule_id, Some(path.clone()), *size, sum));
+        }
+    }
+    Content::of(&granule_id, known).unwrap()
+}
+
+fn entry(granule: &str, files: &Files) -> Entry {
+    let content = Some(content(granule, files)).filter(|content| !content.is_empty());
+    Entry { content, ..id(granule).into() }
+}
+
+/// How many bytes are replaced, and what is known then, as the rule says it.
+fn after(known: &Files, stated: &Files, is_whole: bool) -> (Files, bool) {
+    if stated.is_empty() {
+        return (known.clone(), false);
+    }
+    let (mut files, mut is_replaced) = (Files::new(), false);
+    for (path, new) in stated {
+        let Some(old) = known.get(path) else {
+            files.insert(path.clone(), new.clone());
+            continue;
+        };
+        let sizes = old.size.zip(new.size).is_some_and(|(old, new)| old != new);
+        let differs = |(name, byte): (&&str, &u8)| new.sums.get(name).is_some_and(|it| it != byte);
+        if sizes || old.sums.iter().any(differs) {
+            is_replaced = true;
+            files.insert(path.clone(), new.clone());
+            continue;
+        }
+        let mut both = old.clone();
+        both.size = both.size.or(new.size);
+        both.sums.extend(&new.sums);
+        files.insert(path.clone(), both);
+    }
+    for (path, old) in known.iter().filter(|(path, _)| !stated.contains_key(*path)) {
+        match is_whole {
+            true => is_replaced = true,
+            false => drop(files.insert(path.clone(), old.clone())),
+        }
+    }
+    (files, is_replaced)
+}
+
+/// The canonical list, written in the simplest way.
+fn list(state: &State) -> String {
+    let mut lines = String::new();
+    for (granule, files) in state {
+        lines.push_str(granule);
+        for (path, Known { size, sums }) in files {
+            let sum = ALGORITHMS.iter().find_map(|name| Some((name, sums.get(name)?)));
+            let known = match sum {
+                Some((name @ &"x-sum", byte)) => format!("{name}:{byte}"),
+                Some((name, byte)) => {
+                    let bytes = if *name == "md5" { 16 } else { 32 };
+                    format!("{name}:{}", format!("{byte:02x}").repeat(bytes))
+                }
+                None => format!("size:{}", size.unwrap()),
+            };
+            lines.push_str(&format!("\t{known}"));
+            if path != granule {
+                lines.push_str(&format!(":{path}"));
+            }
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+fn digest(state: &State) -> Digest {
+    Digest::from_bytes(Sha256::digest(list(state)).into())
+}
+
+#[derive(Default)]
+struct Model {
+    states: BTreeMap<Timestamp, State>,
+    sides: Vec<[u64; 4]>,
+    /// What was known last of each granule that was ever held.
+    last: State,
+    /// The subsets that were cited: the time, the first character, and their digest.
+    cited: Vec<(Timestamp, char, Digest)>,
+}
+
+impl Model {
+    fn held(&self) -> State {
+        self.states.values().next_back().cloned().unwrap_or_default()
+    }
+
+    fn become_state(&mut self, at: Timestamp, next: State, replaced: &BTreeSet<String>) {
+        let held = self.held();
+        let mut sides = [0; 4];
+        for (granule, files) in &next {
+            match held.get(granule) {
+                None => sides[0] += 1,
+                Some(_) if replaced.contains(granule) => sides[3] += 1,
+                Some(known) if known != files => sides[2] += 1,
+                Some(_) => {}
+            }
+            if !files.is_empty() {
+                self.last.insert(granule.clone(), files.clone());
+            }
+        }
+        sides[1] = held.keys().filter(|granule| !next.contains_key(*granule)).count() as u64;
+        if sides != [0; 4] {
+            self.states.insert(at, next);
+            self.sides.push(sides);
+        }
+    }
+}
+
+fn options(most: u64) -> ChangeOptions {
+    ChangeOptions {
+        create_dataset: true,
+        max_replace: Some(Limit::Granules(most)),
+        note: Some("processed again".to_owned()),
+        ..ChangeOptions::default()
+    }
+}
+
+fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
+    let (held, stamp, dataset) = (model.held(), Stamp::at(at, now()), name("D"));
+    let mut next = held.clone();
+    let mut replaced = BTreeSet::new();
+    match step {
+        Step::Toggle(ids, files) => {
+            let mut change = Change::new();
+            change.options = options(0);
+            let mut other = 0;
+            for granule in ids.iter().map(|index| POOL[*index].as_str()) {
+                if held.contains_key(granule) {
+                    change.delete(id(granule)).unwrap();
+                    next.remove(granule);
+                    continue;
+                }
+                let files = files_of(granule, files).unwrap_or_default();
+                let known = model.last.get(granule).cloned().unwrap_or_default();
+                other += u64::from(after(&known, &files, false).1);
+                change.ingest(entry(granule, &files)).unwrap();
+                next.insert(granule.to_owned(), files);
+            }
+            let made = registry.change(&dataset, &change, &stamp);
+            if other > 0 {
+                refused(made.map(drop), other);
+                change.options = options(other);
+                registry.change(&dataset, &change, &stamp).unwrap();
+            } else {
+                made.unwrap();
+            }
+        }
+        Step::Add(all, most) => {
+            let mut stated: BTreeMap<&str, Vec<Stated>> = BTreeMap::new();
+            for (index, file) in all {
+                stated.entry(&POOL[*index]).or_default().push(*file);
+            }
+            let mut change = Change::stating(Extent::Named);
+            change.options = ChangeOptions { skip_missing: true, ..options(*most) };
+            for (granule, files) in stated {
+                let Some(files) = files_of(granule, &files) else { continue };
+                // One file after the other: they count together.
+                for (path, file) in &files {
+                    let one = Files::from([(path.clone(), file.clone())]);
+                    change.describe(entry(granule, &one)).unwrap();
+                }
+                let Some(known) = held.get(granule) else { continue };
+                let (files, is_replaced) = after(known, &files, false);
+                replaced.extend(is_replaced.then(|| granule.to_owned()));
+                next.insert(granule.to_owned(), files);
+            }
+            let made = registry.change(&dataset, &change, &stamp).map(drop);
+            if replaced.len() as u64 > *most {
+                return refused(made, replaced.len() as u64);
+            }
+            if held.is_empty() && model.states.is_empty() {
+                return drop(made);
+            }
+            made.unwrap();
+        }
+        Step::Sync(all, most) => {
+            let mut listing = Listing::new();
+            let stated: BTreeMap<&str, &Vec<Stated>> =
+                all.iter().map(|(index, files)| (POOL[*index].as_str(), files)).collect();
+            let mut other = 0;
+            let wanted = held.keys().map(String::as_str).chain(stated.keys().copied());
+            let wanted: BTreeSet<&str> = wanted.collect();
+            for granule in wanted {
+                let files = stated.get(granule).and_then(|files| files_of(granule, files));
+                let files = files.unwrap_or_default();
+                listing.add(entry(granule, &files)).unwrap();
+                let (files, is_replaced) = match held.get(granule) {
+                    Some(known) => after(known, &files, true),
+                    None => {
+                        let known = model.last.get(granule).cloned().unwrap_or_default();
+                        other += u64::from(after(&known, &files, false).1);
+                        (files, false)
+                    }
+                };
+                replaced.extend(is_replaced.then(|| granule.to_owned()));
+                next.insert(granule.to_owned(), files);
+            }
+            if listing.is_empty() {
+                return;
+            }
+            let contradicted = other + replaced.len() as u64;
+            let made = registry.sync(&dataset, &listing, Limits::NONE, &options(*most), &stamp);
+            if contradicted > *most {
+                return refused(made.map(drop), contradicted);
+            }
+            made.unwrap();
+        }
+        Step::Revert(_) if model.states.is_empty() => return,
+        Step::Revert(index) => {
+            let (then, state) = model.states.iter().nth(index % model.states.len()).unwrap();
+            next = state.clone();
+            for (granule, files) in &next {
+                let Some(known) = held.get(granule).filter(|known| *known != files) else {
+                    continue;
+                };
+                let (both, is_replaced) = after(known, files, true);
+                let is_less = both != *files || files.is_empty();
+                replaced.extend((is_replaced || is_less).then(|| granule.clone()));
+            }
+            let to = EarlierSet::At(Moment::Instant(*then));
+            registry.revert(&dataset, to, &ChangeOptions::default(), &stamp).unwrap();
+        }
+        Step::Cite(index) => {
+            let first = POOL[*index].chars().next().unwrap();
+            let Some((then, _)) = model.states.iter().next_back() else { return };
+            let part: State =
+                held.into_iter().filter(|(granule, _)| granule.starts_with(first)).collect();
+            let Ok(pattern) = format!("{first}*").parse() else { return };
+            if !part.is_empty() && part.len() < model.held().len() {
+                let members = Members::Patterns(vec![pattern]);
+                registry.cite_subset(&dataset, None, &members, now()).unwrap();
+                model.cited.push((*then, first, digest(&part)));
+            }
+            return;
+        }
+    }
+    model.become_state(at, next, &replaced);
+}
+
+fn refused(made: Result<(), Error>, granules: u64) {
+    let error = made.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ContentContradicts, "{error}");
+    let counted =
+        if granules == 1 { "1 granule".to_owned() } else { format!("{granules} granules") };
+    assert!(error.to_string().contains(&counted), "{error}");
+}
+
+/// What a registry lists of a set.
+fn listed(registry: &Registry, set: &Set) -> String {
+    let files = registry.snapshot().unwrap().files(set).unwrap();
+    let mut lines = Vec::new();
+    for granule in files {
+        let granule = granule.unwrap();
+        granule.content.write_line(granule.granule_id.as_str(), &mut lines);
+    }
+    String::from_utf8(lines).unwrap()
+}
+
+fn assert_agrees(registry: &Registry, dataset: &str, model: &Model, has_times: bool) {
+    let dataset = name(dataset);
+    let rows = instances(registry, &dataset);
+    assert_eq!(rows.len(), if has_times { model.states.len() } else { rows.len() });
+    if has_times {
+        for (row, ((at, state), sides)) in rows.iter().zip(model.states.iter().zip(&model.sides)) {
+            assert_eq!(row.timestamp, *at);
+            assert_eq!(row.identifier, naive(state.keys().map(String::as_str)), "{at}");
+            assert_eq!(row.digest, digest(state), "{at}\n{}", list(state));
+            let counted = [row.ingested, row.deleted, row.described, row.replaced];
+            assert_eq!(counted, *sides, "{at}");
+            assert_eq!(listed(registry, &Set::Instance(row.clone())), list(state));
+        }
+        let subsets = registry.snapshot().unwrap().subsets(&dataset).unwrap();
+        for (at, first, digest) in &model.cited {
+            let found = subsets.iter().any(|subset| subset.digest == *digest);
+            assert!(found, "{at} {first}: {digest}");
+        }
+    }
+    let verification = registry.verify(&dataset).unwrap();
+    assert_eq!(verification.mismatches, []);
+}
+
+/// What a dataset holds.
+fn set_of(registry: &Registry, dataset: &str) -> Option<Set> {
+    let selection = Selection::Dataset { name: name(dataset), at: None };
+    Some(registry.snapshot().unwrap().select(&selection).ok()?.set)
+}
+
+/// A manifest of the dataset, imported elsewhere, is the same history.
+fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
+    let mut file = Vec::new();
+    manifest::write(registry, &name("D"), &mut file).unwrap();
+    let elsewhere = new_registry();
+    let mut import = Import::new();
+    import.options.create_dataset = true;
+    let reader = manifest::Reader::open(file.as_slice(), "d.jsonl", now()).unwrap();
+    reader.read_into(&mut import, |_| {}).unwrap();
+    elsewhere.import(&name("D"), &import, &Stamp::now(now())).unwrap();
+    assert_agrees(&elsewhere, "D", model, true);
+    let mut again = Vec::new();
+    manifest::write(&elsewhere, &name("D"), &mut again).unwrap();
+    assert_eq!(String::from_utf8(file.clone()).unwrap(), String::from_utf8(again).unwrap());
+    file
+}
+
+fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
+    let file = std::io::Cursor::new(file);
+    let primary = Primary::from_manifest(file, "d.jsonl", None, now()).unwrap();
+    let options = PullOptions {
+        max_replace: None,
+        primary_at: None,
+        policy: PullPolicy::Follow,
+        create_dataset: true,
+        dry_run: false,
+    };
+    let stamp = Stamp::at(second(at), now());
+    let pulled = pull(mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+    assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(120), ..ProptestConfig::default() })]
+
+    #[test]
+    fn histories_of_names_and_bytes_agree_with_the_model(steps in steps()) {
+        let (registry, mirror, mut model) = (new_registry(), new_registry(), Model::default());
+        for (seconds, step) in (0..).zip(&steps) {
+            take(step, &registry, &mut model, second(seconds));
+            if model.states.is_empty() {
+                continue;
+            }
+            assert_agrees(&registry, "D", &model, true);
+            let file = import_elsewhere(&registry, &model);
+            // A mirror that holds nothing of its own proves the digest, however often it pulls.
+            if seconds % 3 == 0 || seconds + 1 == steps.len() as i64 {
+                pull_from(&mirror, file, seconds);
+                let held = set_of(&registry, "D").unwrap();
+                let mirrored = set_of(&mirror, "mirror");
+                let digest = mirrored.as_ref().map_or(Digest::EMPTY, Set::digest);
+                prop_assert_eq!(digest, held.digest());
+                if let Some(mirrored) = mirrored {
+                    prop_assert_eq!(listed(&mirror, &mirrored), listed(&registry, &held));
+                    assert_agrees(&mirror, "mirror", &model, false);
+                }
+            }
+        }
+    }
+}
