@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::file_record::{Algorithm, Checksum, FilePath};
+use super::checksum::{Algorithm, Checksum, FilePath};
 use super::granule_id::GranuleId;
 use super::message::quoted;
 

@@ -3,13 +3,13 @@
 //!
 //! Nothing here reads a file, a clock or a database.
 
+mod checksum;
 mod content;
 mod content_match;
 mod coverage;
 mod creator;
 mod dataset_name;
 mod digest;
-mod file_record;
 mod granule_id;
 mod granule_url;
 mod history;
@@ -27,6 +27,7 @@ mod time;
 mod warning;
 mod web_address;
 
+pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
 pub(crate) use content::WrittenFile;
 pub use content::{Content, Contradiction, Effect, Extent, KnownFile};
 pub use content_match::ContentMatch;
@@ -34,7 +35,6 @@ pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
 pub use digest::{Digest, DigestError, LineCheck};
-pub use file_record::{Algorithm, Checksum, FileContent, FilePath, FileRecord, OtherAlgorithm};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use granule_url::GranuleUrl;

@@ -12,7 +12,7 @@ use super::monitor::Monitor;
 use super::verify::Verified;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
-use crate::model::{DatasetName, Identifier, Timestamp};
+use crate::model::{DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
 use crate::store::{
     self, Access, BUSY_WAIT, DatasetKey, NewFile, Transaction, Withdrawn, WorkerRow, paged,
 };
@@ -198,6 +198,9 @@ pub struct Lacks {
     /// The identifiers, of instances and of cited subsets, that would no longer resolve: each once,
     /// by dataset and time.
     pub identifiers: Vec<Identifier>,
+    /// The digests, of instances and of cited subsets whose identifiers the copy has: what is known of their
+    /// files would be lost.
+    pub digests: Vec<Digest>,
 }
 
 impl Lacks {
@@ -222,6 +225,7 @@ impl Lacks {
         let copied = copy.read().map_err(Unknown::Failed)?;
         let search = Search { present, read: &read, copy: &copied };
         let (mut lacks, mut seen) = (Lacks::default(), HashSet::new());
+        let mut lacking = HashSet::new();
         let mut progress = copy.begin("comparing", "identifiers", None);
         let datasets = paged(
             None,
@@ -235,11 +239,17 @@ impl Lacks {
             if !search.has_dataset(key, &dataset.name)? {
                 lacks.datasets.push(dataset.name.clone());
             }
-            search.each_identifier(key, |identifier| {
+            search.each_set(key, |identifier, digest| {
                 progress.advance()?;
-                let is_new = seen.insert(identifier);
-                if is_new && !resolves(&copied, identifier)? {
-                    lacks.identifiers.push(identifier);
+                if !seen.insert((identifier, digest)) {
+                    return Ok(());
+                }
+                if !resolves(&copied, identifier)? {
+                    if lacking.insert(identifier) {
+                        lacks.identifiers.push(identifier);
+                    }
+                } else if !has_digest(&copied, identifier, digest)? {
+                    lacks.digests.push(digest);
                 }
                 Ok(())
             })?;
@@ -271,16 +281,17 @@ impl Search<'_> {
         Ok(false)
     }
 
-    fn each_identifier(
+    fn each_set(
         &self,
         key: DatasetKey,
-        mut show: impl FnMut(Identifier) -> Result<()>,
+        mut show: impl FnMut(Identifier, Digest) -> Result<()>,
     ) -> Result<(), Unknown> {
         for instance in self.read.history(key, None, Timestamp::MAX) {
-            show(self.ask(instance)?.identifier).map_err(Unknown::Failed)?;
+            let Instance { identifier, digest, .. } = self.ask(instance)?;
+            show(identifier, digest).map_err(Unknown::Failed)?;
         }
         for (_, subset) in self.ask(self.read.subsets_of(key))? {
-            show(subset.identifier).map_err(Unknown::Failed)?;
+            show(subset.identifier, subset.digest).map_err(Unknown::Failed)?;
         }
         Ok(())
     }
@@ -289,6 +300,12 @@ impl Search<'_> {
 /// Whether an identifier resolves in a copy.
 fn resolves(copy: &store::Snapshot, identifier: Identifier) -> Result<bool> {
     Ok(copy.latest_with(identifier)?.is_some() || !copy.subsets_with(identifier)?.is_empty())
+}
+
+/// Whether a copy has an instance or a subset with a digest.
+fn has_digest(copy: &store::Snapshot, identifier: Identifier, digest: Digest) -> Result<bool> {
+    let is_of = |(_, subset): &(_, Subset)| subset.digest == digest;
+    Ok(copy.has_instance_with(digest)? || copy.subsets_with(identifier)?.iter().any(is_of))
 }
 
 fn unreadable(present: &Registry, error: Error) -> Unknown {

@@ -50,7 +50,7 @@ pub struct Opened {
 }
 
 /// What of a dataset decides its files: the registry that was opened, the record with the latest
-/// change, the last subset that was cited, and how many annotations and file records there are.
+/// change, the last subset that was cited, and how many annotations there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     generation: u64,

@@ -19,7 +19,7 @@ const EXAMPLE: &str = "https://registry.archive.example";
 const PLACES: [(&str, &str); 7] = [
     ("NAME@TIME", "US.FOOL2.002@2001-01-05"),
     ("NAME", "US.FOOL2.002"),
-    ("DI:…", "DI:763122197bfb3ffbf0da14adbfb1b13b"),
+    ("DI:…", "DI:ed3f3e83fc55215ddc381ba3c3e715fa"),
     ("LEFT...RIGHT", "US.FOOL2.002@2001-01-05...US.FOOL2.002"),
     ("granule=ID", "granule=FOOL2.v2.10"),
     ("log/…", "log/000000.jsonl"),

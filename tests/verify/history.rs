@@ -109,7 +109,8 @@ fn the_loss_of_the_whole_history_is_a_few_findings() {
 fn an_added_instance_is_named() {
     let findings = Sandbox::new().after(&format!(
         "INSERT INTO instance
-         SELECT dataset_id, timestamp + 1, zeroblob(16), granules, 1, 0, recorded, NULL, NULL, row_check
+         SELECT dataset_id, timestamp + 1, zeroblob(16), digest, granules, 1, 0, 0, 0, recorded,
+             NULL, NULL, row_check
          FROM instance WHERE timestamp = {}",
         micros(1)
     ));

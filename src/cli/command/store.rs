@@ -100,7 +100,7 @@ struct RestoredJson<'a> {
     dry_run: bool,
 }
 
-/// How many of the identifiers that the copy lacks are listed.
+/// How many of the identifiers and digests that the copy lacks are listed.
 const MAX_LISTED: usize = 20;
 
 impl Restore {
@@ -149,10 +149,7 @@ impl Restore {
             }
             if let Some(lacks) = &lacks {
                 write_lacks(out, lacks)?;
-                writeln!(
-                    out,
-                    "not compared: annotations, metadata, file records, and what is made again"
-                )?;
+                writeln!(out, "not compared: annotations, metadata, and what is made again")?;
             }
             if dry_run { writeln!(out, "dry run: nothing was changed") } else { Ok(()) }
         })
@@ -166,17 +163,18 @@ fn warn_of_unreadable(session: &Session, error: Error) {
     );
 }
 
-/// Writes what the copy lacks: the datasets, and the first identifiers.
+/// Writes what the copy lacks: the datasets, and the first identifiers and digests.
 fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
-    let Lacks { datasets, identifiers } = lacks;
+    let Lacks { datasets, identifiers, digests } = lacks;
     if lacks.is_empty() {
-        return writeln!(out, "the copy has every dataset and identifier that was there");
+        return writeln!(out, "the copy has every dataset, identifier and digest that was there");
     }
     writeln!(out, "of what was there, the copy lacks {}", what_lacks(lacks))?;
     datasets.iter().try_for_each(|dataset| writeln!(out, "dataset     {dataset}"))?;
-    let listed = identifiers.iter().take(MAX_LISTED);
-    listed.clone().try_for_each(|identifier| writeln!(out, "identifier  {identifier}"))?;
-    match identifiers.len().saturating_sub(MAX_LISTED) {
+    let of = identifiers.iter().map(|it| format!("identifier  {it}"));
+    let mut listed = of.chain(digests.iter().map(|it| format!("digest      {it}")));
+    listed.by_ref().take(MAX_LISTED).try_for_each(|line| writeln!(out, "{line}"))?;
+    match listed.count() {
         0 => Ok(()),
         more => writeln!(out, "and {more} more; --json lists all"),
     }
@@ -184,8 +182,12 @@ fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
 
 /// What a copy lacks, counted.
 fn what_lacks(lacks: &Lacks) -> String {
-    let Lacks { datasets, identifiers } = lacks;
-    let counts = [(datasets.len() as u64, "dataset"), (identifiers.len() as u64, "identifier")];
+    let Lacks { datasets, identifiers, digests } = lacks;
+    let counts = [
+        (datasets.len() as u64, "dataset"),
+        (identifiers.len() as u64, "identifier"),
+        (digests.len() as u64, "digest"),
+    ];
     let named = counts.iter().filter(|(number, _)| *number > 0);
     named.map(|(number, what)| count(*number, what)).collect::<Vec<String>>().join(", ")
 }

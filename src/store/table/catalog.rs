@@ -417,7 +417,7 @@ impl Snapshot {
     }
 
     /// The latest time at which anything was recorded: a change, a version of a record, a citation
-    /// of a subset, the reading of a log, an annotation, a confirmation, file records. `None` means
+    /// of a subset, the reading of a log, an annotation, a confirmation. `None` means
     /// that nothing was.
     ///
     /// In a file, it is one look-up in an index of each table; on a server, a pass on every machine.

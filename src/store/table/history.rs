@@ -383,6 +383,14 @@ impl Snapshot {
         Ok(self.instances(Scope::AllDatasets, &LATEST, &[identifier.into()])?.pop())
     }
 
+    /// Whether an instance of any dataset ever had a digest.
+    ///
+    /// Asks every machine: a digest does not say in which dataset it was in force.
+    pub fn has_instance_with(&self, digest: Digest) -> Result<bool> {
+        static COUNT: Sql = Sql::new("SELECT count(*) FROM {instance} WHERE digest = ?1");
+        Ok(self.count(Scope::AllDatasets, &COUNT, &[(&digest).into()])? > 0)
+    }
+
     /// Whether one of the first or the last thousand changes of a dataset took effect at most
     /// [`Instance::TIMELY_MICROS`] before it was recorded. Costs at most as many rows, whatever the
     /// length of the history, and one where the last change did.

@@ -1,9 +1,8 @@
-//! What is recorded of a file: its path, its size and its checksum.
+//! What is stated of a file: its path, and its checksums.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::granule_id::GranuleId;
 use super::message::ValueError;
 
 /// The path of a file, relative to the root directory of a dataset's files.
@@ -66,7 +65,7 @@ impl fmt::Debug for FilePath {
     }
 }
 
-/// What is known of the bytes of a file.
+/// What is stated of the bytes of a file at once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FileContent {
     /// Its size in bytes, and no checksum.
@@ -90,16 +89,6 @@ impl FileContent {
         }
     }
 
-    /// Whether both cannot be true of one file: two sizes, or two checksums of one algorithm.
-    pub fn contradicts(&self, other: &FileContent) -> bool {
-        let sizes = self.size().zip(other.size()).is_some_and(|(one, other)| one != other);
-        sizes
-            || self
-                .checksum()
-                .zip(other.checksum())
-                .is_some_and(|(one, other)| one.algorithm() == other.algorithm() && one != other)
-    }
-
     /// Returns the size in bytes. `None` means that it is not known.
     pub fn size(&self) -> Option<u64> {
         match self {
@@ -114,30 +103,6 @@ impl FileContent {
             FileContent::Size(_) => None,
             FileContent::Checksum { checksum, .. } => Some(checksum),
         }
-    }
-}
-
-/// A record of a file: what is known of one file of a granule.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FileRecord {
-    /// The granule that the file belongs to.
-    pub granule_id: GranuleId,
-    /// The path. `None` means that it equals the id.
-    pub path: Option<FilePath>,
-    /// What is known of its bytes.
-    pub content: FileContent,
-}
-
-impl FileRecord {
-    /// A record of the file with this path, which is not stored twice where it equals the id.
-    pub fn new(granule_id: GranuleId, path: FilePath, content: FileContent) -> Self {
-        let path = (path.as_str() != granule_id.as_str()).then_some(path);
-        FileRecord { granule_id, path, content }
-    }
-
-    /// Returns the path as a string, also where it equals the id.
-    pub fn path(&self) -> &str {
-        self.path.as_ref().map_or(self.granule_id.as_str(), FilePath::as_str)
     }
 }
 
@@ -436,16 +401,6 @@ mod tests {
         ] {
             assert!(FilePath::new(path).unwrap_err().to_string().ends_with(error), "{path:?}");
         }
-    }
-
-    #[test]
-    fn a_path_that_equals_the_id_is_not_stored_twice() {
-        let record = |path: &str| {
-            let granule_id = GranuleId::new("A.nc").unwrap();
-            FileRecord::new(granule_id, FilePath::new(path).unwrap(), FileContent::Size(7))
-        };
-        assert_eq!((record("A.nc").path, record("A.nc").path()), (None, "A.nc"));
-        assert_eq!(record("d/A.nc").path(), "d/A.nc");
     }
 
     #[test]
