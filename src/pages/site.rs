@@ -103,6 +103,11 @@ impl Site {
         format!("/DI:{identifier}/granules")
     }
 
+    /// The path of the canonical list of a set.
+    pub fn list(identifier: Identifier) -> String {
+        format!("/DI:{identifier}/list")
+    }
+
     /// The path of the checksums of the files of a set.
     pub fn checksums(identifier: Identifier) -> String {
         format!("/DI:{identifier}/checksums")

@@ -65,7 +65,7 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
     ];
     for other in others {
         let error = refused(std::slice::from_ref(&other));
-        let said = ["not in canonical form", "is not a change", "is not a valid"];
+        let said = ["not in canonical form", "is not a change", "is not a valid", "hexadecimal"];
         assert!(error.contains("000000.jsonl:2: "), "{other}: {error}");
         assert!(said.iter().any(|it| error.contains(it)), "{other}: {error}");
     }

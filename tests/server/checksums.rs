@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use accession::DatasetEdit;
+use accession::chain::List;
 use accession::model::{Algorithm, Checksum};
 use accession::registry::Edit;
 use accession::server::Limits;
@@ -28,6 +29,34 @@ fn served() -> (Served, String) {
     let latest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
     let address = format!("/DI:{}/checksums", latest.unwrap().identifier);
     (served, address)
+}
+
+#[test]
+fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_old_one() {
+    let (served, address) = served();
+    let list = address.replace("/checksums", "/list");
+    assert_eq!(served.get(&list).text(), "A\nB\n");
+    for (granule, byte) in [("A", 1), ("B", 2)] {
+        add(&served, "US", granule, granule, Algorithm::Sha256, byte);
+    }
+    let digest = || {
+        let latest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
+        latest.unwrap().digest
+    };
+    let before = digest();
+    let listed = served.get(&list);
+    let sums: Vec<String> = ["01", "02"].map(|byte| byte.repeat(32)).into();
+    assert_eq!(listed.text(), format!("A\tsha-256:{}\nB\tsha-256:{}\n", sums[0], sums[1]));
+    let mut hashed = List::start();
+    hashed.push(&listed.body);
+    assert_eq!(hashed.digest(), before);
+    assert_eq!(listed.header("cache-control"), "no-cache");
+    let md5 = format!("{address}?algorithm=md5");
+    for (granule, lines) in [("A", 1), ("B", 2)] {
+        add(&served, "US", granule, granule, Algorithm::Md5, 7);
+        assert_eq!(served.get(&md5).text().lines().count(), lines);
+    }
+    assert_eq!(digest(), before);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use accession::model::{GranuleUrl, WarningKind, quoted};
+use accession::registry::{FileList, GranuleFiles};
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
 use serde::Serialize;
 
@@ -15,6 +16,9 @@ use crate::cli::session::Session;
 /// At its end, a whole list is compared with the identifier of the set; a part of one cannot be.
 /// --count prints the number that the history states.
 ///
+/// With --list, each id is followed by the strongest checksums of its files: the canonical list, whose SHA-256
+/// is the digest of the set.
+///
 /// With --producer, list instead every period in which granules with this producer id were held;
 /// the exit status is 1 if there was none.
 ///
@@ -22,6 +26,7 @@ use crate::cli::session::Session;
 ///   accession granules US.FOOL2.002 --at 2001-01-05
 ///   accession granules DI:763122197bfb3ffbf0da14adbfb1b13b
 ///   accession granules US.FOOL2.002@2001-01-05 --select 'FOOL2.v2.1*' --count
+///   accession granules US.FOOL2.002 --list | sha256sum
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -33,6 +38,10 @@ pub struct Args {
 
     #[command(flatten)]
     filter: Filter,
+
+    /// Print the canonical list, of which the digest is the SHA-256
+    #[arg(long, conflicts_with_all = ["known_at", "select", "after", "limit", "count", "producer", "json"])]
+    list: bool,
 
     /// List the periods of the granules with this producer id
     #[arg(
@@ -100,6 +109,7 @@ impl Args {
         self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
+        let list = self.list.then(|| snapshot.files(&selected.set)).transpose()?;
         let mut granules = snapshot.granules(&selected.set)?;
         warn_of_dataset(session, &snapshot, selected.set.dataset())?;
         if let (Some(at), false) = (at, selected.others.is_empty()) {
@@ -116,6 +126,9 @@ impl Args {
             false => None,
         };
         drop(snapshot);
+        if let Some(list) = list {
+            return print_list(session, list, selected.set.granules());
+        }
         if let Some(after) = &self.filter.after {
             granules = granules.after(after);
         }
@@ -214,6 +227,24 @@ impl Filter {
     fn selects(&self, id: &str) -> bool {
         self.select.is_empty() || self.select.iter().any(|it| it.matches(id))
     }
+}
+
+/// Prints the canonical list of a set.
+fn print_list(session: &mut Session, list: FileList, granules: u64) -> Result<Exit> {
+    let progress = Progress::new();
+    if session.out().columns().is_none() {
+        progress.begin("listing", "granules", Some(granules));
+    }
+    let mut line = Vec::new();
+    for granule in list {
+        let GranuleFiles { granule_id, content } = granule?;
+        progress.advance_row();
+        line.clear();
+        content.write_line(granule_id.as_str(), &mut line);
+        session.out().write_all(&line)?;
+    }
+    progress.end();
+    Ok(Exit::Done)
 }
 
 fn list_of_producer(

@@ -61,14 +61,12 @@ pub(super) fn resume_before(
         transaction.drop_checkpoints_from(dataset, divergence.as_str())?;
     }
     let after = transaction.checkpoint_before(dataset, divergence.as_str())?;
-    let resume = Resume { after, appends: false };
-    let appends = is_after_all && resume.granules_before() == target.held();
-    // The one after the last granule moves with it.
-    let moves = |end: &&Checkpoint| appends && !is_checkpoint(end.granule_id.as_str());
-    if let Some(end) = resume.after.as_ref().filter(moves) {
+    let granules_before = after.as_ref().map_or(0, |checkpoint| checkpoint.granules);
+    let resume = Resume { after, appends: is_after_all && granules_before == target.held() };
+    if let Some(end) = resume.end() {
         transaction.drop_checkpoints_from(dataset, end.granule_id.as_str())?;
     }
-    Ok(Resume { appends, ..resume })
+    Ok(resume)
 }
 
 impl Resume {
@@ -87,6 +85,12 @@ impl Resume {
         };
         let damaged = || Error::damaged(format!("the checkpoint after {granule_id} has no list"));
         List::resume(list).ok_or_else(damaged)
+    }
+
+    /// The checkpoint that is only there because its granule was the last one: it moves with an append.
+    fn end(&self) -> Option<&Checkpoint> {
+        let is_end = |end: &&Checkpoint| self.appends && !is_checkpoint(end.granule_id.as_str());
+        self.after.as_ref().filter(is_end)
     }
 
     /// How many of the granules held so far are before that point.
@@ -223,7 +227,11 @@ impl<'a> Pass<'a> {
         let sets: Vec<(Identifier, Digest)> = sets.collect();
         let steps = hashed.sweep.steps();
         let checkpoints = self.checkpoints.store()?;
-        self.checkpoints.add_end(&self.last_held, &hashed, before + self.held)?;
+        match self.resume.end().filter(|_| self.held == 0) {
+            // What was appended is not held any more.
+            Some(end) => self.checkpoints.put_back(end)?,
+            None => self.checkpoints.add_end(&self.last_held, &hashed, before + self.held)?,
+        }
         let effort = Effort { steps, rows: self.rows, checkpoints };
         Ok((sets, effort))
     }
@@ -260,6 +268,11 @@ impl Checkpoints<'_> {
         let granule_id =
             GranuleId::new(last_held).map_err(|_| proof::not_an_id(&self.target.name))?;
         self.batch.push(Checkpoint { granule_id, chain: hashed.sweep.latest(), list, granules });
+        self.store().map(|_| ())
+    }
+
+    fn put_back(&mut self, end: &Checkpoint) -> Result<()> {
+        self.batch.push(end.clone());
         self.store().map(|_| ())
     }
 

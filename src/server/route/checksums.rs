@@ -1,4 +1,5 @@
-//! `/DI:…/checksums`: the checksums of the files of a set, as `sha256sum --check` reads them.
+//! `/DI:…/checksums`: the checksums of the files of a set, as `sha256sum --check` reads them; and `/DI:…/list`:
+//! its canonical list, of which the digest is the SHA-256.
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::error::Error;
 use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 use crate::model::{Algorithm, DatasetName, Set};
 use crate::pages::Site;
-use crate::registry::{Registry, Selection};
+use crate::registry::{FileList, GranuleFiles, Registry, Selection};
 use crate::server::coding::Coding;
 use crate::server::listed::{Found, Key, Unwritten, Wait, Writer};
 use crate::server::problem::Problem;
@@ -35,8 +36,15 @@ const WRITTEN_BYTES: usize = 64 * 1_024;
 struct Wanted {
     registry: Registry,
     set: Set,
-    /// The algorithm. `None` means the usual one, which follows from the granules and the records.
-    algorithm: Option<Algorithm>,
+    lines: Lines,
+}
+
+/// What the lines of a list are.
+#[derive(Clone)]
+enum Lines {
+    Canonical,
+    /// The checksums of an algorithm. `None` means the usual one, which follows from what is known.
+    Checksums(Option<Algorithm>),
 }
 
 /// Lists the checksums of one algorithm.
@@ -44,21 +52,39 @@ pub async fn checksums(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
+    let path = Site::checksums(identifier_in(&asked.segment(0)?)?);
+    let lines = Lines::Checksums(asked.parsed("algorithm")?);
+    answer(&state, &asked, &path, lines).await
+}
+
+/// Lists a set with the strongest checksums of its files.
+pub async fn list(
+    Extracted(state): Extracted<Arc<State>>,
+    asked: Asked,
+) -> Result<Response<Body>, Problem> {
+    let path = Site::list(identifier_in(&asked.segment(0)?)?);
+    answer(&state, &asked, &path, Lines::Canonical).await
+}
+
+async fn answer(
+    state: &Arc<State>,
+    asked: &Asked,
+    path: &str,
+    lines: Lines,
+) -> Result<Response<Body>, Problem> {
     let until = Instant::now() + state.limits.request_time;
     let identifier = identifier_in(&asked.segment(0)?)?;
-    let path = Site::checksums(identifier);
-    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
+    if let Some(elsewhere) = elsewhere(state, asked, path) {
         return Ok(elsewhere);
     }
     let format = asked.format(&[Format::Lines])?;
-    let algorithm: Option<Algorithm> = asked.parsed("algorithm")?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
         let set = listed_set(&snapshot, &selection)?;
         let registry = reading.unlimited.clone();
-        Ok(Wanted { registry, set, algorithm: algorithm.clone() })
+        Ok(Wanted { registry, set, lines: lines.clone() })
     });
     let wanted = read.await?;
     let name = wanted.name();
@@ -90,18 +116,29 @@ pub async fn checksums(
 }
 
 impl Wanted {
-    /// All that decides the list.
+    /// All that decides the list. A digest does not cover the weaker checksums of a file, so that equal
+    /// ones may have other lists.
     fn name(&self) -> String {
-        let set = &self.set;
-        let algorithm = self.algorithm.as_ref().map_or("usual", Algorithm::as_str);
-        let (digest, dataset) = (set.digest(), set.dataset());
-        format!("{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}")
+        let (digest, instance) = (self.set.digest(), self.set.instance());
+        let algorithm = match &self.lines {
+            Lines::Canonical => return format!("{digest}-list.{LIST_VERSION}"),
+            Lines::Checksums(algorithm) => algorithm.as_ref().map_or("usual", Algorithm::as_str),
+        };
+        let (dataset, at) = (self.set.dataset(), instance.timestamp.as_micros());
+        format!("{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}")
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
         let snapshot = self.registry.snapshot()?;
         let files = snapshot.files(&self.set)?;
-        let found = algorithm_of(&snapshot, &self.set, self.algorithm.as_ref())?;
+        let algorithm = match &self.lines {
+            Lines::Checksums(algorithm) => algorithm,
+            Lines::Canonical => {
+                drop(snapshot);
+                return write_canonical(files, writer);
+            }
+        };
+        let found = algorithm_of(&snapshot, &self.set, algorithm.as_ref())?;
         let algorithm = found.ok_or_else(|| no_checksums(&self.set, None))?;
         drop(snapshot);
         let (mut out, mut failed) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), None);
@@ -124,4 +161,15 @@ impl Wanted {
         out.get_mut().left_out = lacking.granules + lacking.files;
         Ok(())
     }
+}
+
+fn write_canonical(files: FileList, writer: &mut Writer) -> Result<(), Unwritten> {
+    let (mut out, mut line) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), Vec::new());
+    for granule in files {
+        let GranuleFiles { granule_id, content } = granule?;
+        line.clear();
+        content.write_line(granule_id.as_str(), &mut line);
+        out.write_all(&line)?;
+    }
+    Ok(out.flush()?)
 }

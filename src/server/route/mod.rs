@@ -56,6 +56,7 @@ pub fn router(state: Arc<State>) -> Router {
         .route("/{identifier}/granules", get(granules::granules))
         .route("/{identifier}/urls", get(granules::urls))
         .route("/{identifier}/checksums", get(checksums::checksums))
+        .route("/{identifier}/list", get(checksums::list))
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .with_state(Arc::clone(&state));
