@@ -150,7 +150,7 @@ impl Reading {
             match item {
                 Item::Line(log_line, change) => {
                     read(log_line.granules() as u64)?;
-                    reading.take(log_line, change, reader.location())?;
+                    reading.take(*log_line, change, reader.location())?;
                 }
                 Item::Subset(_) | Item::Annotation(_) => {}
                 Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,

@@ -97,7 +97,7 @@ impl Original {
             }
             let sum = Checksum::from_bytes(Algorithm::Sha256, &[7; 32]).unwrap();
             let stated =
-                ids(from + 10..from + 18).map(|id| with_file(&id, "x", Some(7), Some(sum.clone())));
+                ids(from + 10..from + 18).map(|id| with_file(id, "x", Some(7), Some(sum.clone())));
             let stamp = Stamp::at(second(5_000), now());
             registry.change(&name(dataset), &stating(stated), &stamp).unwrap();
             let edit = DatasetEdit {

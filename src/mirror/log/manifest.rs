@@ -155,7 +155,7 @@ pub(crate) fn events(
 /// Something that a manifest contains.
 pub(crate) enum Item {
     /// A change, or some of its granules; the change with its last line.
-    Line(LogLine, Option<LogChange>),
+    Line(Box<LogLine>, Option<LogChange>),
     /// A cited subset.
     Subset(CitedSubset),
     /// An annotation.
@@ -220,7 +220,7 @@ impl<R: BufRead> Reader<R> {
                 Item::Line(log_line, change) => {
                     let location = self.log.lines().location();
                     read(log_line.granules() as u64);
-                    for event in events(log_line, &location) {
+                    for event in events(*log_line, &location) {
                         import.add(event)?;
                     }
                     if let Some(LogChange { timestamp, identifier, digest, note, .. }) = change {
@@ -284,7 +284,7 @@ impl<R: BufRead> Reader<R> {
                 if change.is_some() {
                     self.last.clone_from(&change);
                 }
-                return Ok(Some(Item::Line(log_line, change)));
+                return Ok(Some(Item::Line(Box::new(log_line), change)));
             }
         }
     }
