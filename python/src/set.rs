@@ -153,7 +153,7 @@ pub fn find(
         let mut snapshot = opened.reader(monitor)?.snapshot()?;
         let selection = asked.selection(&snapshot)?;
         if let Some(known_at) = known_at {
-            if matches!(selection, Selection::Identifier { .. }) {
+            if !matches!(selection, Selection::Dataset { .. }) {
                 let message = "known_at needs a dataset: the set of an identifier never changes";
                 return Err(Failure::usage(message, ""));
             }

@@ -6,13 +6,13 @@ use std::str::FromStr;
 use super::recognise::{Stated, find};
 use crate::error::{Error, ErrorKind, Result, Unknown};
 use crate::model::{
-    DatasetName, Doi, Identifier, IdentifierPrefix, IdentifierPrefixError, Moment, Timestamp,
-    TimestampError, ValueError,
+    DatasetName, DigestError, DigestPrefix, Doi, Identifier, IdentifierPrefix,
+    IdentifierPrefixError, Moment, Timestamp, TimestampError, ValueError,
 };
 use crate::registry::{Selection, Snapshot};
 
-/// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits,
-/// or a citation or an address that contains one. A DOI can take the place of a dataset's name.
+/// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits, a
+/// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a dataset's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedSet(Typed);
 
@@ -111,7 +111,7 @@ impl TypedSet {
     pub fn at(&self, given: Option<Moment>) -> Option<Moment> {
         match &self.0 {
             Typed::Selection(Selection::Dataset { at, .. }) | Typed::Doi(_, at) => at.or(given),
-            Typed::Selection(Selection::Identifier { .. }) => None,
+            Typed::Selection(_) => None,
             Typed::Short(_) => given,
         }
     }
@@ -173,6 +173,9 @@ pub enum TypedSetError {
     /// What follows the `@` is not a time.
     #[error(transparent)]
     Time(#[from] TimestampError),
+    /// What follows `sha256:` is not the beginning of a digest.
+    #[error(transparent)]
+    Digest(#[from] DigestError),
     /// It contains several identifiers, or one that cannot be read.
     #[error(transparent)]
     Identifier(#[from] TypedIdentifierError),
@@ -187,6 +190,9 @@ impl FromStr for TypedSet {
         };
         if let Ok(identifier) = text.parse::<Identifier>() {
             return Ok(of_identifier(TypedIdentifier(identifier)));
+        }
+        if DigestPrefix::is_meant(text) {
+            return Ok(TypedSet(Typed::Selection(Selection::Digest(text.parse()?))));
         }
         if let Some(short) = Short::of(text) {
             return Ok(TypedSet(Typed::Short(short)));

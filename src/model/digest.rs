@@ -43,6 +43,67 @@ impl Digest {
     }
 }
 
+/// A digest, or the beginning of one: `sha256:` and 12 to 64 hexadecimal digits in any case.
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::DigestPrefix;
+///
+/// let prefix: DigestPrefix = "sha256:E3B0C44298FC".parse()?;
+/// assert_eq!(prefix.to_string(), "sha256:e3b0c44298fc");
+/// # Ok::<(), accession::model::DigestError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DigestPrefix(Box<str>);
+
+impl DigestPrefix {
+    /// The fewest digits that are accepted as the beginning of a digest.
+    pub const MIN_DIGITS: usize = 12;
+
+    /// Whether a string is meant as one.
+    pub fn is_meant(text: &str) -> bool {
+        let prefix = text.get(..Digest::PREFIX.len());
+        prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(Digest::PREFIX))
+    }
+
+    /// The first and the last digest that begin so.
+    pub fn range(&self) -> (Digest, Digest) {
+        let whole = |digit: &str| {
+            let digits = format!("{}{}", self.0, digit.repeat(64 - self.0.len()));
+            let mut bytes = [0; 32];
+            hex::decode_to_slice(digits, &mut bytes).expect("64 hexadecimal digits are 32 bytes");
+            Digest(bytes)
+        };
+        (whole("0"), whole("f"))
+    }
+}
+
+impl FromStr for DigestPrefix {
+    type Err = DigestError;
+
+    /// # Errors
+    ///
+    /// It is not `sha256:` and 12 to 64 hexadecimal digits.
+    fn from_str(text: &str) -> Result<Self, DigestError> {
+        if !DigestPrefix::is_meant(text) {
+            return Err(DigestError);
+        }
+        let digits = &text[Digest::PREFIX.len()..];
+        let is_some = (DigestPrefix::MIN_DIGITS..=64).contains(&digits.len());
+        match is_some && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            true => Ok(DigestPrefix(digits.to_ascii_lowercase().into())),
+            false => Err(DigestError),
+        }
+    }
+}
+
+impl fmt::Display for DigestPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{}{}", Digest::PREFIX, self.0))
+    }
+}
+
 /// The check of a line of a log: a SHA-256 of the line and of the check of the line before it.
 ///
 /// It is written as 64 lower-case hexadecimal characters.
@@ -88,7 +149,7 @@ impl fmt::Debug for LineCheck {
 
 /// A string that is not a digest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is \"sha256:\" and 64 hexadecimal characters")]
+#[error("a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set")]
 pub struct DigestError;
 
 impl FromStr for Digest {

@@ -34,7 +34,7 @@ pub use content_match::ContentMatch;
 pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
-pub use digest::{Digest, DigestError, LineCheck};
+pub use digest::{Digest, DigestError, DigestPrefix, LineCheck};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use granule_url::GranuleUrl;

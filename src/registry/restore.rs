@@ -12,7 +12,7 @@ use super::monitor::Monitor;
 use super::verify::Verified;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
-use crate::model::{DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
+use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::{
     self, Access, BUSY_WAIT, DatasetKey, NewFile, Transaction, Withdrawn, WorkerRow, paged,
 };
@@ -248,7 +248,7 @@ impl Lacks {
                     if lacking.insert(identifier) {
                         lacks.identifiers.push(identifier);
                     }
-                } else if !has_digest(&copied, identifier, digest)? {
+                } else if copied.digests_between((digest, digest), 1)?.is_empty() {
                     lacks.digests.push(digest);
                 }
                 Ok(())
@@ -300,12 +300,6 @@ impl Search<'_> {
 /// Whether an identifier resolves in a copy.
 fn resolves(copy: &store::Snapshot, identifier: Identifier) -> Result<bool> {
     Ok(copy.latest_with(identifier)?.is_some() || !copy.subsets_with(identifier)?.is_empty())
-}
-
-/// Whether a copy has an instance or a subset with a digest.
-fn has_digest(copy: &store::Snapshot, identifier: Identifier, digest: Digest) -> Result<bool> {
-    let is_of = |(_, subset): &(_, Subset)| subset.digest == digest;
-    Ok(copy.has_instance_with(digest)? || copy.subsets_with(identifier)?.iter().any(is_of))
 }
 
 fn unreadable(present: &Registry, error: Error) -> Unknown {

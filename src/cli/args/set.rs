@@ -16,7 +16,8 @@ use crate::cli::session::Session;
 #[derive(clap::Args)]
 pub struct SetArgs {
     /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A DOI
-    /// can take the place of the dataset's name, and 8 or more digits that of an identifier
+    /// can take the place of the dataset's name, and 8 or more digits that of an identifier; sha256:
+    /// and 12 or more digits name the set with that digest
     set: TypedSet,
 
     /// The time: RFC 3339, or a date, which means the end of that day [default: now]
@@ -85,7 +86,7 @@ impl KnownAtArgs {
     /// The set is named by an identifier.
     pub fn refuse_for_identifier(&self, selection: &Selection) -> Result<()> {
         match (self.known_at, selection) {
-            (Some(_), Selection::Identifier { .. }) => Err(Error::usage(
+            (Some(_), Selection::Identifier { .. } | Selection::Digest(_)) => Err(Error::usage(
                 "--known-at needs a dataset: the set of an identifier never changes",
             )),
             _ => Ok(()),

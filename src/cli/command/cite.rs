@@ -101,7 +101,7 @@ impl Args {
             (Some(members), Selection::Dataset { name, .. }) => {
                 cite_subset(session, name, at, members, now)?
             }
-            (Some(_), Selection::Identifier { .. }) => {
+            (Some(_), Selection::Identifier { .. } | Selection::Digest(_)) => {
                 return Err(Error::usage("a subset is selected from a dataset as of a time")
                     .with_hint("name the set as DATASET or DATASET@TIME"));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::disk::Spool;
 use accession::input::Options;
-use accession::model::{Contradiction, Digest, WarningKind};
+use accession::model::{Contradiction, Digest, DigestPrefix, WarningKind};
 use accession::registry::{ContentCounts, Counts, FileDifferences, Identified};
 use accession::{
     Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
@@ -393,9 +393,22 @@ pub struct Identify {
     #[command(flatten)]
     stated: FileArgs,
 
-    /// The identifier that is expected
-    #[arg(long, value_name = "DI")]
-    expect: Option<TypedIdentifier>,
+    /// The identifier or the digest that is expected
+    #[arg(long, value_name = "DI", value_parser = expected)]
+    expect: Option<Expected>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Expected {
+    Identifier(Identifier),
+    Digest(Digest),
+}
+
+fn expected(text: &str) -> Result<Expected, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(match DigestPrefix::is_meant(text) {
+        true => Expected::Digest(text.parse()?),
+        false => Expected::Identifier(text.parse::<TypedIdentifier>()?.0),
+    })
 }
 
 #[derive(Serialize)]
@@ -421,17 +434,16 @@ impl Identify {
             writeln!(out, "digest      {digest}")?;
             writeln!(out, "granules    {granules}")
         })?;
-        match self.expect {
-            Some(TypedIdentifier(expected)) if expected != identifier => {
-                session.warn(
-                    WarningKind::NotAsExpected,
-                    &format!(
-                        "the identifier of the list is {identifier}, but {expected} was expected"
-                    ),
-                );
-                Ok(Exit::Differs)
+        let differs = match self.expect {
+            Some(Expected::Identifier(expected)) if expected != identifier => {
+                format!("the identifier of the list is {identifier}, but {expected} was expected")
             }
-            _ => Ok(Exit::Done),
-        }
+            Some(Expected::Digest(expected)) if expected != digest => {
+                format!("the digest of the list is {digest}, but {expected} was expected")
+            }
+            _ => return Ok(Exit::Done),
+        };
+        session.warn(WarningKind::NotAsExpected, &differs);
+        Ok(Exit::Differs)
     }
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use accession::error::Unknown;
-use accession::model::{GranulePrefix, Warning, WarningKind, quoted};
-use accession::registry::{FoundPeriod, NotedPeriod, Resolved};
+use accession::model::{DigestPrefix, GranulePrefix, Warning, WarningKind, quoted};
+use accession::registry::{FoundPeriod, NotedPeriod, Resolution, Resolved};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot, Subset};
 use serde::Serialize;
 
@@ -298,9 +298,9 @@ impl Row for FoundPeriod {
 #[command(verbatim_doc_comment)]
 pub struct Resolve {
     /// The identifier, with or without DI:, alone or in a citation or an address, or its first 8 or
-    /// more digits
-    #[arg(value_name = "DI")]
-    identifier: GivenIdentifier,
+    /// more digits; or a digest, sha256: and its first 12 or more digits
+    #[arg(value_name = "DI", value_parser = named_set)]
+    named: NamedSet,
 
     /// Search this dataset only
     #[arg(long, value_name = "D")]
@@ -312,6 +312,40 @@ pub struct Resolve {
     at: Option<Moment>,
 }
 
+/// What is resolved.
+#[derive(Debug, Clone)]
+enum NamedSet {
+    Identifier(GivenIdentifier),
+    Digest(DigestPrefix),
+}
+
+fn named_set(text: &str) -> Result<NamedSet, Box<dyn std::error::Error + Send + Sync>> {
+    Ok(match DigestPrefix::is_meant(text) {
+        true => NamedSet::Digest(text.parse()?),
+        false => NamedSet::Identifier(text.parse()?),
+    })
+}
+
+impl NamedSet {
+    /// The periods, and what they are the periods of.
+    fn resolve(
+        &self,
+        snapshot: &Snapshot,
+        dataset: Option<&DatasetName>,
+        at: Option<Moment>,
+    ) -> accession::error::Result<(String, Resolution)> {
+        match self {
+            NamedSet::Identifier(given) => {
+                let identifier = given.whole(snapshot, dataset)?;
+                Ok((identifier.to_string(), snapshot.resolve(identifier, dataset, at)?))
+            }
+            NamedSet::Digest(prefix) => {
+                Ok((prefix.to_string(), snapshot.resolve_digest(prefix, dataset, at)?))
+            }
+        }
+    }
+}
+
 impl Resolve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(at) = self.at {
@@ -319,18 +353,17 @@ impl Resolve {
         }
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
-        let identifier = match self.identifier.whole(&snapshot, dataset) {
+        let (identifier, resolution) = match self.named.resolve(&snapshot, dataset, self.at) {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 let meant = error.unknown().and_then(|unknown| suggestion(&snapshot, unknown));
                 let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
                 session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
                 return Ok(Exit::Differs);
             }
-            identifier => identifier?,
+            found => found?,
         };
-        let resolution = snapshot.resolve(identifier, dataset, self.at)?;
         let meant = match resolution.rows.is_empty() {
-            true => suggestion(&snapshot, &Unknown::Identifier(identifier.to_string())),
+            true => suggestion(&snapshot, &Unknown::Identifier(identifier.clone())),
             false => None,
         };
         let mut datasets: Vec<DatasetName> = resolution

@@ -2,9 +2,13 @@
 
 use serde::{Serialize, Serializer};
 
+use super::select::Selection;
 use super::view::{Snapshot, dataset_of};
 use crate::error::Result;
-use crate::model::{Annotation, DatasetName, Identifier, Instance, Moment, Set, Subset, Timestamp};
+use crate::model::{
+    Annotation, DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Subset,
+    Timestamp,
+};
 use crate::store::{self, DatasetKey};
 
 /// An interval in the history of a dataset in which an identifier was in force, as that of an
@@ -93,12 +97,39 @@ impl Snapshot {
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
     ) -> Result<Resolution> {
+        self.resolved((identifier, None), dataset, at)
+    }
+
+    /// As [`Snapshot::resolve`], of a digest: the instances and the subsets that had it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::resolve`], and those of [`Snapshot::select`] of a digest: an unknown one has kind
+    /// `identifier-unknown`.
+    pub fn resolve_digest(
+        &self,
+        prefix: &DigestPrefix,
+        dataset: Option<&DatasetName>,
+        at: Option<Moment>,
+    ) -> Result<Resolution> {
+        let set = self.select(&Selection::Digest(prefix.clone()))?.set;
+        self.resolved((set.identifier(), Some(set.digest())), dataset, at)
+    }
+
+    fn resolved(
+        &self,
+        (identifier, digest): (Identifier, Option<Digest>),
+        dataset: Option<&DatasetName>,
+        at: Option<Moment>,
+    ) -> Result<Resolution> {
+        let has_it = |of_set: Digest| digest.is_none_or(|digest| digest == of_set);
         self.ask(|read| {
             let mut resolution = Resolution::default();
             let dataset = dataset.map(|dataset| self.dataset_of(read, dataset)).transpose()?;
             let key = dataset.as_ref().map(|(key, _)| *key);
             let seen = self.seen();
-            for instance in seen.instances(read, instances(read, identifier, key)?)? {
+            let instances = seen.instances(read, instances(read, identifier, key)?)?;
+            for instance in instances.into_iter().filter(|instance| has_it(instance.digest)) {
                 let agreement = match at {
                     None => Some(Agreement::AsKnownNow),
                     Some(at) => agreement(read, &instance, at)?,
@@ -106,7 +137,8 @@ impl Snapshot {
                 resolution.add(Set::Instance(instance), agreement);
             }
             for (_, subset) in read.subsets_with(identifier)? {
-                if dataset.as_ref().is_some_and(|(_, present)| *present != subset.dataset) {
+                let is_of_other = |(_, present): &(_, DatasetName)| *present != subset.dataset;
+                if dataset.as_ref().is_some_and(is_of_other) || !has_it(subset.digest) {
                     continue;
                 }
                 let Some(set) = seen.subset(read, subset)? else { continue };

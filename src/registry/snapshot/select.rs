@@ -2,7 +2,9 @@
 
 use super::view::{Seen, Snapshot, dataset_of, latest_known};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, Instance, Moment, Set, Timestamp};
+use crate::model::{
+    DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp,
+};
 use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
 
@@ -24,6 +26,8 @@ pub enum Selection {
         /// is the same.
         dataset: Option<DatasetName>,
     },
+    /// The granules of a digest, with what was known of their files.
+    Digest(DigestPrefix),
 }
 
 /// The set to which a [`Selection`] refers.
@@ -97,7 +101,35 @@ pub(super) fn select_seen(
             let set = set.ok_or_else(unknown)?;
             Ok(Selected { set, others: Vec::new() })
         }
+        Selection::Digest(prefix) => {
+            let set = match read.digests_between(prefix.range(), 2)?.as_slice() {
+                [] => None,
+                [digest] => of_digest(read, *digest, seen)?,
+                [first, second, ..] => {
+                    let what = format!("several digests begin with {prefix}: {first}, {second}");
+                    return Err(Error::new(ErrorKind::Ambiguous, what));
+                }
+            };
+            let unknown = || {
+                Error::new(ErrorKind::IdentifierUnknown, format!("no set has the digest {prefix}"))
+            };
+            Ok(Selected { set: set.ok_or_else(unknown)?, others: Vec::new() })
+        }
     }
+}
+
+/// The most recent instance with a digest, or else the first subset.
+fn of_digest(read: &store::Snapshot, digest: Digest, seen: Seen<'_>) -> Result<Option<Set>> {
+    let instances = seen.instances(read, read.instances_with_digest(digest)?)?;
+    if let Some(latest) = instances.into_iter().max_by_key(|instance| instance.timestamp) {
+        return Ok(Some(Set::Instance(latest)));
+    }
+    for (_, subset) in read.subsets_with_digest(digest)? {
+        if let Some(set) = seen.subset(read, subset)? {
+            return Ok(Some(set));
+        }
+    }
+    Ok(None)
 }
 
 /// Why no instance of a dataset is known.

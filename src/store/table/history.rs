@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{DatasetName, Digest, Identifier, IdentifierPrefix, Instance, Timestamp};
+use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
 use crate::store::row::{is_sound, row};
@@ -383,12 +383,16 @@ impl Snapshot {
         Ok(self.instances(Scope::AllDatasets, &LATEST, &[identifier.into()])?.pop())
     }
 
-    /// Whether an instance of any dataset ever had a digest.
+    /// The instances with a digest, in order of dataset and time.
     ///
     /// Asks every machine: a digest does not say in which dataset it was in force.
-    pub fn has_instance_with(&self, digest: Digest) -> Result<bool> {
-        static COUNT: Sql = Sql::new("SELECT count(*) FROM {instance} WHERE digest = ?1");
-        Ok(self.count(Scope::AllDatasets, &COUNT, &[(&digest).into()])? > 0)
+    pub fn instances_with_digest(&self, digest: Digest) -> Result<Vec<Instance>> {
+        static WITH: Sql = select_instance!(
+            "WHERE instance.digest = ?1
+            ORDER BY dataset.name, instance.timestamp",
+            "instance.dataset_id"
+        );
+        self.instances(Scope::AllDatasets, &WITH, &[(&digest).into()])
     }
 
     /// Whether one of the first or the last thousand changes of a dataset took effect at most
@@ -537,54 +541,5 @@ impl Transaction {
             note: instance.note.clone(),
         };
         self.insert(dataset, &instances.iter().map(row).collect::<Vec<_>>())
-    }
-}
-
-impl Snapshot {
-    /// The identifiers of instances and of subsets that begin with some digits, in order, at most
-    /// `limit` of them. Asks every machine: an identifier does not say to which dataset it belongs.
-    pub fn identifiers_beginning(
-        &self,
-        prefix: &IdentifierPrefix,
-        limit: u32,
-    ) -> Result<Vec<Identifier>> {
-        static BETWEEN: Sql = Sql::new(
-            "SELECT identifier
-            FROM {instance}
-            WHERE identifier >= ?1 AND identifier <= ?2
-            UNION
-            SELECT identifier
-            FROM {saved_selection}
-            WHERE identifier >= ?1 AND identifier <= ?2
-            ORDER BY identifier
-            LIMIT ?3",
-        );
-        let (first, last) = prefix.range();
-        let values = [first.into(), last.into(), limit.into()];
-        self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.identifier(0))
-    }
-
-    /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
-    pub fn identifiers_among(&self, identifiers: &[Identifier]) -> Result<Vec<Identifier>> {
-        static AMONG: Sql = Sql::by_store(
-            "SELECT instance.identifier
-            FROM rarray(?1) AS wanted
-            CROSS JOIN instance ON instance.identifier = wanted.value
-            UNION
-            SELECT saved_selection.identifier
-            FROM rarray(?1) AS wanted
-            CROSS JOIN saved_selection ON saved_selection.identifier = wanted.value
-            ORDER BY 1",
-            "SELECT identifier
-            FROM {instance}
-            WHERE identifier = ANY (?1)
-            UNION
-            SELECT identifier
-            FROM {saved_selection}
-            WHERE identifier = ANY (?1)
-            ORDER BY identifier",
-        );
-        let values = [Value::Identifiers(identifiers)];
-        self.rows(Scope::AllDatasets, &AMONG, &values, |row| row.identifier(0))
     }
 }

@@ -11,6 +11,7 @@ mod fixity;
 mod granule;
 mod history;
 mod mirror;
+mod name_of_set;
 #[cfg(feature = "serve")]
 mod outline;
 mod payment;

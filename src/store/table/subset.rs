@@ -75,6 +75,15 @@ impl Snapshot {
         self.subsets(Scope::AllDatasets, &WITH_IDENTIFIER, &[identifier.into()])
     }
 
+    /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
+    pub fn subsets_with_digest(&self, digest: Digest) -> Result<Vec<(SubsetKey, Subset)>> {
+        static WITH_DIGEST: Sql = select_saved!(
+            "WHERE saved_selection.digest = ?1
+            ORDER BY dataset.name, saved_selection.id"
+        );
+        self.subsets(Scope::AllDatasets, &WITH_DIGEST, &[(&digest).into()])
+    }
+
     /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
     pub fn last_subset(&self, dataset: DatasetKey) -> Result<u64> {
         static LAST: Sql = Sql::new(

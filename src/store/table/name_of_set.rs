@@ -1,0 +1,77 @@
+//! The names of sets: which identifiers and digests instances and subsets have.
+
+use crate::model::{Digest, Identifier, IdentifierPrefix};
+use crate::store::Result;
+use crate::store::session::Snapshot;
+use crate::store::statement::{Scope, Sql, Value};
+
+impl Snapshot {
+    /// The identifiers of instances and of subsets that begin with some digits, in order, at most
+    /// `limit` of them. Asks every machine: an identifier does not say to which dataset it belongs.
+    pub fn identifiers_beginning(
+        &self,
+        prefix: &IdentifierPrefix,
+        limit: u32,
+    ) -> Result<Vec<Identifier>> {
+        static BETWEEN: Sql = Sql::new(
+            "SELECT identifier
+            FROM {instance}
+            WHERE identifier >= ?1 AND identifier <= ?2
+            UNION
+            SELECT identifier
+            FROM {saved_selection}
+            WHERE identifier >= ?1 AND identifier <= ?2
+            ORDER BY identifier
+            LIMIT ?3",
+        );
+        let (first, last) = prefix.range();
+        let values = [first.into(), last.into(), limit.into()];
+        self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.identifier(0))
+    }
+
+    /// The digests of instances and of subsets from one to another, in order, at most `limit` of them. Asks
+    /// every machine.
+    pub fn digests_between(
+        &self,
+        (first, last): (Digest, Digest),
+        limit: u32,
+    ) -> Result<Vec<Digest>> {
+        static BETWEEN: Sql = Sql::new(
+            "SELECT digest
+            FROM {instance}
+            WHERE digest >= ?1 AND digest <= ?2
+            UNION
+            SELECT digest
+            FROM {saved_selection}
+            WHERE digest >= ?1 AND digest <= ?2
+            ORDER BY digest
+            LIMIT ?3",
+        );
+        let values = [(&first).into(), (&last).into(), limit.into()];
+        self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.digest(0))
+    }
+
+    /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
+    pub fn identifiers_among(&self, identifiers: &[Identifier]) -> Result<Vec<Identifier>> {
+        static AMONG: Sql = Sql::by_store(
+            "SELECT instance.identifier
+            FROM rarray(?1) AS wanted
+            CROSS JOIN instance ON instance.identifier = wanted.value
+            UNION
+            SELECT saved_selection.identifier
+            FROM rarray(?1) AS wanted
+            CROSS JOIN saved_selection ON saved_selection.identifier = wanted.value
+            ORDER BY 1",
+            "SELECT identifier
+            FROM {instance}
+            WHERE identifier = ANY (?1)
+            UNION
+            SELECT identifier
+            FROM {saved_selection}
+            WHERE identifier = ANY (?1)
+            ORDER BY identifier",
+        );
+        let values = [Value::Identifiers(identifiers)];
+        self.rows(Scope::AllDatasets, &AMONG, &values, |row| row.identifier(0))
+    }
+}
