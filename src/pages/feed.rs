@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::figures::{counted, note, time_text};
+use super::figures::{counted, note, of_files, time_text};
 use super::plot::signed;
 use super::record::title;
 use super::site::Site;
@@ -125,7 +125,7 @@ impl Feed {
                  <updated>{}</updated>\n<link href=\"{}\"/>\n<author><name>{}</name></author>\n\
                  <content type=\"text\">{}</content>\n</entry>\n",
                 escaped(title),
-                signed(instance.ingested, instance.deleted),
+                sides(instance),
                 urn(&entry.name),
                 instance.timestamp,
                 entry.updated(),
@@ -182,6 +182,16 @@ fn urn(name: &str) -> String {
     let hex = hex::encode(bytes);
     let parts = [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]];
     format!("urn:uuid:{}", parts.join("-"))
+}
+
+/// What a change did, in a title.
+fn sides(instance: &Instance) -> String {
+    let names = signed(instance.ingested, instance.deleted);
+    match (of_files(instance), instance.ingested + instance.deleted) {
+        (Some(files), 0) => files,
+        (Some(files), _) => format!("{names}, {files}"),
+        (None, _) => names,
+    }
 }
 
 /// Text between two tags, or the value of an attribute. What XML cannot have is replaced.

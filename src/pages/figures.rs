@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Annotation, Day, Identifier, Timestamp, is_interpreted};
+use crate::model::{Annotation, Day, Identifier, Instance, Timestamp, is_interpreted};
 
 /// A number with a comma between groups of three digits: `61,832`.
 pub fn grouped(number: u64) -> String {
@@ -93,12 +93,24 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
 /// A day in microseconds.
 pub const DAY: i64 = 86_400_000_000;
 
-/// What a change added and deleted: `+288 −2`.
-pub fn change(ingested: u64, deleted: u64) -> Markup {
+/// Of how many granules a change states other bytes, or more than was known: `3 replaced, 10 described`. `None`
+/// means of none.
+pub fn of_files(instance: &Instance) -> Option<String> {
+    let counts = [(instance.replaced, "replaced"), (instance.described, "described")];
+    let some = counts.into_iter().filter(|(number, _)| *number > 0);
+    let named: Vec<String> =
+        some.map(|(number, what)| format!("{} {what}", grouped(number))).collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}
+
+/// What a change added and deleted, and what it states of files: `+288 −2 3 replaced`.
+pub fn change(instance: &Instance) -> Markup {
+    let Instance { ingested, deleted, .. } = *instance;
     html! {
         @if ingested > 0 { span.plus { "+" (grouped(ingested)) } }
         @if ingested > 0 && deleted > 0 { " " }
         @if deleted > 0 { span.minus { "−" (grouped(deleted)) } }
+        @if let Some(files) = of_files(instance) { " " (files) }
     }
 }
 

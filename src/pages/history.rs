@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::figures::{
-    annotations, counted, grouped, month_name, note, time_in_table, time_text, visible,
+    annotations, counted, grouped, month_name, note, of_files, time_in_table, time_text, visible,
 };
 use super::layout::{Head, Section, page, trail};
 use super::record;
@@ -117,6 +117,7 @@ fn row(site: &Site, instance: &Instance, newest: Option<[Timestamp; 2]>) -> Mark
             td.n.plus { @if *ingested > 0 { "+" (grouped(*ingested)) } }
             td.n.minus { @if *deleted > 0 { "−" (grouped(*deleted)) } }
             td.note {
+                @if let Some(files) = of_files(instance) { span.small.soft { (files) } " " }
                 @if let Some(text) = &instance.note { (note(text)) }
                 (annotations(&instance.annotations))
             }

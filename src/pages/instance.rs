@@ -106,7 +106,7 @@ impl InstancePage {
                                 a href=(site.href(&Site::instance(&instance.dataset, until))) { (time(until)) } "."
                             },
                         }
-                        " The change: " (change(instance.ingested, instance.deleted)) ". "
+                        " The change: " (change(instance)) ". "
                         @if let Some(text) = &instance.note { (note(text)) }
                         (annotations(&instance.annotations))
                     }

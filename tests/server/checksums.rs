@@ -51,6 +51,15 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     hashed.push(&listed.body);
     assert_eq!(hashed.digest(), before);
     assert_eq!(listed.header("cache-control"), "no-cache");
+    // The digest leads to the instance, and the pages say what a change states of files.
+    let leads = served.get(&format!("/{}", &before.to_string()[..19]));
+    assert_eq!((leads.status, leads.header("location").starts_with("/datasets/US@")), (303, true));
+    assert_eq!(served.get("/sha256:000000000000").status, 404);
+    assert_eq!(served.get("/sha256:00").status, 404);
+    for page in ["/datasets/US/history", "/datasets/US/feed.atom"] {
+        let page = served.get_as(page, "text/html,application/atom+xml");
+        assert!(page.text().contains("1 described"), "{}", page.text());
+    }
     let md5 = format!("{address}?algorithm=md5");
     for (granule, lines) in [("A", 1), ("B", 2)] {
         add(&served, "US", granule, granule, Algorithm::Md5, 7);

@@ -16,10 +16,11 @@ use crate::values::{name, now};
 const EXAMPLE: &str = "https://registry.archive.example";
 
 /// What the examples have in the places of what the table of addresses names.
-const PLACES: [(&str, &str); 7] = [
+const PLACES: [(&str, &str); 8] = [
     ("NAME@TIME", "US.FOOL2.002@2001-01-05"),
     ("NAME", "US.FOOL2.002"),
     ("DI:…", "DI:ed3f3e83fc55215ddc381ba3c3e715fa"),
+    ("sha256:…", "sha256:c2d0ee0e34f8"),
     ("LEFT...RIGHT", "US.FOOL2.002@2001-01-05...US.FOOL2.002"),
     ("granule=ID", "granule=FOOL2.v2.10"),
     ("log/…", "log/000000.jsonl"),

@@ -44,7 +44,11 @@ impl Series {
     /// The sums of each unit with changes after the first one.
     pub(super) fn bins_of(&self, unit: Unit) -> Vec<Bin> {
         let mut bins: Vec<Bin> = Vec::new();
-        for Span { first, added, deleted, held, .. } in self.spans.iter().skip(1).copied() {
+        // What only describes or replaces is not drawn.
+        let drawn = |span: &&Span| span.added + span.deleted > 0;
+        for Span { first, added, deleted, held, .. } in
+            self.spans.iter().skip(1).filter(drawn).copied()
+        {
             let index = unit.index(first);
             match bins.last_mut().filter(|last| last.index == index) {
                 Some(last) => {

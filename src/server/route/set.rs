@@ -10,7 +10,9 @@ use serde_json::json;
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
 use crate::citation::Citation;
 use crate::error::Result;
-use crate::model::{DatasetName, Identifier, Instance, Moment, Pattern, Set, Timestamp};
+use crate::model::{
+    DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
+};
 use crate::pages::{Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links};
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::problem::Problem;
@@ -69,7 +71,11 @@ pub async fn set(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Response<Body>, Problem> {
-    let identifier = identifier_in(&asked.segment(0)?)?;
+    let segment = asked.segment(0)?;
+    if DigestPrefix::is_meant(&segment) {
+        return of_digest(&state, &asked, &segment).await;
+    }
+    let identifier = identifier_in(&segment)?;
     let path = Site::set(identifier);
     if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
         return Ok(elsewhere);
@@ -84,6 +90,28 @@ pub async fn set(
         }
         format => page(&state, identifier, format).await,
     }
+}
+
+/// Leads to the latest instance with a digest, or to the subset that has it.
+async fn of_digest(
+    state: &Arc<State>,
+    asked: &Asked,
+    text: &str,
+) -> Result<Response<Body>, Problem> {
+    let digest: DigestPrefix = text.parse().map_err(|_| {
+        let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
+        Problem::unknown("identifier-unknown", detail)
+    })?;
+    let read = state.source.read(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let set = snapshot.select(&Selection::Digest(digest.clone()))?.set;
+        Ok(match set.subset() {
+            Some(_) => Site::set(set.identifier()),
+            None => Site::instance(set.dataset(), set.instance().timestamp),
+        })
+    });
+    let target = asked.with_query(&read.await?);
+    Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&target)))
 }
 
 /// The page of what a pattern selects from a set or, if that was cited, the way to its own page.

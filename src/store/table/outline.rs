@@ -62,7 +62,7 @@ impl Snapshot {
         static LARGEST: Sql = Sql::new(
             "SELECT timestamp, ingested, deleted, substr(note, 1, 300)
             FROM {instance}
-            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3
+            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3 AND ingested + deleted > 0
             ORDER BY ingested + deleted DESC, note IS NULL, timestamp
             LIMIT ?4",
         );
