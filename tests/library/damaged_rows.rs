@@ -9,6 +9,7 @@ use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::harness::history::{name, now, second};
 use crate::harness::seal::seal_rows;
 use crate::harness::store::is_on_server;
+use crate::harness::values::{stating, with_file};
 use crate::stored::{granule_id, latest};
 
 type TrialOfLastRow = (&'static str, fn(&World) -> Done);
@@ -108,6 +109,28 @@ const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
     world.registry.snapshot()?.resolve(identifier, None, None)?;
     Ok(())
 });
+
+#[test]
+fn a_flip_in_what_is_known_of_a_file_is_met_by_all_who_read_it() {
+    const FILES: TrialOfLastRow = ("files", |world| {
+        let files = world.registry.snapshot()?.files(&world.set(&latest()))?;
+        Ok(files.collect::<accession::error::Result<Vec<_>>>().map(drop)?)
+    });
+    let world = World::new();
+    let change = stating([with_file(&granule_id(3), "x", Some(7), None)]);
+    world.registry.change(&name("dataset"), &change, &Stamp::at(second(3), now())).unwrap();
+    for (what, trial) in [FILES, WRITE, PUBLISH, COPY] {
+        assert_eq!(outcome_once(&world, trial), None, "{what}");
+    }
+    let bytes = if is_on_server() { r"'\xff'" } else { "x'ff'" };
+    world.alter("content", &format!("UPDATE content SET files = {bytes}"));
+    for (what, trial) in [FILES, WRITE, PUBLISH, COPY] {
+        let (kind, text) = outcome(&world, trial).unwrap_or_else(|| panic!("{what}"));
+        assert_eq!(kind, "damaged", "{what}: {text}");
+        assert!(text.contains("the content of a granule of dataset differs"), "{what}: {text}");
+    }
+    assert!(!world.registry.verify(&name("dataset")).unwrap().ok);
+}
 
 /// A table, what happens to its rows, and what meets it.
 type Damage = (&'static str, &'static str, &'static [TrialOfLastRow]);

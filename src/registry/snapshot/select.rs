@@ -102,18 +102,17 @@ pub(super) fn select_seen(
             Ok(Selected { set, others: Vec::new() })
         }
         Selection::Digest(prefix) => {
-            let set = match read.digests_between(prefix.range(), 2)?.as_slice() {
-                [] => None,
-                [digest] => of_digest(read, *digest, seen)?,
-                [first, second, ..] => {
-                    let what = format!("several digests begin with {prefix}: {first}, {second}");
-                    return Err(Error::new(ErrorKind::Ambiguous, what));
-                }
+            // A digest of a dataset that is not shown does not count. Two with 12 digits in common are rare.
+            let mut sets = Vec::new();
+            for digest in read.digests_between(prefix.range(), 8)? {
+                sets.extend(of_digest(read, digest, seen)?);
+            }
+            let (kind, what) = match sets.len() {
+                0 => (ErrorKind::IdentifierUnknown, format!("no set has the digest {prefix}")),
+                1 => return Ok(Selected { set: sets.remove(0), others: Vec::new() }),
+                _ => (ErrorKind::Ambiguous, format!("several digests begin with {prefix}")),
             };
-            let unknown = || {
-                Error::new(ErrorKind::IdentifierUnknown, format!("no set has the digest {prefix}"))
-            };
-            Ok(Selected { set: set.ok_or_else(unknown)?, others: Vec::new() })
+            Err(Error::new(kind, what))
         }
     }
 }
