@@ -92,16 +92,16 @@ impl Registry {
 /// The instances to which a selection refers.
 fn selected(transaction: &Transaction, selection: &Selection) -> Result<Vec<Instance>> {
     let selected = select(transaction, selection)?;
-    let Selection::Identifier { identifier, dataset } = selection else {
-        return Ok(vec![selected.instance().clone()]);
-    };
     if let Set::Subset { subset, .. } = &selected.set {
         let message = format!(
-            "{identifier} is the identifier of a subset of {}, which cannot be annotated",
-            subset.dataset
+            "{} is the identifier of a subset of {}, which cannot be annotated",
+            subset.identifier, subset.dataset
         );
         return Err(Error::new(ErrorKind::NotAnInstance, message));
     }
+    let Selection::Identifier { identifier, dataset } = selection else {
+        return Ok(vec![selected.instance().clone()]);
+    };
     let key = dataset.as_ref().map(|name| dataset_of(transaction, name)).transpose()?;
     instances(transaction, *identifier, key.map(|(key, _)| key))
 }
