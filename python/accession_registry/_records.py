@@ -1,4 +1,4 @@
-"""What calls return: plain values, with the fields of the command line's JSON."""
+"""What calls return, and raise: plain values, with the fields of the command line's JSON."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ __all__ = [
     "Applied",
     "Confirmation",
     "DatasetRecord",
+    "Error",
     "FileFinding",
     "FileRecord",
     "FilesChecked",
@@ -30,6 +31,23 @@ __all__ = [
     "Status",
     "Verification",
 ]
+
+
+class Error(Exception):
+    """What the registry refuses, or cannot do.
+
+    ``kind`` says why in one word, which is that of the command line's JSON, and ``hint`` what to do.
+    ``granule``, ``file`` and ``line`` say where, if that is known.
+    """
+
+    __module__ = "accession_registry"
+
+    kind: str = ""
+    message: str = ""
+    hint: str | None = None
+    granule: str | None = None
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ use accession::mirror::{Address, HttpOptions, Remote, RemoteSet};
 use accession::model::SourceOptions;
 
 use crate::error::Failure;
-use crate::registry::name_of;
+use crate::opened::name_of;
 use crate::time::now;
 
 /// The keyword arguments of calls that read addresses.

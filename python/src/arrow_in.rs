@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::Failure;
-use crate::ids::{Target, check, source};
+use crate::target::{LIST, Target};
+use crate::work::check;
 
 /// The columns that usually have the ids, as the input formats know them.
 const USUAL: [&str; 7] =
@@ -46,7 +47,7 @@ impl Column {
     ///
     /// A value is missing, or not an id; the producer of the stream fails.
     pub fn read(self, target: &mut Target<'_>, monitor: &Arc<dyn Monitor>) -> Result<(), Failure> {
-        let (source, mut number) = (source(), 0);
+        let (source, mut number): (Arc<str>, u64) = (LIST.into(), 0);
         for batch in self.reader {
             let batch: ArrayRef = batch.map_err(refused)?;
             let column = match self.index {

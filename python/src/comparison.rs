@@ -3,23 +3,20 @@
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::{Difference, Listing};
+use accession::model::IdPage;
+use accession::{Difference, GranuleId, Listing};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::arrow_out::{self, Table, to_pyarrow};
+use crate::asked::Asked;
 use crate::error::Failure;
 use crate::html;
-use crate::ids::{self, Target};
-use crate::registry::Opened;
-use crate::set::Asked;
+use crate::ids;
+use crate::opened::Opened;
+use crate::pages::OfSide;
+use crate::rows::{Rows, in_pages};
+use crate::target::Target;
 use crate::work::run;
-
-/// Ids that only one side of a comparison has. They are in memory only while they are few.
-#[pyclass(frozen, module = "accession_registry")]
-pub struct Ids {
-    spool: Arc<Spool>,
-}
 
 /// The ids of a spool, from the first one.
 struct Spooled {
@@ -28,8 +25,14 @@ struct Spooled {
     left: u64,
 }
 
+impl Spooled {
+    fn of(spool: &Arc<Spool>) -> Self {
+        Spooled { spool: Arc::clone(spool), at: 0, left: spool.count() }
+    }
+}
+
 impl Iterator for Spooled {
-    type Item = Result<String, Failure>;
+    type Item = Result<GranuleId, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
@@ -39,82 +42,17 @@ impl Iterator for Spooled {
         };
         // Its length is before each record.
         self.at += 8 + record.len() as u64;
-        Some(Ok(String::from_utf8_lossy(&record).into_owned()))
+        Some(GranuleId::from_bytes(&record).map_err(|cause| Failure::unreadable("id", cause)))
     }
 }
 
-impl Ids {
-    pub fn of(spool: &Arc<Spool>) -> Self {
-        Ids { spool: Arc::clone(spool) }
-    }
-
-    fn ids(&self) -> Spooled {
-        Spooled { spool: Arc::clone(&self.spool), at: 0, left: self.spool.count() }
-    }
-
-    fn table(&self) -> Table {
-        let mut ids = self.ids();
-        let pages = std::iter::from_fn(move || {
-            let page = ids.by_ref().take(4_096).map(|id| {
-                accession::GranuleId::new(id?).map_err(|cause| Failure::unreadable("id", cause))
-            });
-            match page.collect::<Result<Vec<_>, _>>() {
-                Err(failure) => Some(Err(failure)),
-                Ok(page) if page.is_empty() => None,
-                Ok(page) => Some(Ok(page.iter().collect())),
-            }
-        });
-        arrow_out::of_ids(pages)
-    }
-}
-
-#[pymethods]
-impl Ids {
-    fn __len__(&self) -> usize {
-        usize::try_from(self.spool.count()).unwrap_or(usize::MAX)
-    }
-
-    fn __iter__(&self) -> IdsIterator {
-        IdsIterator { ids: self.ids() }
-    }
-
-    /// The ids as a `pyarrow.Table` with the column `granule`.
-    fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        to_pyarrow(py, self.table().capsule(py)?)
-    }
-
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        #[expect(unused_variables, reason = "a consumer converts what it wants otherwise")]
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>, Failure> {
-        self.table().capsule(py)
-    }
-
-    fn __repr__(&self) -> Result<String, Failure> {
-        let shown = self.ids().take(3).collect::<Result<Vec<_>, _>>()?;
-        let more = if self.spool.count() > 3 { ", …" } else { "" };
-        let shown: Vec<String> = shown.iter().map(|id| format!("{id:?}")).collect();
-        Ok(format!("<{} ids: {}{more}>", self.spool.count(), shown.join(", ")))
-    }
-}
-
-#[pyclass]
-struct IdsIterator {
-    ids: Spooled,
-}
-
-#[pymethods]
-impl IdsIterator {
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(&mut self) -> Result<Option<String>, Failure> {
-        self.ids.next().transpose()
-    }
+/// The ids of a spool, which are `what` in words.
+fn rows_of(spool: &Arc<Spool>, what: &str) -> Rows {
+    let (title, count) = (format!("granules {what}"), spool.count());
+    let spool = Arc::clone(spool);
+    Rows::of(title, Some(count), move |_| {
+        Ok(in_pages(Spooled::of(&spool)).map(|page| Ok(page?.iter().collect::<IdPage>())))
+    })
 }
 
 /// The granules of both sides, counted, and those that only one of them has.
@@ -126,9 +64,15 @@ pub struct Sides {
 
 impl Sides {
     /// Both lists, as one table.
-    pub fn table(&self, names: [&'static str; 2]) -> Table {
-        let of = |spool: &Arc<Spool>, side| Ids::of(spool).ids().map(move |id| Ok((side, id?)));
-        arrow_out::of_sides(of(&self.left, names[0]).chain(of(&self.right, names[1])))
+    fn rows(&self, [left, right]: [&'static str; 2]) -> Rows {
+        let sides = [(left, Arc::clone(&self.left)), (right, Arc::clone(&self.right))];
+        let count = self.left.count() + self.right.count();
+        Rows::of("granules that only one side has".to_owned(), Some(count), move |_| {
+            let sides = sides.clone().into_iter();
+            Ok(in_pages(sides.flat_map(|(side, spool)| {
+                Spooled::of(&spool).map(move |granule_id| Ok(OfSide(side, granule_id?)))
+            })))
+        })
     }
 }
 
@@ -230,29 +174,28 @@ impl Comparison {
 
     /// The ids that only the left set has.
     #[getter]
-    fn only_left(&self) -> Ids {
-        Ids::of(&self.sides.left)
+    fn only_left(&self) -> Rows {
+        rows_of(&self.sides.left, "that only the left set has")
     }
 
     /// The ids that only the right set, or the list, has.
     #[getter]
-    fn only_right(&self) -> Ids {
-        Ids::of(&self.sides.right)
+    fn only_right(&self) -> Rows {
+        rows_of(&self.sides.right, "that only the right set or list has")
     }
 
     /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
     fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        to_pyarrow(py, self.sides.table(["left", "right"]).capsule(py)?)
+        self.sides.rows(["left", "right"]).to_arrow(py)
     }
 
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        #[expect(unused_variables, reason = "a consumer converts what it wants otherwise")]
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyCapsule>, Failure> {
-        self.sides.table(["left", "right"]).capsule(py)
+        self.sides.rows(["left", "right"]).__arrow_c_stream__(py, requested_schema)
     }
 
     fn __bool__(&self) -> bool {
@@ -310,35 +253,34 @@ impl MirrorComparison {
 
     /// The ids that the primary has and the mirror has not.
     #[getter]
-    fn missing(&self) -> Ids {
-        Ids::of(&self.sides.right)
+    fn missing(&self) -> Rows {
+        rows_of(&self.sides.right, "that only the primary has")
     }
 
     /// The ids that the mirror has and the primary has not.
     #[getter]
-    fn unexpected(&self) -> Ids {
-        Ids::of(&self.sides.left)
+    fn unexpected(&self) -> Rows {
+        rows_of(&self.sides.left, "that only the mirror has")
     }
 
     /// The ids that both have, of which the primary states other bytes than are known here.
     #[getter]
-    fn other_content(&self) -> Ids {
-        Ids::of(&self.other_content)
+    fn other_content(&self) -> Rows {
+        rows_of(&self.other_content, "of which the primary states other bytes")
     }
 
     /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
     fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        to_pyarrow(py, self.sides.table(["unexpected", "missing"]).capsule(py)?)
+        self.sides.rows(["unexpected", "missing"]).to_arrow(py)
     }
 
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
-        #[expect(unused_variables, reason = "a consumer converts what it wants otherwise")]
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyCapsule>, Failure> {
-        self.sides.table(["unexpected", "missing"]).capsule(py)
+        self.sides.rows(["unexpected", "missing"]).__arrow_c_stream__(py, requested_schema)
     }
 
     fn __bool__(&self) -> bool {

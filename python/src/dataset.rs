@@ -6,32 +6,23 @@ use std::sync::Arc;
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, EventKind, Limit, Limits, Listing,
-};
+use accession::{Change, ChangeOptions, EarlierSet, EventKind, Limit, Limits, Listing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::address::Options;
+use crate::asked::{self, Asked, Dataset, Set};
 use crate::comparison::MirrorComparison;
 use crate::edit;
 use crate::error::Failure;
 use crate::fixity::{self, Tree};
-use crate::ids::{self, Target};
-use crate::lists::{History, HistoryRange};
+use crate::ids;
 use crate::mirror::{self, Primary};
 use crate::record::{self, object};
-use crate::registry::Opened;
-use crate::set::{self, Asked, Set};
+use crate::rows::{Rows, in_pages};
+use crate::target::Target;
 use crate::time::{ChangeTime, duration, moment, moment_or_none, now};
 use crate::work::run;
-
-/// A dataset of a registry, by its name.
-#[pyclass(frozen, module = "accession_registry")]
-pub struct Dataset {
-    pub opened: Arc<Opened>,
-    pub name: DatasetName,
-}
 
 /// The options that every change takes.
 struct Made {
@@ -97,8 +88,7 @@ impl Dataset {
     /// The record, with the latest instance.
     #[getter]
     fn record<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        let listed =
-            run(py, |monitor| Ok(self.opened.reader(monitor)?.snapshot()?.dataset(&self.name)?))?;
+        let listed = self.opened.read(py, |snapshot| Ok(snapshot.dataset(&self.name)?))?;
         object(py, "DatasetRecord", &listed)
     }
 
@@ -261,21 +251,38 @@ impl Dataset {
         known_at: Option<&Bound<'_, PyAny>>,
     ) -> Result<Set, Failure> {
         let asked = Asked::named(self.name.as_str())?.at(moment_or_none("at", at)?)?;
-        set::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
+        asked::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
     }
 
     /// The instances of the dataset, oldest first.
     #[pyo3(signature = (*, since = None, until = None, reverse = false, known_at = None))]
-    fn history(
+    pub fn history(
         &self,
         py: Python<'_>,
         since: Option<&Bound<'_, PyAny>>,
         until: Option<&Bound<'_, PyAny>>,
         reverse: bool,
         known_at: Option<&Bound<'_, PyAny>>,
-    ) -> Result<History, Failure> {
-        let range = HistoryRange::of(since, until, reverse, known_at)?;
-        History::of(py, &self.opened, &self.name, range)
+    ) -> Result<Rows, Failure> {
+        let known_at = moment_or_none("known_at", known_at)?;
+        let (since, until) = (moment_or_none("since", since)?, moment_or_none("until", until)?);
+        let (opened, name) = (Arc::clone(&self.opened), self.name.clone());
+        let rows = Rows::of(format!("history of {name}"), None, move |monitor| {
+            let mut snapshot = opened.reader(monitor)?.snapshot()?;
+            if let Some(known_at) = known_at {
+                snapshot = snapshot.known_at(known_at.last_instant());
+            }
+            let mut history = snapshot.history(&name)?;
+            if let Some(since) = since {
+                history = history.since(since.first_instant());
+            }
+            if let Some(until) = until {
+                history = history.until(until.last_instant());
+            }
+            let history = if reverse { history.newest_first() } else { history };
+            Ok(in_pages(history.map(|instance| instance.map_err(Failure::from))))
+        });
+        rows.begun(py)
     }
 
     /// Registers the dataset if it does not exist, and sets fields of its record: `doi`, `title`,

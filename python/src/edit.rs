@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::Failure;
-use crate::registry::Opened;
+use crate::opened::Opened;
 use crate::time::ChangeTime;
 
 /// Reads the fields that are set, or with None removed.

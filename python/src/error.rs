@@ -1,13 +1,8 @@
-//! Errors as Python raises them: a class for each kind of the library, below `Error`.
-
-use std::collections::BTreeMap;
-use std::ffi::CString;
+//! Errors as Python raises them: `Error`, whose `kind` is that of the library.
 
 use accession::{ErrorKind, SourceLocation};
-use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 /// Why a call fails.
 pub enum Failure {
@@ -19,23 +14,17 @@ pub enum Failure {
     Python(PyErr),
 }
 
-/// The kinds of this package, beside those of the library.
-const HERE: [&str; 3] = [CLOSED, FORKED, "usage"];
-
-const CLOSED: &str = "closed";
-const FORKED: &str = "forked";
-
 impl Failure {
     /// What was closed is used.
     pub fn closed() -> Self {
         let message = "the registry was closed".to_owned();
-        Failure::Here(CLOSED, message, "open it again, or work within the `with` block")
+        Failure::Here("closed", message, "open it again, or work within the `with` block")
     }
 
     /// What another process made is used.
     pub fn forked() -> Self {
         let message = "it was opened by another process, of which this one is a fork".to_owned();
-        Failure::Here(FORKED, message, "open the registry in each process; sets can be pickled")
+        Failure::Here("forked", message, "open the registry in each process; sets can be pickled")
     }
 
     /// An argument is wrong.
@@ -99,8 +88,10 @@ fn raised<'py>(
     message: &str,
     hint: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let classes = classes(py)?;
-    let class = classes.get(kind).or_else(|| classes.get("")).expect("the base class is there");
+    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let class = CLASS.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("accession_registry._records")?.getattr("Error")?.unbind())
+    })?;
     let text = match hint {
         Some(hint) => format!("{message}\nhint: {hint}"),
         None => message.to_owned(),
@@ -110,71 +101,6 @@ fn raised<'py>(
     value.setattr("message", message)?;
     value.setattr("hint", hint)?;
     Ok(value)
-}
-
-/// The classes by kind; the base class has the empty one.
-fn classes(py: Python<'_>) -> PyResult<&BTreeMap<&'static str, Py<PyType>>> {
-    static CLASSES: PyOnceLock<BTreeMap<&'static str, Py<PyType>>> = PyOnceLock::new();
-    CLASSES.get_or_try_init(py, || {
-        let attributes = pyo3::types::PyDict::new(py);
-        for name in ["kind", "message"] {
-            attributes.set_item(name, "")?;
-        }
-        for name in ["hint", "granule", "file", "line"] {
-            attributes.set_item(name, py.None())?;
-        }
-        let exception = py.get_type::<PyException>();
-        let base = PyErr::new_type(
-            py,
-            c"accession_registry.Error",
-            Some(
-                c"What the registry refuses, or cannot do. `kind` says why in one word, `hint` what to do.",
-            ),
-            Some(&exception),
-            // pyo3 0.30 drops its reference before it uses the dictionary, so this one is kept.
-            Some(attributes.clone().into_any().unbind()),
-        )?;
-        let mut classes = BTreeMap::new();
-        let kinds = ErrorKind::ALL.iter().map(|kind| kind.as_str()).chain(HERE);
-        for kind in kinds {
-            if classes.contains_key(kind) {
-                continue;
-            }
-            let name = CString::new(format!("accession_registry.{}", class_name(kind)))?;
-            let doc = CString::new(format!("An error of kind `{kind}`."))?;
-            let bound = base.bind(py);
-            classes.insert(kind, PyErr::new_type(py, &name, Some(&doc), Some(bound), None)?);
-        }
-        classes.insert("", base);
-        Ok(classes)
-    })
-}
-
-/// `dataset-unknown` becomes `DatasetUnknownError`.
-fn class_name(kind: &str) -> String {
-    let capitalised = |word: &str| {
-        let mut letters = word.chars();
-        let first = letters.next().map(|first| first.to_ascii_uppercase());
-        first.into_iter().chain(letters).collect::<String>()
-    };
-    // Python has exceptions of these names.
-    let prefix = match kind {
-        "file-exists" | "interrupted" | "memory" => "Registry",
-        _ => "",
-    };
-    let words = kind.split('-').map(capitalised);
-    [prefix.to_owned()].into_iter().chain(words).chain(["Error".to_owned()]).collect()
-}
-
-/// Adds every class to the module.
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    for (kind, class) in classes(module.py())? {
-        match *kind {
-            "" => module.add("Error", class)?,
-            kind => module.add(class_name(kind), class)?,
-        }
-    }
-    Ok(())
 }
 
 /// What to do about an error of a kind, as Python writes it.

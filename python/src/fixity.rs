@@ -15,11 +15,12 @@ use accession::{Change, ChangeOptions, DatasetName, EventKind, Monitor, Set};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
-use crate::ids::{self, Target};
+use crate::ids;
+use crate::opened::Opened;
 use crate::record::{self, object, warn};
-use crate::registry::Opened;
+use crate::target::Target;
 use crate::time::ChangeTime;
-use crate::work::run;
+use crate::work::{self, run};
 
 /// A directory with files, and how it is read.
 pub struct Tree {
@@ -185,7 +186,7 @@ pub fn compare<'py>(
             let (file, problem) = compared?;
             summary.files += 1;
             if summary.files.is_multiple_of(4_096) {
-                ids::check(&monitor)?;
+                work::check(&monitor)?;
             }
             findings.extend(problem.map(|problem| FileFinding::of(file, &problem)));
         }

@@ -4,13 +4,12 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::registry::Listed;
 use accession::{History, Instance, Set};
 
 use crate::error::Failure;
 
 /// The number of rows of a table.
-pub const MAX_ROWS: u32 = 50;
+pub const MAX_ROWS: usize = 50;
 
 /// The number of ids of a list.
 const MAX_IDS: usize = 10;
@@ -20,23 +19,24 @@ fn escaped(text: &str) -> String {
     text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The datasets of a registry, with their counts.
-pub fn datasets(address: &str, listed: &[Listed], has_more: bool) -> String {
-    let mut html = format!("<p>Registry <code>{}</code></p>", escaped(address));
-    html.push_str("<table><thead><tr><th>dataset</th><th>granules</th><th>since</th><th>identifier</th></tr></thead><tbody>");
-    for Listed { dataset, latest, .. } in listed {
-        let name = escaped(dataset.name.as_str());
-        html.push_str(&match latest {
-            None => format!("<tr><td>{name}</td><td></td><td>no change yet</td><td></td></tr>"),
-            Some(latest) => format!(
-                "<tr><td>{name}</td><td>{}</td><td>{}</td><td><code>DI:{}</code></td></tr>",
-                latest.granules, latest.timestamp, latest.identifier
-            ),
-        });
+/// A table below its title. `more` is the call that has all rows, if there are further ones.
+pub fn table(title: &str, headings: &[&str], rows: &[Vec<String>], more: Option<&str>) -> String {
+    let mut html = format!("<p>{}</p><table><thead><tr>", escaped(title));
+    let cells = |html: &mut String, tag: &str, cells: &mut dyn Iterator<Item = &str>| {
+        for cell in cells {
+            let _ = write!(html, "<{tag}>{}</{tag}>", escaped(cell));
+        }
+        html.push_str("</tr>");
+    };
+    cells(&mut html, "th", &mut headings.iter().copied());
+    html.push_str("</thead><tbody>");
+    for row in rows {
+        html.push_str("<tr>");
+        cells(&mut html, "td", &mut row.iter().map(String::as_str));
     }
     html.push_str("</tbody></table>");
-    if has_more {
-        html.push_str("<p>and more: <code>Registry.datasets()</code> lists them</p>");
+    if let Some(call) = more {
+        let _ = write!(html, "<p>and more: <code>{call}</code> has all</p>");
     }
     html
 }
@@ -59,34 +59,6 @@ pub fn lists<'a>(
         }
         html.push_str(if ids.count() > MAX_IDS as u64 { "<li>…</li></ul>" } else { "</ul>" });
     }
-    Ok(html)
-}
-
-/// A history: its first instances.
-///
-/// # Errors
-///
-/// The history cannot be read.
-pub fn history(dataset: &str, history: History) -> Result<String, accession::Error> {
-    let mut html = format!("<p>History of {}</p>", escaped(dataset));
-    html.push_str("<table><thead><tr><th>from</th><th>until</th><th>granules</th><th>identifier</th><th>note</th></tr></thead><tbody>");
-    for (number, instance) in history.take(MAX_ROWS as usize + 1).enumerate() {
-        let Instance { timestamp, until, granules, identifier, note, annotations, .. } = instance?;
-        if number == MAX_ROWS as usize {
-            html.push_str(
-                "<tr><td colspan=\"5\">and more: <code>to_arrow()</code> has all</td></tr>",
-            );
-            break;
-        }
-        let until = until.map_or("now".to_owned(), |until| until.to_string());
-        let notes = note.iter().map(String::as_str).chain(annotations.iter().map(|it| &*it.note));
-        let notes = escaped(&notes.collect::<Vec<_>>().join("; "));
-        let _ = write!(
-            html,
-            "<tr><td>{timestamp}</td><td>{until}</td><td>{granules}</td><td><code>DI:{identifier}</code></td><td>{notes}</td></tr>"
-        );
-    }
-    html.push_str("</tbody></table>");
     Ok(html)
 }
 

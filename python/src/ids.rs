@@ -8,67 +8,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::disk::scratch;
-use accession::fixity::FoundFiles;
 use accession::input::{self, InputFormat, Options, Record, StatedFile};
 use accession::model::{Checksum, Content, FilePath, KnownFile};
-use accession::{Change, Entry, EventKind, GranuleId, Listing, Monitor, SourceLocation};
+use accession::{Entry, GranuleId, Monitor, SourceLocation};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
 use crate::arrow_in::Column;
 use crate::error::Failure;
+use crate::target::{LIST, Target};
+use crate::work::check;
 
 /// The ids that are read while Python's lock is held, before signals are asked for.
 const BATCH_IDS: u64 = 16_384;
-
-/// What messages call a list.
-const LIST: &str = "item";
-
-/// Where a list of granules goes.
-pub enum Target<'a> {
-    Listing(&'a mut Listing),
-    Change(&'a mut Change, EventKind),
-    /// What was found of files, whatever granules they belong to.
-    Found(&'a mut FoundFiles),
-}
-
-impl Target<'_> {
-    pub fn add(&mut self, entry: Entry) -> Result<(), accession::Error> {
-        match self {
-            Target::Listing(listing) => listing.add(entry),
-            Target::Change(change, EventKind::Ingested) => change.ingest(entry),
-            Target::Change(change, EventKind::Deleted) => change.delete(entry),
-            // What says nothing of a granule's files changes nothing.
-            Target::Change(change, EventKind::Described | EventKind::Replaced) => {
-                match entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
-                    true => change.describe(entry),
-                    false => Ok(()),
-                }
-            }
-            Target::Found(found) => {
-                let content = entry.content.unwrap_or_default();
-                content.files().iter().try_for_each(|file| found.add(&entry.granule_id, file))
-            }
-        }
-    }
-
-    /// Adds an id, which is the one with this number, from 1.
-    pub fn add_id(&mut self, id: &str, source: &Arc<str>, number: u64) -> Result<(), Failure> {
-        let location = SourceLocation::Line { source: Arc::clone(source), line: number };
-        let granule_id = GranuleId::new(id).map_err(|cause| {
-            let message = format!("{location}: the id is refused: {cause}");
-            let hint = "nothing was changed; correct the list and try again";
-            Failure::Here("input", message, hint)
-        })?;
-        let location = Some(location);
-        Ok(self.add(Entry { granule_id, producer_granule: None, content: None, location })?)
-    }
-}
-
-/// The name of a list in messages.
-pub fn source() -> Arc<str> {
-    LIST.into()
-}
 
 /// A list that was taken from Python, and can be read without its lock.
 pub enum Taken {
@@ -99,7 +51,7 @@ pub fn take(
     if given.hasattr("__arrow_c_stream__")? {
         return Ok(Taken::Column(Column::of(given, column)?));
     }
-    let source = source();
+    let source: Arc<str> = LIST.into();
     // A `pyarrow.Array` is iterated over as values of its own.
     let mut items = match given.getattr_opt("to_pylist")? {
         Some(to_list) => to_list.call0()?.try_iter()?,
@@ -140,7 +92,7 @@ pub fn take_files(
         let name = path.to_string_lossy().into_owned();
         return Ok(Taken::Records(File::open(&path)?, name, format));
     }
-    let source = source();
+    let source: Arc<str> = LIST.into();
     let record = given.py().import("accession_registry._records")?.getattr("FileRecord")?;
     let mut items = given.try_iter()?;
     let mut number = 0;
@@ -288,16 +240,4 @@ fn read_records(
         target.add(Entry { granule_id, producer_granule: None, content, location })?;
     }
     Ok(())
-}
-
-/// Stops reading when the monitor says so.
-///
-/// # Errors
-///
-/// Of kind `interrupted`.
-pub fn check(monitor: &Arc<dyn Monitor>) -> Result<(), Failure> {
-    match monitor.advance(0).is_break() {
-        true => Err(Failure::Here("interrupted", "the call was stopped".to_owned(), "")),
-        false => Ok(()),
-    }
 }

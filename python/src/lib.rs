@@ -5,21 +5,23 @@
 
 mod address;
 mod arrow_in;
-mod arrow_out;
+mod asked;
 mod comparison;
 mod dataset;
 mod edit;
 mod error;
-mod files;
 mod fixity;
 mod html;
 mod ids;
-mod lists;
 mod mirror;
+mod opened;
+mod pages;
 mod process;
 mod record;
 mod registry;
+mod rows;
 mod set;
+mod target;
 mod time;
 mod work;
 
@@ -31,21 +33,16 @@ mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::comparison::{Comparison, Ids, MirrorComparison};
+    use super::asked::{Dataset, Set};
     #[pymodule_export]
-    use super::dataset::Dataset;
-    #[pymodule_export]
-    use super::files::Files;
-    #[pymodule_export]
-    use super::lists::{Granules, History};
+    use super::comparison::{Comparison, MirrorComparison};
     #[pymodule_export]
     use super::registry::{Registry, identify, open, open_set, read};
     #[pymodule_export]
-    use super::set::Set;
+    use super::rows::Rows;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        super::error::add_to(module)
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -17,10 +17,10 @@ use pyo3::prelude::*;
 use crate::address::dataset_at;
 use crate::comparison::{MirrorComparison, Sides};
 use crate::error::Failure;
-use crate::ids::check;
+use crate::opened::Opened;
 use crate::record::{object, warn, warn_all};
-use crate::registry::Opened;
 use crate::time::{ChangeTime, now};
+use crate::work::check;
 
 /// The primary of a mirror: where it is, and how it is read.
 pub struct Primary {

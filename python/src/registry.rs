@@ -1,101 +1,28 @@
 //! A registry, and what is asked of all of it.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
-use accession::registry::{NewAnnotation, Oldest, Withdrawn};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Listing, Monitor, Stamp};
+use accession::registry::{Listed, NewAnnotation, Oldest, Withdrawn};
+use accession::{ErrorKind, GranuleId, Listing};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::address::{self, Options};
+use crate::asked::{self, Asked, Dataset, Set};
 use crate::comparison::{self, Comparison};
-use crate::dataset::Dataset;
 use crate::error::Failure;
 use crate::html;
-use crate::ids::{self, Target};
-use crate::lists::{Granules, History, HistoryRange};
-use crate::process::Owned;
+use crate::ids;
+use crate::opened::{Opened, name_of};
 use crate::record::{object, objects};
-use crate::set::{self, Asked, Set, Subset};
+use crate::rows::Rows;
+use crate::set::{self, Subset};
+use crate::target::Target;
 use crate::time::{ChangeTime, duration, moment_or_none, now};
 use crate::work::run;
-
-/// What an open registry consists of, which its datasets and sets share.
-pub struct Opened {
-    name: PathBuf,
-    by: Option<String>,
-    state: Owned<Mutex<Option<Connections>>>,
-}
-
-/// As the command line does it: reading never writes, and the first change opens it for writing.
-struct Connections {
-    reader: accession::Registry,
-    writer: Option<accession::Registry>,
-}
-
-impl Opened {
-    fn open(name: &Path, create: bool, by: Option<String>) -> Result<Self, Failure> {
-        if create && !accession::Registry::exists(name)? {
-            match accession::Registry::prepare(name).and_then(|new| new.put_in_place()) {
-                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
-                created => created?,
-            }
-        }
-        let reader = accession::Registry::open(name, Access::Read);
-        let reader = reader.map_err(|error| match error.kind() {
-            // A relative path may be wrong because the current directory is.
-            ErrorKind::RegistryMissing => error.in_path(accession::Registry::full_name(name)),
-            _ => error,
-        })?;
-        let connections = Some(Connections { reader, writer: None });
-        let state = Owned::new(Mutex::new(connections));
-        Ok(Opened { name: name.to_owned(), by, state })
-    }
-
-    fn connections(&self) -> Result<MutexGuard<'_, Option<Connections>>, Failure> {
-        Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The registry, for reading.
-    ///
-    /// # Errors
-    ///
-    /// Of kind `forked`, or `closed`.
-    pub fn reader(&self, monitor: Arc<dyn Monitor>) -> Result<accession::Registry, Failure> {
-        let connections = self.connections()?;
-        let open = connections.as_ref().ok_or_else(Failure::closed)?;
-        Ok(open.reader.with_monitor(monitor))
-    }
-
-    /// The registry, for writing. It is opened for that once.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Opened::reader`]; it cannot be written.
-    pub fn writer(&self, monitor: Arc<dyn Monitor>) -> Result<accession::Registry, Failure> {
-        let mut connections = self.connections()?;
-        let open = connections.as_mut().ok_or_else(Failure::closed)?;
-        let writer = match &open.writer {
-            Some(writer) => writer,
-            None => open.writer.insert(accession::Registry::open(&self.name, Access::Write)?),
-        };
-        Ok(writer.with_monitor(monitor))
-    }
-
-    /// The stamp of a change.
-    pub fn stamp(&self, at: ChangeTime) -> Stamp {
-        let stamp = Stamp::new(at.at, now);
-        Stamp { recorded_by: self.by.clone(), is_clock_confirmed: at.is_given, ..stamp }
-    }
-
-    /// The absolute path, or the address without its password.
-    pub fn address(&self) -> String {
-        accession::Registry::full_name(&self.name).to_string_lossy().into_owned()
-    }
-}
 
 /// A registry: the datasets of an archive, and every set of granules that they ever held.
 #[pyclass(frozen, module = "accession_registry")]
@@ -150,7 +77,7 @@ pub fn open_set(
     let identifier =
         identifier.parse().map_err(|cause| Failure::unreadable("identifier", cause))?;
     let registry = open(py, address, false, None)?;
-    set::find(py, &registry.opened, Asked::held(identifier, name_of(dataset)?), None)
+    asked::find(py, &registry.opened, Asked::held(identifier, name_of(dataset)?), None)
 }
 
 /// Computes the identifier of a list of granules, without a registry.
@@ -195,13 +122,13 @@ pub fn read(
     max_bytes: Option<u64>,
     ca_file: Option<PathBuf>,
     insecure: bool,
-) -> Result<Granules, Failure> {
+) -> Result<Rows, Failure> {
     let options = Options { timeout, max_bytes, max_age: None, ca_file, insecure };
     let (url, source) = (url.to_owned(), options.source(None)?);
     let identifier = run(py, |_| Ok(address::set_at(&url, &source)?.identifier()))?;
-    Ok(Granules::of(identifier, move |_| {
+    Ok(Rows::of(format!("granules of DI:{identifier}"), None, move |_| {
         let pages = address::set_at(&url, &source)?.pages();
-        Ok(Box::new(pages.map(|page| page.map_err(Failure::from))))
+        Ok(pages.map(|page| page.map_err(Failure::from)))
     }))
 }
 
@@ -223,10 +150,7 @@ impl Registry {
     #[pyo3(signature = (*, all = false))]
     fn datasets<'py>(&self, py: Python<'py>, all: bool) -> Result<Bound<'py, PyList>, Failure> {
         let withdrawn = if all { Withdrawn::Listed } else { Withdrawn::LeftOut };
-        let listed = run(py, |monitor| {
-            let snapshot = self.opened.reader(monitor)?.snapshot()?;
-            Ok(snapshot.all_datasets(withdrawn)?)
-        })?;
+        let listed = self.opened.read(py, |snapshot| Ok(snapshot.all_datasets(withdrawn)?))?;
         objects(py, "DatasetRecord", &listed)
     }
 
@@ -241,13 +165,13 @@ impl Registry {
         known_at: Option<&Bound<'_, PyAny>>,
     ) -> Result<Set, Failure> {
         let asked = Asked::named(name)?.at(moment_or_none("at", at)?)?;
-        set::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
+        asked::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
     }
 
     /// The ids of a set, in canonical order. The identifier of the set is proved at the end.
-    fn granules(&self, set: &Bound<'_, PyAny>) -> Result<Granules, Failure> {
+    fn granules(&self, set: &Bound<'_, PyAny>) -> Result<Rows, Failure> {
         let py = set.py();
-        set::find(py, &self.opened, Asked::of(set)?, None)?.granules(None)
+        asked::find(py, &self.opened, Asked::of(set)?, None)?.granules(None)
     }
 
     /// Every interval in which an identifier was in force. Empty if it never was.
@@ -268,11 +192,8 @@ impl Registry {
         let given: GivenIdentifier = identifier.parse().map_err(unreadable)?;
         let dataset = dataset.map(name_of).transpose()?;
         let at = moment_or_none("at", at)?;
-        let resolution = run(py, |monitor| {
-            if let Some(at) = at {
-                refuse_future(at, now())?;
-            }
-            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+        at.map_or(Ok(()), |at| refuse_future(at, now()))?;
+        let resolution = self.opened.read(py, |snapshot| {
             let dataset = dataset.as_ref();
             match given.whole(&snapshot, dataset) {
                 Err(error) if error.kind() == ErrorKind::IdentifierUnknown => Ok(Vec::new()),
@@ -324,17 +245,15 @@ impl Registry {
         until: Option<&Bound<'_, PyAny>>,
         reverse: bool,
         known_at: Option<&Bound<'_, PyAny>>,
-    ) -> Result<History, Failure> {
-        let range = HistoryRange::of(since, until, reverse, known_at)?;
-        History::of(py, &self.opened, &name_of(dataset)?, range)
+    ) -> Result<Rows, Failure> {
+        self.dataset(dataset)?.history(py, since, until, reverse, known_at)
     }
 
     /// Every dataset and period in which a granule was held.
     fn find<'py>(&self, py: Python<'py>, granule: &str) -> Result<Bound<'py, PyList>, Failure> {
         let unreadable = |cause| Failure::unreadable("granule", cause);
         let granule_id = GranuleId::new(granule).map_err(unreadable)?;
-        let periods = run(py, |monitor| {
-            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+        let periods = self.opened.read(py, |snapshot| {
             let mut periods: Vec<accession::registry::FoundPeriod> = Vec::new();
             loop {
                 let after = periods.last().map(|last| (last.dataset.clone(), last.ingested));
@@ -430,7 +349,7 @@ impl Registry {
 
     /// Closes the registry: its datasets, sets and iterators cannot be used afterwards.
     fn close(&self, py: Python<'_>) -> Result<(), Failure> {
-        let connections = self.opened.connections()?.take();
+        let connections = self.opened.close()?;
         py.detach(|| drop(connections));
         Ok(())
     }
@@ -453,15 +372,21 @@ impl Registry {
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
-        run(py, |monitor| {
-            let snapshot = self.opened.reader(monitor)?.snapshot()?;
-            let page = snapshot.datasets(None, Withdrawn::LeftOut, html::MAX_ROWS)?;
-            Ok(html::datasets(&self.opened.address(), &page.datasets, page.next.is_some()))
-        })
+        let most = u32::try_from(html::MAX_ROWS).unwrap_or(u32::MAX);
+        let page = self
+            .opened
+            .read(py, |snapshot| Ok(snapshot.datasets(None, Withdrawn::LeftOut, most)?))?;
+        let rows = page.datasets.iter().map(|Listed { dataset, latest, .. }| {
+            let mut cells = vec![dataset.name.to_string()];
+            cells.extend(latest.iter().flat_map(|latest| {
+                let identifier = format!("DI:{}", latest.identifier);
+                [latest.granules.to_string(), latest.timestamp.to_string(), identifier]
+            }));
+            cells
+        });
+        let title = format!("Registry {}", self.opened.address());
+        let headings = ["dataset", "granules", "since", "identifier"];
+        let more = page.next.map(|_| "Registry.datasets()");
+        Ok(html::table(&title, &headings, &rows.collect::<Vec<_>>(), more))
     }
-}
-
-/// Reads the name of a dataset.
-pub fn name_of(text: &str) -> Result<DatasetName, Failure> {
-    text.parse().map_err(|cause| Failure::unreadable("dataset", cause))
 }

@@ -1,169 +1,28 @@
-//! Sets of granules: how they are named, what is known of them, and how they are cited.
+//! Sets of granules: what is known of them, and how they are cited.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
-use accession::{
-    DatasetName, ErrorKind, GranuleId, Identifier, Listing, Members, Moment, Pattern, Selection,
-    Snapshot,
-};
+use accession::model::KnownFile;
+use accession::{ErrorKind, GranuleId, Identifier, Listing, Members, Pattern, Selection};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyString, PyTuple};
+use pyo3::types::{PyCapsule, PyTuple};
 
-use crate::dataset::Dataset;
+use crate::asked::{Asked, Set};
 use crate::error::Failure;
-use crate::files::Files;
 use crate::fixity::{self, Tree, Wanted};
 use crate::html;
-use crate::ids::{self, Target};
-use crate::lists::Granules;
+use crate::ids;
+use crate::opened::Opened;
+use crate::pages::FileOf;
 use crate::record::{object, warn, warn_all};
-use crate::registry::Opened;
+use crate::rows::{Rows, in_pages};
+use crate::target::Target;
 use crate::time::{datetime, duration, now};
 use crate::work::run;
-
-/// A set as Python names it.
-pub struct Asked {
-    what: What,
-    /// The time of a dataset that was named without one.
-    at: Option<Moment>,
-}
-
-enum What {
-    Typed(Box<TypedSet>),
-    Found(Box<accession::Set>),
-    Identifier(Identifier, DatasetName),
-}
-
-impl Asked {
-    /// A set by its name.
-    ///
-    /// # Errors
-    ///
-    /// The string names no set.
-    pub fn named(text: &str) -> Result<Self, Failure> {
-        let typed: TypedSet = text.parse().map_err(|cause| Failure::unreadable("set", cause))?;
-        Ok(Asked { what: What::Typed(Box::new(typed)), at: None })
-    }
-
-    /// The set that a dataset held with an identifier.
-    pub fn held(identifier: Identifier, dataset: DatasetName) -> Self {
-        Asked { what: What::Identifier(identifier, dataset), at: None }
-    }
-
-    /// A set: a string, a `Set`, or a `Dataset`.
-    ///
-    /// # Errors
-    ///
-    /// It is something else.
-    pub fn of(given: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        if let Ok(set) = given.cast::<Set>() {
-            let found = What::Found(Box::new(set.get().set.clone()));
-            return Ok(Asked { what: found, at: None });
-        }
-        if let Ok(dataset) = given.cast::<Dataset>() {
-            return Asked::named(dataset.get().name.as_str());
-        }
-        match given.cast::<PyString>() {
-            Ok(text) => Asked::named(text.to_str()?),
-            Err(_) => {
-                let hint = "a set is DATASET, DATASET@TIME, an identifier, or a Set";
-                Err(Failure::usage("what was given is not a set", hint))
-            }
-        }
-    }
-
-    /// Whether it can be a set, and not a list of granules.
-    pub fn is_meant(given: &Bound<'_, PyAny>) -> bool {
-        given.cast::<Set>().is_ok()
-            || given.cast::<Dataset>().is_ok()
-            || given.cast::<PyString>().is_ok()
-    }
-
-    /// The same set as of a time.
-    ///
-    /// # Errors
-    ///
-    /// It has a time already.
-    pub fn at(self, at: Option<Moment>) -> Result<Self, Failure> {
-        match (&self.what, at) {
-            (What::Typed(typed), Some(_)) if typed.at(at) != at || typed.at(None).is_some() => {
-                let message = "the set already has a time or an identifier: at needs a dataset";
-                Err(Failure::usage(message, ""))
-            }
-            _ => Ok(Asked { at, ..self }),
-        }
-    }
-
-    /// What it refers to. Without a time, the set of a dataset is the one in force now.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`TypedSet::into_selection`].
-    pub fn selection(self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
-        match self.what {
-            What::Found(set) => Ok(selection_of(&set)),
-            What::Identifier(identifier, dataset) => {
-                Ok(Selection::Identifier { identifier, dataset: Some(dataset) })
-            }
-            What::Typed(typed) => match typed.named(snapshot)? {
-                Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), now()),
-                identifier => Ok(identifier),
-            },
-        }
-    }
-
-    /// The time for which it is cited: the one that was named, or the present day.
-    fn cited_at(&self) -> Option<Moment> {
-        match &self.what {
-            What::Found(_) | What::Identifier(..) => None,
-            What::Typed(typed) => typed.at(self.at.or(Some(Moment::Day(now().day())))),
-        }
-    }
-}
-
-/// What refers to a set that was found.
-fn selection_of(set: &accession::Set) -> Selection {
-    let name = set.dataset().clone();
-    match set.subset() {
-        Some(_) => {
-            let (identifier, dataset) = (set.identifier(), Some(name));
-            Selection::Identifier { identifier, dataset }
-        }
-        None => Selection::Dataset { name, at: Some(Moment::Instant(set.instance().timestamp)) },
-    }
-}
-
-/// Finds a set.
-///
-/// # Errors
-///
-/// It does not exist.
-pub fn find(
-    py: Python<'_>,
-    opened: &Arc<Opened>,
-    asked: Asked,
-    known_at: Option<Moment>,
-) -> Result<Set, Failure> {
-    let set = run(py, |monitor| {
-        let mut snapshot = opened.reader(monitor)?.snapshot()?;
-        let selection = asked.selection(&snapshot)?;
-        if let Some(known_at) = known_at {
-            if !matches!(selection, Selection::Dataset { .. }) {
-                let message = "known_at needs a dataset: the set of an identifier never changes";
-                return Err(Failure::usage(message, ""));
-            }
-            refuse_future(known_at, now())?;
-            snapshot = snapshot.known_at(known_at.last_instant());
-        }
-        Ok(snapshot.select(&selection)?.set)
-    })?;
-    Ok(Set { opened: Arc::clone(opened), set })
-}
 
 /// The granules of a subset that is cited.
 pub struct Subset<'a, 'py> {
@@ -260,13 +119,6 @@ fn is_not_saved(kind: ErrorKind) -> bool {
     )
 }
 
-/// A set of granules: what a dataset held from one change to the next, or a subset that was cited.
-#[pyclass(frozen, module = "accession_registry")]
-pub struct Set {
-    pub opened: Arc<Opened>,
-    pub set: accession::Set,
-}
-
 impl Set {
     fn identifier_of(&self) -> Identifier {
         self.set.identifier()
@@ -314,23 +166,39 @@ impl Set {
     /// The ids, in canonical order. The identifier is proved at the end, unless the list begins after
     /// an id.
     #[pyo3(signature = (*, after = None))]
-    pub fn granules(&self, after: Option<&str>) -> Result<Granules, Failure> {
+    pub fn granules(&self, after: Option<&str>) -> Result<Rows, Failure> {
         let unreadable = |cause| Failure::unreadable("after", cause);
         let after = after.map(GranuleId::new).transpose().map_err(unreadable)?;
         let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
-        Ok(Granules::of(self.identifier_of(), move |monitor| {
+        let title = format!("granules of DI:{}", self.identifier());
+        let count = after.is_none().then(|| set.granules());
+        Ok(Rows::of(title, count, move |monitor| {
             let granules = opened.reader(monitor)?.snapshot()?.granules(&set)?;
             let granules = match &after {
                 Some(after) => granules.after(after),
                 None => granules,
             };
-            Ok(Box::new(granules.into_id_pages().map(|page| page.map_err(Failure::from))))
+            Ok(granules.into_id_pages().map(|page| page.map_err(Failure::from)))
         }))
     }
 
-    /// What is known of the files of the granules: their paths, sizes and checksums.
-    fn files(&self) -> Files {
-        Files::of(&self.opened, &self.set)
+    /// What is known of the files of the granules, by granule and path: their sizes and checksums.
+    fn files(&self) -> Rows {
+        let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
+        let title = format!("files of DI:{}", self.identifier());
+        Rows::of(title, None, move |monitor| {
+            let listed = opened.reader(monitor)?.snapshot()?.files(&set)?;
+            Ok(in_pages(listed.flat_map(|granule| match granule {
+                Err(error) => vec![Err(error.into())],
+                Ok(granule) => {
+                    let granule_id = &granule.granule_id;
+                    let row = |file: &KnownFile| {
+                        Ok(FileOf { granule_id: granule_id.clone(), file: file.clone() })
+                    };
+                    granule.content.files().iter().map(row).collect()
+                }
+            })))
+        })
     }
 
     /// Checks files below a directory against their recorded sizes and checksums, and records what was
@@ -413,9 +281,8 @@ impl Set {
     /// True
     #[pyo3(signature = (*, format = "text"))]
     fn cite(&self, py: Python<'_>, format: &str) -> Result<String, Failure> {
-        let what = What::Found(Box::new(self.set.clone()));
         let subset = Subset { select: None, select_from: None, column: None };
-        cite(py, &self.opened, Asked { what, at: None }, format, subset)
+        cite(py, &self.opened, Asked::found(&self.set), format, subset)
     }
 
     /// The ids as a `pyarrow.Table` with the column `granule`.
@@ -436,16 +303,14 @@ impl Set {
         usize::try_from(self.set.granules()).unwrap_or(usize::MAX)
     }
 
-    fn __iter__(&self) -> Result<Granules, Failure> {
+    fn __iter__(&self) -> Result<Rows, Failure> {
         self.granules(None)
     }
 
     fn __contains__(&self, py: Python<'_>, granule: &str) -> Result<bool, Failure> {
         let Ok(granule_id) = GranuleId::new(granule) else { return Ok(false) };
-        run(py, |monitor| {
-            let snapshot = self.opened.reader(monitor)?.snapshot()?;
-            Ok(!snapshot.held_among(&self.set, &[granule_id])?.is_empty())
-        })
+        self.opened
+            .read(py, |snapshot| Ok(!snapshot.held_among(&self.set, &[granule_id])?.is_empty()))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -481,8 +346,7 @@ impl Set {
     /// What a notebook shows.
     pub fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
         let citation = self.cite(py, "text")?;
-        run(py, |monitor| {
-            let snapshot = self.opened.reader(monitor)?.snapshot()?;
+        self.opened.read(py, |snapshot| {
             let history = snapshot.history(self.set.dataset())?;
             drop(snapshot);
             Ok(html::set(&self.set, &citation, history)?)

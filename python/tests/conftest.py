@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 def lines(name: str) -> list[str]:
     """The ids of a list of the seed."""
     return (FIXTURES / "seed" / name).read_text().split()
+
+
+@contextmanager
+def raises(kind: str, match: str | None = None) -> Iterator[pytest.ExceptionInfo[ar.Error]]:
+    """Expects an error of a kind."""
+    with pytest.raises(ar.Error, match=match) as raised:
+        yield raised
+    assert raised.value.kind == kind
 
 
 def _server_programs() -> Path | None:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from conftest import raises
 
 import accession_registry as ar
 
@@ -67,7 +68,7 @@ def test_checksums_are_computed_checked_and_listed(registry: ar.Registry, datase
     }
     assert status.problems == ["3 files are not as recorded"] and first[0].first_seen <= datetime.now(timezone.utc)
     assert dataset.fixity_forget("node") == 3
-    with pytest.raises(ar.UsageError, match="never checked"):
+    with raises("usage", match="never checked"):
         dataset.fixity_forget("node")
 
 
@@ -76,19 +77,19 @@ def test_a_part_of_a_set_is_checked_each_night(dataset: ar.Dataset, root: Path) 
     checked = dataset.set().fixity_check(root, for_=timedelta(hours=1))
     assert checked.complete and checked.files == 3
     assert dataset.set().fixity_check(root, for_="90s").files == 3
-    with pytest.raises(ar.UsageError, match="for_"):
+    with raises("usage", match="for_"):
         dataset.set().fixity_check(root, for_="soon")
-    with pytest.raises(ar.UsageError):
+    with raises("usage"):
         dataset.set().fixity_check(root, for_="1h", unexpected=True)
-    with pytest.raises(ar.UsageError, match="found"):
+    with raises("usage", match="found"):
         dataset.set().fixity_check()
 
 
 def test_a_directory_that_is_not_mounted_is_not_a_million_findings(dataset: ar.Dataset, tmp_path: Path) -> None:
-    with pytest.raises(ar.NotMountedError):
+    with raises("not-mounted"):
         dataset.set().fixity_check(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ar.NotMountedError):
+    with raises("not-mounted"):
         dataset.fixity_compute(tmp_path / "empty")
     assert len(dataset.fixity_compute(tmp_path / "empty", mounted=True).findings) == 3
 
@@ -99,7 +100,7 @@ def test_what_contradicts_a_record_is_refused_until_it_is_accepted(dataset: ar.D
     assert described and (described.described, described.replaced, described.note) == (1, 0, "delivered")
     assert not dataset.fixity_add([record]).changed
     other = ar.FileRecord("A.nc", "A.nc", 3, {"sha-256": sha256(b"abd")})
-    with pytest.raises(ar.ContentContradictsError, match="max_replace=N"):
+    with raises("content-contradicts", match="max_replace=N"):
         dataset.fixity_add([other])
     replaced = dataset.fixity_add([other], max_replace=1, note="reprocessed").instance
     assert replaced and replaced.replaced == 1 and replaced.identifier == described.identifier
@@ -112,12 +113,12 @@ def test_what_contradicts_a_record_is_refused_until_it_is_accepted(dataset: ar.D
     sums.write_text("".join(f"{sha256(content)}  {name}\n" for name, content in CONTENTS.items()))
     added = dataset.fixity_add(sums, max_replace="50%", note="as it was", dry_run=True)
     assert added.dry_run and added.instance and (added.instance.described, added.instance.replaced) == (2, 1)
-    with pytest.raises(ar.NotHeldError):
+    with raises("not-held"):
         dataset.fixity_add([ar.FileRecord("X", "X", 1, {})])
     assert dataset.fixity_add([ar.FileRecord("X", "X", 1, {})], skip_missing=True).skipped.missing == 1
-    with pytest.raises(ar.InputError, match="item:1"):
+    with raises("input", match="item:1"):
         dataset.fixity_add([ar.FileRecord("A.nc", "/A.nc", 1, {})])
-    with pytest.raises(ar.UsageError, match="no size and no checksum"):
+    with raises("usage", match="no size and no checksum"):
         dataset.fixity_add([])
 
 
@@ -141,7 +142,7 @@ def test_a_failed_pull_is_a_problem_of_the_mirror(registry: ar.Registry, tmp_pat
     assert status.problems == [] and status.mirrors[0].identical is not None
     registry.dataset("PRIMARY").ingest(["B"])
     registry.dataset("PRIMARY").export(manifest)
-    with pytest.raises(ar.NotAfterLastError):
+    with raises("not-after-last"):
         mirror.mirror_pull(at="2001-01-02")
     [status] = registry.status("MIRROR")
     assert status.problems == [], "a time that was given is not a failure of the primary"

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from conftest import FIXTURES, lines
+from conftest import FIXTURES, lines, raises
 
 import accession_registry as ar
 
@@ -87,25 +87,25 @@ def test_what_is_refused_changes_nothing_and_says_what_to_do(registry: ar.Regist
     dataset = seeded(registry)
     before = dataset.set()
     held = lines("us-2001-01-02.txt")
-    with pytest.raises(ar.HeldError) as held_already:
+    with raises("held") as held_already:
         dataset.ingest(["X", held[0]], at="2001-02-01")
     assert held_already.value.granule == held[0]
     assert (held_already.value.file, held_already.value.line) == ("item", 2)
     assert held_already.value.kind == "held"
     assert "skip_existing=True" in str(held_already.value)
-    with pytest.raises(ar.TooManyDeletionsError, match="max_delete"):
+    with raises("too-many-deletions", match="max_delete"):
         dataset.sync(held[:1], at="2001-02-01")
-    with pytest.raises(ar.EmptyListingError):
+    with raises("empty-listing"):
         dataset.sync([], at="2001-02-01")
-    with pytest.raises(ar.NotAfterLastError):
+    with raises("not-after-last"):
         dataset.ingest(["X"], at="2001-01-01")
-    with pytest.raises(ar.BackfillError, match="at="):
+    with raises("backfill", match="at="):
         dataset.ingest(["X"])
-    with pytest.raises(ar.DatasetUnknownError):
+    with raises("dataset-unknown"):
         registry.set("nothing")
-    with pytest.raises(ar.UsageError, match="string"):
+    with raises("usage", match="string"):
         dataset.ingest("X")
-    with pytest.raises(ar.InputError, match="item:2"):
+    with raises("input", match="item:2"):
         dataset.ingest(["X", "a\nb"], at="2001-02-01")
     assert dataset.set() == before
     assert dataset.ingest(["X", held[0]], at="2001-02-01", skip_existing=True).skipped.held == 1
@@ -129,11 +129,11 @@ def test_a_dataset_is_reverted(registry: ar.Registry) -> None:
 
 def test_a_time_has_a_zone(registry: ar.Registry) -> None:
     dataset = seeded(registry)
-    with pytest.raises(ar.UsageError, match="offset"):
+    with raises("usage", match="offset"):
         dataset.set(at=datetime(2001, 1, 2, 12))
-    with pytest.raises(ar.UsageError, match="future"):
+    with raises("usage", match="future"):
         dataset.set(at=datetime.now(timezone.utc) + timedelta(days=9))
-    with pytest.raises(ar.UsageError, match="not a time"):
+    with raises("usage", match="not a time"):
         dataset.set(at=5)  # type: ignore[arg-type]
 
 
@@ -155,9 +155,9 @@ def test_a_history_is_exported_imported_and_mirrored(registry: ar.Registry, tmp_
     assert behind.status == "behind" and behind.behind_by == 1 and list(behind.missing) == ["X"]
     assert mirror.mirror_pull().changed
     (tmp_path / "other.txt").write_text("a file that is kept\n")
-    with pytest.raises(ar.UsageError, match="not overwritten"):
+    with raises("usage", match="not overwritten"):
         dataset.export(tmp_path / "other.txt")
-    with pytest.raises(ar.UsageError, match="not pulled"):
+    with raises("usage", match="not pulled"):
         copy.mirror_pull()
 
 
@@ -167,9 +167,9 @@ def test_the_record_of_a_dataset_is_edited(registry: ar.Registry) -> None:
     assert record.title == "T" and record.latest is None
     assert dataset.edit(title=None).title is None
     assert [row.name for row in registry.datasets()] == ["NEW"]
-    with pytest.raises(ar.UsageError, match="no field"):
+    with raises("usage", match="no field"):
         dataset.edit(colour="red")
-    with pytest.raises(ar.NoHistoryError):
+    with raises("no-history"):
         dataset.set()
 
 
@@ -180,7 +180,7 @@ def test_what_a_dataset_is_about_is_edited(registry: ar.Registry) -> None:
     assert record.temporal == "2001-01-02/.."
     cleared = dataset.edit(keywords=None, free_access=None, temporal=None)
     assert (cleared.keywords, cleared.free_access, cleared.temporal) == ([], None, None)
-    with pytest.raises(ar.UsageError, match="temporal"):
+    with raises("usage", match="temporal"):
         dataset.edit(temporal="2001")
     with pytest.raises(TypeError):
         dataset.edit(free_access="yes")
@@ -221,7 +221,7 @@ def test_a_set_is_annotated_and_the_history_stays(registry: ar.Registry) -> None
         "recorded_by": "tester",
     }
     assert annotation.note in dataset.history()._repr_html_()  # type: ignore[attr-defined]
-    with pytest.raises(ar.InputError):
+    with raises("input"):
         registry.annotate(first, " ")
 
 
@@ -237,9 +237,9 @@ def test_the_status_of_datasets_says_what_is_wrong(registry: ar.Registry) -> Non
     assert (well.dataset, well.problems, well.fixity) == ("WELL", [], None)
     [old] = registry.status("WELL", max_age=timedelta(0))
     assert "neither changed nor confirmed" in old.problems[0]
-    with pytest.raises(ar.DatasetUnknownError):
+    with raises("dataset-unknown"):
         registry.status("nothing")
-    with pytest.raises(ar.UsageError, match="max_age"):
+    with raises("usage", match="max_age"):
         registry.status(max_age=5)  # type: ignore[arg-type]
 
 
@@ -260,11 +260,11 @@ def test_a_set_is_pickled_as_its_address_and_identifier(registry: ar.Registry) -
 def test_a_registry_is_closed_by_its_block(tmp_path: Path) -> None:
     with ar.open(tmp_path / "r.db", create=True) as registry:
         kept = seeded(registry).set()
-    with pytest.raises(ar.ClosedError):
+    with raises("closed"):
         list(kept.granules())
-    with pytest.raises(ar.RegistryMissingError, match="create=True"):
+    with raises("registry-missing", match="create=True"):
         ar.open(tmp_path / "nothing.db")
-    with pytest.raises(ar.NotARegistryError):
+    with raises("not-a-registry"):
         (tmp_path / "text").write_text("text " * 100)
         ar.open(tmp_path / "text")
     assert not (tmp_path / "nothing.db").exists()

@@ -1,6 +1,7 @@
 //! Which file of `src` uses which, from a scan of the `use` declarations and of the paths in the code.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use crate::rust_files;
 
@@ -27,16 +28,21 @@ pub struct Sources {
 
 impl Sources {
     pub fn of_this_crate() -> Self {
-        let text =
-            |(path, text): (std::path::PathBuf, String)| (path.to_str().unwrap().to_owned(), text);
-        Sources::of(rust_files(&["src"]).into_iter().map(text))
+        Sources::of(rust_files(&["src"]))
     }
 
-    pub fn of(texts: impl IntoIterator<Item = (String, String)>) -> Self {
+    /// The files of the Python package, in which `accession` is another crate.
+    pub fn of_python() -> Self {
+        let files = rust_files(&["python/src"]).into_iter();
+        Sources::of(files.map(|(path, text)| (path, text.replace("accession::", "library::"))))
+    }
+
+    pub fn of(texts: impl IntoIterator<Item = (PathBuf, String)>) -> Self {
+        let texts = texts.into_iter().map(|(path, text)| (path.to_str().unwrap().to_owned(), text));
         let mut sources =
             Sources { files: BTreeMap::new(), imports: BTreeMap::new(), code: BTreeMap::new() };
         // A file of nothing but tests may use what it tests.
-        for (file, text) in texts.into_iter().filter(|(file, _)| !file.ends_with("/tests.rs")) {
+        for (file, text) in texts.filter(|(file, _)| !file.ends_with("/tests.rs")) {
             let code = code(&text);
             let module = module_of(&file);
             sources.imports.entry(module.clone()).or_default().extend(imports(&code));
@@ -112,17 +118,27 @@ impl Sources {
 
 /// `a::b` of `src/a/b.rs` and of `src/a/b/mod.rs`.
 fn module_of(file: &str) -> Names {
-    let path = file.trim_start_matches("src/").trim_end_matches(".rs").trim_end_matches("/mod");
+    let (_, path) = file.split_once("src/").unwrap();
+    let path = path.trim_end_matches(".rs").trim_end_matches("/mod");
     let names = path.split('/').filter(|name| *name != "lib");
     names.map(str::to_owned).collect()
 }
 
-/// The code without comments, and without the unit tests at its end.
+/// The code without comments, and without the unit tests at its end. What is `super` in an inline module
+/// is the file that has it.
 fn code(text: &str) -> String {
     let code = text.split("\nmod tests {").next().unwrap();
-    let lines = code.lines().map(|line| match line.find("//") {
-        Some(at) if !line[..at].contains('"') => &line[..at],
-        _ => line,
+    let mut is_inside = false;
+    let lines = code.lines().map(|line| {
+        let line = match line.find("//") {
+            Some(at) if !line[..at].contains('"') => &line[..at],
+            _ => line,
+        };
+        is_inside = (is_inside && line != "}") || (line.starts_with("mod ") && line.ends_with('{'));
+        if !is_inside {
+            return line.to_owned();
+        }
+        line.replace("super::super", "^").replace("super", "self").replace('^', "super")
     });
     lines.collect::<Vec<_>>().join("\n")
 }

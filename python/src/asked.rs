@@ -1,0 +1,168 @@
+//! How Python names a set: by a string, or as a `Set` or a `Dataset`.
+
+use std::sync::Arc;
+
+use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
+use accession::{DatasetName, Identifier, Moment, Selection, Snapshot};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+use crate::error::Failure;
+use crate::opened::Opened;
+use crate::time::now;
+
+/// A dataset of a registry, by its name.
+#[pyclass(frozen, module = "accession_registry")]
+pub struct Dataset {
+    pub opened: Arc<Opened>,
+    pub name: DatasetName,
+}
+
+/// A set of granules: what a dataset held from one change to the next, or a subset that was cited.
+#[pyclass(frozen, module = "accession_registry")]
+pub struct Set {
+    pub opened: Arc<Opened>,
+    pub set: accession::Set,
+}
+
+/// A set as Python names it.
+pub struct Asked {
+    what: What,
+    /// The time of a dataset that was named without one.
+    at: Option<Moment>,
+}
+
+enum What {
+    Typed(Box<TypedSet>),
+    Found(Box<accession::Set>),
+    Identifier(Identifier, DatasetName),
+}
+
+impl Asked {
+    /// A set by its name.
+    ///
+    /// # Errors
+    ///
+    /// The string names no set.
+    pub fn named(text: &str) -> Result<Self, Failure> {
+        let typed: TypedSet = text.parse().map_err(|cause| Failure::unreadable("set", cause))?;
+        Ok(Asked { what: What::Typed(Box::new(typed)), at: None })
+    }
+
+    /// A set that was found.
+    pub fn found(set: &accession::Set) -> Self {
+        Asked { what: What::Found(Box::new(set.clone())), at: None }
+    }
+
+    /// The set that a dataset held with an identifier.
+    pub fn held(identifier: Identifier, dataset: DatasetName) -> Self {
+        Asked { what: What::Identifier(identifier, dataset), at: None }
+    }
+
+    /// A set: a string, a `Set`, or a `Dataset`.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn of(given: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        if let Ok(set) = given.cast::<Set>() {
+            return Ok(Asked::found(&set.get().set));
+        }
+        if let Ok(dataset) = given.cast::<Dataset>() {
+            return Asked::named(dataset.get().name.as_str());
+        }
+        match given.cast::<PyString>() {
+            Ok(text) => Asked::named(text.to_str()?),
+            Err(_) => {
+                let hint = "a set is DATASET, DATASET@TIME, an identifier, or a Set";
+                Err(Failure::usage("what was given is not a set", hint))
+            }
+        }
+    }
+
+    /// Whether it can be a set, and not a list of granules.
+    pub fn is_meant(given: &Bound<'_, PyAny>) -> bool {
+        given.cast::<Set>().is_ok()
+            || given.cast::<Dataset>().is_ok()
+            || given.cast::<PyString>().is_ok()
+    }
+
+    /// The same set as of a time.
+    ///
+    /// # Errors
+    ///
+    /// It has a time already.
+    pub fn at(self, at: Option<Moment>) -> Result<Self, Failure> {
+        match (&self.what, at) {
+            (What::Typed(typed), Some(_)) if typed.at(at) != at || typed.at(None).is_some() => {
+                let message = "the set already has a time or an identifier: at needs a dataset";
+                Err(Failure::usage(message, ""))
+            }
+            _ => Ok(Asked { at, ..self }),
+        }
+    }
+
+    /// What it refers to. Without a time, the set of a dataset is the one in force now.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`TypedSet::into_selection`].
+    pub fn selection(self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
+        match self.what {
+            What::Found(set) => Ok(selection_of(&set)),
+            What::Identifier(identifier, dataset) => {
+                Ok(Selection::Identifier { identifier, dataset: Some(dataset) })
+            }
+            What::Typed(typed) => match typed.named(snapshot)? {
+                Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), now()),
+                identifier => Ok(identifier),
+            },
+        }
+    }
+
+    /// The time for which it is cited: the one that was named, or the present day.
+    pub fn cited_at(&self) -> Option<Moment> {
+        match &self.what {
+            What::Found(_) | What::Identifier(..) => None,
+            What::Typed(typed) => typed.at(self.at.or(Some(Moment::Day(now().day())))),
+        }
+    }
+}
+
+/// What refers to a set that was found.
+fn selection_of(set: &accession::Set) -> Selection {
+    let name = set.dataset().clone();
+    match set.subset() {
+        Some(_) => {
+            let (identifier, dataset) = (set.identifier(), Some(name));
+            Selection::Identifier { identifier, dataset }
+        }
+        None => Selection::Dataset { name, at: Some(Moment::Instant(set.instance().timestamp)) },
+    }
+}
+
+/// Finds a set.
+///
+/// # Errors
+///
+/// It does not exist.
+pub fn find(
+    py: Python<'_>,
+    opened: &Arc<Opened>,
+    asked: Asked,
+    known_at: Option<Moment>,
+) -> Result<Set, Failure> {
+    let set = opened.read(py, |mut snapshot| {
+        let selection = asked.selection(&snapshot)?;
+        if let Some(known_at) = known_at {
+            if !matches!(selection, Selection::Dataset { .. }) {
+                let message = "known_at needs a dataset: the set of an identifier never changes";
+                return Err(Failure::usage(message, ""));
+            }
+            refuse_future(known_at, now())?;
+            snapshot = snapshot.known_at(known_at.last_instant());
+        }
+        Ok(snapshot.select(&selection)?.set)
+    })?;
+    Ok(Set { opened: Arc::clone(opened), set })
+}

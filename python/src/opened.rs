@@ -1,0 +1,121 @@
+//! What an open registry consists of, which its datasets, sets and lists share.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use accession::{Access, DatasetName, ErrorKind, Monitor, Registry, Snapshot, Stamp};
+use pyo3::prelude::*;
+
+use crate::error::Failure;
+use crate::process::Owned;
+use crate::time::{ChangeTime, now};
+use crate::work::run;
+
+/// An open registry.
+pub struct Opened {
+    name: PathBuf,
+    by: Option<String>,
+    state: Owned<Mutex<Option<Connections>>>,
+}
+
+/// As the command line does it: reading never writes, and the first change opens it for writing.
+pub struct Connections {
+    reader: Registry,
+    writer: Option<Registry>,
+}
+
+impl Opened {
+    /// Opens a registry, and creates it before if it does not exist and `create` says so.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or cannot be read.
+    pub fn open(name: &Path, create: bool, by: Option<String>) -> Result<Self, Failure> {
+        if create && !Registry::exists(name)? {
+            match Registry::prepare(name).and_then(|new| new.put_in_place()) {
+                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                created => created?,
+            }
+        }
+        let reader = Registry::open(name, Access::Read).map_err(|error| match error.kind() {
+            // A relative path may be wrong because the current directory is.
+            ErrorKind::RegistryMissing => error.in_path(Registry::full_name(name)),
+            _ => error,
+        })?;
+        let connections = Some(Connections { reader, writer: None });
+        let state = Owned::new(Mutex::new(connections));
+        Ok(Opened { name: name.to_owned(), by, state })
+    }
+
+    fn connections(&self) -> Result<MutexGuard<'_, Option<Connections>>, Failure> {
+        Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The registry, for reading.
+    ///
+    /// # Errors
+    ///
+    /// Of kind `forked`, or `closed`.
+    pub fn reader(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
+        let connections = self.connections()?;
+        let open = connections.as_ref().ok_or_else(Failure::closed)?;
+        Ok(open.reader.with_monitor(monitor))
+    }
+
+    /// The registry, for writing. It is opened for that once.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Opened::reader`]; it cannot be written.
+    pub fn writer(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
+        let mut connections = self.connections()?;
+        let open = connections.as_mut().ok_or_else(Failure::closed)?;
+        let writer = match &open.writer {
+            Some(writer) => writer,
+            None => open.writer.insert(Registry::open(&self.name, Access::Write)?),
+        };
+        Ok(writer.with_monitor(monitor))
+    }
+
+    /// Reads the registry in one snapshot, without Python's lock.
+    ///
+    /// # Errors
+    ///
+    /// Those of the work, and those of [`run`].
+    pub fn read<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(Snapshot) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        run(py, |monitor| work(self.reader(monitor)?.snapshot()?))
+    }
+
+    /// The stamp of a change.
+    pub fn stamp(&self, at: ChangeTime) -> Stamp {
+        let stamp = Stamp::new(at.at, now);
+        Stamp { recorded_by: self.by.clone(), is_clock_confirmed: at.is_given, ..stamp }
+    }
+
+    /// The absolute path, or the address without its password.
+    pub fn address(&self) -> String {
+        Registry::full_name(&self.name).to_string_lossy().into_owned()
+    }
+
+    /// Closes the registry: whatever uses it fails afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Of kind `forked`.
+    pub fn close(&self) -> Result<Option<Connections>, Failure> {
+        Ok(self.connections()?.take())
+    }
+}
+
+/// Reads the name of a dataset.
+///
+/// # Errors
+///
+/// It is not a name.
+pub fn name_of(text: &str) -> Result<DatasetName, Failure> {
+    text.parse().map_err(|cause| Failure::unreadable("dataset", cause))
+}

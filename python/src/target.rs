@@ -1,0 +1,52 @@
+//! Where a list of granules goes that Python hands over.
+
+use std::sync::Arc;
+
+use accession::fixity::FoundFiles;
+use accession::{Change, Entry, EventKind, GranuleId, Listing, SourceLocation};
+
+use crate::error::Failure;
+
+/// What messages call a list.
+pub const LIST: &str = "item";
+
+/// Where a list of granules goes.
+pub enum Target<'a> {
+    Listing(&'a mut Listing),
+    Change(&'a mut Change, EventKind),
+    /// What was found of files, whatever granules they belong to.
+    Found(&'a mut FoundFiles),
+}
+
+impl Target<'_> {
+    pub fn add(&mut self, entry: Entry) -> Result<(), accession::Error> {
+        match self {
+            Target::Listing(listing) => listing.add(entry),
+            Target::Change(change, EventKind::Ingested) => change.ingest(entry),
+            Target::Change(change, EventKind::Deleted) => change.delete(entry),
+            // What says nothing of a granule's files changes nothing.
+            Target::Change(change, EventKind::Described | EventKind::Replaced) => {
+                match entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
+                    true => change.describe(entry),
+                    false => Ok(()),
+                }
+            }
+            Target::Found(found) => {
+                let content = entry.content.unwrap_or_default();
+                content.files().iter().try_for_each(|file| found.add(&entry.granule_id, file))
+            }
+        }
+    }
+
+    /// Adds an id, which is the one with this number, from 1.
+    pub fn add_id(&mut self, id: &str, source: &Arc<str>, number: u64) -> Result<(), Failure> {
+        let location = SourceLocation::Line { source: Arc::clone(source), line: number };
+        let granule_id = GranuleId::new(id).map_err(|cause| {
+            let message = format!("{location}: the id is refused: {cause}");
+            let hint = "nothing was changed; correct the list and try again";
+            Failure::Here("input", message, hint)
+        })?;
+        let location = Some(location);
+        Ok(self.add(Entry { granule_id, producer_granule: None, content: None, location })?)
+    }
+}
