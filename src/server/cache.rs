@@ -5,11 +5,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
+use super::files::Stored;
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
@@ -24,7 +25,7 @@ pub struct Cache {
     directory: Mutex<Place>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
-    digests: Mutex<BTreeMap<Identity, [u8; 32]>>,
+    digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
     /// Only one dataset is published at a time.
     pub turn: Arc<Semaphore>,
 }
@@ -38,16 +39,6 @@ enum Place {
 
 /// A file as it was at some time: its device, its number, its length, and when it was written.
 type Identity = (u64, u64, u64, i64, i64);
-
-/// A file to be sent.
-pub struct Opened {
-    /// The file, which stays the same when another one takes its place.
-    pub file: File,
-    /// Its length when it was opened. What is appended later is not sent.
-    pub bytes: u64,
-    /// The SHA-256 of these bytes.
-    pub digest: [u8; 32],
-}
 
 /// What of a dataset decides its files: the registry that was opened, the record with the latest
 /// change, the last subset that was cited, and how many annotations there are.
@@ -81,7 +72,7 @@ impl Cache {
         Cache {
             directory: Mutex::new(directory.map_or(Place::Own(None), Place::Kept)),
             known: Mutex::default(),
-            digests: Mutex::default(),
+            digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
             turn: Arc::new(Semaphore::new(1)),
         }
     }
@@ -121,6 +112,8 @@ impl Cache {
     /// Opens a file of a dataset. `None` means that the file does not exist. Its digest is computed
     /// once, with calls of `proceed` meanwhile, which can stop it.
     ///
+    /// The file stays the same when another one takes its place, and what is appended later is not sent.
+    ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`]; those of `proceed`.
@@ -129,7 +122,7 @@ impl Cache {
         name: &DatasetName,
         file: &str,
         proceed: impl Fn() -> Result<()>,
-    ) -> Result<Option<Opened>> {
+    ) -> Result<Option<Stored>> {
         let directory = self.directory()?;
         let path = directory.join("datasets").join(name.as_str()).join(file);
         let failed = |source| Error::cannot("read", &path, source);
@@ -137,29 +130,18 @@ impl Cache {
         let found = file.metadata().map_err(failed)?;
         let bytes = found.len();
         let identity = (found.dev(), found.ino(), bytes, found.mtime(), found.mtime_nsec());
-        if let Some(digest) = self.digests().get(&identity) {
-            return Ok(Some(Opened { file, bytes, digest: *digest }));
-        }
-        let (mut sha256, mut part) = (Sha256::new(), vec![0; 64 * 1_024]);
-        let mut rest = (&mut file).take(bytes);
-        loop {
-            match rest.read(&mut part).map_err(failed)? {
-                0 => break,
-                read => sha256.update(&part[..read]),
+        let digest = self.digests.get_or_insert_with(&identity, || {
+            let (mut sha256, mut part) = (Sha256::new(), vec![0; 64 * 1_024]);
+            let mut rest = (&mut file).take(bytes);
+            loop {
+                match rest.read(&mut part).map_err(failed)? {
+                    0 => return Ok::<[u8; 32], Error>(sha256.finalize().into()),
+                    read => sha256.update(&part[..read]),
+                }
+                proceed()?;
             }
-            proceed()?;
-        }
-        let digest: [u8; 32] = sha256.finalize().into();
-        let mut digests = self.digests();
-        if digests.len() == MAX_DIGESTS {
-            digests.clear();
-        }
-        digests.insert(identity, digest);
-        Ok(Some(Opened { file, bytes, digest }))
-    }
-
-    fn digests(&self) -> MutexGuard<'_, BTreeMap<Identity, [u8; 32]>> {
-        self.digests.lock().unwrap_or_else(PoisonError::into_inner)
+        })?;
+        Ok(Some(Stored::new(file, bytes, digest)))
     }
 
     fn is_own(&self) -> bool {

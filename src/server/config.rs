@@ -43,12 +43,10 @@ pub struct Limits {
     pub readers: usize,
     /// The greatest number of comparisons, checks and lists with patterns that run at the same time.
     pub comparisons: usize,
-    /// The greatest number of bytes in memory that were made for clients and are not sent yet.
-    pub bytes_in_flight: usize,
-    /// The greatest number of bytes of the whole lists that are kept on disk.
+    /// The greatest number of bytes of the whole lists on disk.
     pub cache_bytes: u64,
-    /// The length up to which a whole list is complete, and proved, before its first byte is sent.
-    pub waited_bytes: u64,
+    /// The greatest number of granules of a list that is complete, and proved, before its first byte is sent.
+    pub waited_granules: u64,
     /// The longest target of a request, in bytes.
     pub target_bytes: usize,
     /// The longest body of a request, in bytes.
@@ -69,9 +67,8 @@ impl Default for Limits {
             budget: Duration::from_secs(10),
             readers: 8,
             comparisons: 2,
-            bytes_in_flight: 128 * 1_024 * 1_024,
             cache_bytes: 1_024 * 1_024 * 1_024,
-            waited_bytes: 64 * 1_024 * 1_024,
+            waited_granules: 1_000_000,
             target_bytes: 8 * 1_024,
             body_bytes: 256 * 1_024,
             citations: 200,

@@ -13,13 +13,11 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Method, Response, StatusCode, Version};
 use axum::middleware::Next;
-use axum::response::IntoResponse;
 
-use super::finished::{Epoch, Wanted};
+use super::answer::{Epoch, Key, Stop, add_links, redirect, result_of, value};
+use super::conditions::{Coding, Conditions};
 use super::problem::Problem;
 use super::request::prefers_html;
-use super::response::{value, with_links};
-use super::sending::Content;
 use super::state::State;
 use crate::pages::{Link, ProblemPage, Site};
 
@@ -48,16 +46,6 @@ pub fn methods(path: &str) -> HeaderValue {
         "/check" => "GET, HEAD, OPTIONS, POST",
         _ => "GET, HEAD, OPTIONS",
     })
-}
-
-impl IntoResponse for Problem {
-    /// An empty response with the problem attached as an extension, for [`limit_and_explain`] to write.
-    fn into_response(self) -> Response<Body> {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = self.status;
-        response.extensions_mut().insert(self);
-        response
-    }
 }
 
 /// Refuses a request that does not name one host (RFC 9112 §3.2): a proxy before this server and the server
@@ -113,96 +101,67 @@ pub async fn answer(
     response
 }
 
-/// Sends what was kept for the same request, else completes the response and keeps it; answers 304
-/// where the client has what would be sent.
+/// The response to a request, or why there is none: as a page for a browser, else as JSON.
 async fn finish(
     state: &Arc<State>,
     request: Request,
     next: Next,
     began: Instant,
 ) -> Response<Body> {
-    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
-    let wanted = Wanted::of(target, request.method(), request.headers());
     let wants_page = prefers_html(request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()));
     let path = request.uri().path().to_owned();
-    // Slightly longer than the time limit of the work itself, whose error is more specific. It is the
-    // limit of all that is waited for.
-    let until = began + state.limits.request_time + Duration::from_secs(2);
-    // The state is read before the registry is, so what is made later is never taken for older.
-    let is_short = target.len() <= state.limits.target_bytes;
-    let epoch = match is_short && wanted.is_cacheable() {
-        true if READ_NOTHING.contains(&&*path) => Some(Epoch::OF_NOTHING),
-        true => match tokio::time::timeout_at(until.into(), state.epoch()).await {
-            Ok(epoch) => epoch,
-            Err(_) => return explain(state, &Problem::busy(), &path, wants_page),
-        },
-        false => None,
-    };
-    if let Some(found) = epoch.and_then(|epoch| state.responses.find(epoch, &wanted)) {
-        state.metrics.kept_response();
-        return wanted.answer(&found, &state.flight);
-    }
-    let mut response = limit_and_explain(state, request, next, until).await;
-    let Some(content) = response.extensions_mut().remove::<Content>() else {
-        return wanted.confirm(response);
-    };
-    match complete(state, &wanted, epoch, response, content).await {
-        Ok(response) => response,
-        Err(problem) => explain(state, &problem, &path, wants_page),
-    }
-}
-
-/// Completes a response, and keeps it if its content may be kept.
-async fn complete(
-    state: &Arc<State>,
-    wanted: &Wanted,
-    epoch: Option<Epoch>,
-    response: Response<Body>,
-    content: Content,
-) -> Result<Response<Body>, Problem> {
-    let finished = wanted.finish(response, content.form).await?;
-    let kept = match epoch.filter(|_| content.is_kept) {
-        None => Err(finished),
-        Some(epoch) => state.responses.keep(epoch, wanted, finished).await,
-    };
-    Ok(match kept {
-        Ok(kept) => wanted.answer(&kept, &state.flight),
-        Err(finished) => {
-            let held = finished.held(&state.flight)?;
-            wanted.answer(&held, &state.flight)
-        }
-    })
-}
-
-/// Refuses what is too long, ends what takes too long, and writes why a request
-/// was refused: as a page for a browser, else as JSON.
-async fn limit_and_explain(
-    state: &State,
-    request: Request,
-    next: Next,
-    until: Instant,
-) -> Response<Body> {
-    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    let wants_page = prefers_html(accept);
-    let path = request.uri().path().to_owned();
-    let target_bytes = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
     if request.method() == Method::OPTIONS {
         return options(&path);
     }
-    let response = if target_bytes > state.limits.target_bytes {
-        let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
-        Problem::too_long(StatusCode::URI_TOO_LONG, detail).into_response()
-    } else {
-        let answered = tokio::time::timeout_at(until.into(), next.run(request)).await;
-        answered.unwrap_or_else(|_| Problem::busy().into_response())
-    };
-    match response.extensions().get::<Problem>().cloned() {
-        Some(problem) => explain(state, &problem, &path, wants_page),
-        None if response.status().is_success() => {
-            with_links(response, to_whole(&state.site, &path))
-        }
-        None => response,
+    match find(state, request, next, began).await {
+        Ok(response) => response,
+        Err(Stop::Elsewhere(status, address)) => redirect(status, &address),
+        Err(Stop::Problem(problem)) => explain(state, &problem, &path, wants_page),
     }
+}
+
+/// Sends what was kept for the same request, else has it answered, within the time of a request, and keeps that.
+async fn find(
+    state: &Arc<State>,
+    request: Request,
+    next: Next,
+    began: Instant,
+) -> Result<Response<Body>, Stop> {
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    if target.len() > state.limits.target_bytes {
+        let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
+        return Err(Problem::too_long(StatusCode::URI_TOO_LONG, detail).into());
+    }
+    // Slightly longer than the time limit of the work itself, whose error is more specific. It is the
+    // limit of all that is waited for.
+    let until = began + state.limits.request_time + Duration::from_secs(2);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let conditions = Conditions::of(request.headers());
+    // The state is read before the registry is, so what is made later is never taken for older.
+    let epoch = match [Method::GET, Method::HEAD].contains(&method) {
+        true if READ_NOTHING.contains(&&*path) => Some(Epoch::OF_NOTHING),
+        true => in_time(until, state.epoch()).await?,
+        false => None,
+    };
+    let coding = Coding::of(request.headers());
+    let accept = request.headers().get(ACCEPT).map_or(&[][..], HeaderValue::as_bytes);
+    let key =
+        epoch.map(|epoch| Key { epoch, coding, target: target.into(), accept: accept.into() });
+    if let Some(answer) = key.as_ref().and_then(|key| state.answers.find(key)) {
+        state.metrics.kept_response();
+        return Ok(answer.response(&method, &conditions));
+    }
+    let answer = result_of(in_time(until, next.run(request)).await?)?;
+    let answer = answer.with_links(to_whole(&state.site, &path)).complete(coding).await?;
+    if let Some(key) = key {
+        state.answers.keep(key, &answer);
+    }
+    Ok(answer.response(&method, &conditions))
+}
+
+/// What is waited for, which is given up at a time.
+async fn in_time<T>(until: Instant, work: impl Future<Output = T>) -> Result<T, Problem> {
+    tokio::time::timeout_at(until.into(), work).await.map_err(|_| Problem::busy())
 }
 
 /// The link from what a dataset or a set has, such as a history or a list, to the page of the whole.
@@ -258,5 +217,6 @@ pub fn explain(state: &State, problem: &Problem, path: &str, wants_page: bool) -
     if problem.status == StatusCode::METHOD_NOT_ALLOWED {
         headers.insert(ALLOW, methods(path));
     }
-    with_links(response, problem.links.clone())
+    add_links(headers, problem.links.clone());
+    response
 }

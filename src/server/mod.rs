@@ -12,21 +12,19 @@
 //! are of the work and of its bytes, not of the connection: a client that hangs up gives nothing back
 //! before its work has ended, and one that reads nothing keeps what was made for it.
 
+mod answer;
 mod cache;
-mod coding;
 mod conditions;
 mod config;
 mod deadline;
-mod finished;
+mod files;
 mod layer;
-mod listed;
 mod listener;
 mod metrics;
 mod problem;
 mod request;
-mod response;
 mod route;
-mod sending;
+mod rows;
 mod source;
 mod state;
 

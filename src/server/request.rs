@@ -9,8 +9,7 @@ use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Version};
 
-use super::coding::Coding;
-use super::conditions::Conditions;
+use super::conditions::{Coding, Conditions};
 use super::problem::Problem;
 use crate::citation::CitationFormat;
 use crate::model::{DatasetName, GranuleId, Moment, Timestamp};

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use super::answer::{Answers, Epoch};
 use super::cache::Cache;
 use super::config::{Config, Limits};
-use super::finished::{Epoch, Responses};
-use super::listed::Lists;
+use super::files::Files;
 use super::metrics::Metrics;
-use super::sending::Flight;
 use super::source::{Health, Source};
 use crate::error::Result;
 use crate::model::Timestamp;
@@ -30,12 +29,10 @@ pub struct State {
     pub cache: Cache,
     /// Whether the registry can be read.
     pub health: Arc<Health>,
-    /// What is in memory for clients.
-    pub flight: Flight,
     /// The whole lists that were sent last.
-    pub lists: Arc<Lists>,
-    /// The responses that were sent last.
-    pub responses: Responses,
+    pub files: Files,
+    /// The answers that were sent last.
+    pub answers: Answers,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
@@ -51,9 +48,8 @@ impl State {
         Ok(State {
             health: Health::watch(&source),
             source,
-            flight: Flight::new(limits.bytes_in_flight),
-            lists: Arc::new(Lists::new(cache.clone(), &limits)),
-            responses: Responses::default(),
+            files: Files::new(cache.clone(), &limits),
+            answers: Answers::default(),
             site,
             limits,
             clock,

@@ -219,7 +219,7 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
 /// They are files of the cache of lists: a slow reader of each would fill the disk otherwise.
 #[test]
 fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
-    let limits = Limits { cache_bytes: 100, ..Limits::default() };
+    let limits = Limits { cache_bytes: 1_024, ..Limits::default() };
     let served = Served::with(&[], limits);
     served.change("US", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
     add(&served, "US", "A", "A", Algorithm::Sha256, 1);
@@ -227,7 +227,7 @@ fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
     let address = format!("/DI:{}/checksums", identifier.as_str().unwrap());
     let listed = served.get(&address);
     assert_eq!((listed.status, listed.header("accept-ranges")), (200, "bytes"));
-    add(&served, "US", "B", "B", Algorithm::Sha256, 2);
+    add(&served, "US", "B", &"B".repeat(1_000), Algorithm::Sha256, 2);
     let refused = served.get(&address);
     assert_eq!(
         refused.problem(),

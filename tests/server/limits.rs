@@ -1,30 +1,7 @@
 //! What one client may use, and what a request costs.
 
-use accession::server::Limits;
-
 use crate::site::{Served, stamp};
 use crate::values::{change, name, now, second};
-
-#[test]
-fn clients_that_read_nothing_take_no_more_than_the_memory_that_there_is() {
-    let limits = Limits { bytes_in_flight: 1_024 * 1_024, ..Limits::default() };
-    let served = Served::with(&[], limits);
-    let ids: Vec<String> = (0..5_000).map(|n| format!("granule-{n:067}")).collect();
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    served.change("A", "2001-01-01T00:00:00Z", &ids, &[]);
-    let identifier = served.json("/datasets/A/")["latest"]["identifier"].clone();
-    // About 300 kB, which nobody reads, and which are not kept.
-    let path = &*format!("/DI:{}/granules?limit=4000", identifier.as_str().unwrap());
-    let mut unread: Vec<_> = (0..3).map(|_| served.begin(path)).collect();
-    assert!(unread.iter().all(|response| response.status() == 200));
-    let none_is_left = served.begin(path);
-    assert_eq!(none_is_left.status(), 503);
-    assert_eq!(none_is_left.headers()["retry-after"], "5");
-    // What is small needs no room.
-    assert_eq!(served.begin("/").status(), 200);
-    unread.pop();
-    assert_eq!(served.begin(path).status(), 200);
-}
 
 #[test]
 fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {

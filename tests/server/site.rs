@@ -7,7 +7,7 @@ use accession::registry::Edit;
 use accession::server::{Config, Limits, Router, router};
 use accession::{Access, DatasetEdit, DatasetName, Registry, Stamp, Timestamp};
 use axum::body::{Body, to_bytes};
-use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use axum::http::{HeaderMap, Method, Request, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
@@ -141,12 +141,6 @@ impl Served {
             let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
             Answer { status: parts.status.as_u16(), headers: parts.headers, body }
         })
-    }
-
-    /// The beginning of a response, whose body was not read yet.
-    pub fn begin(&self, path: &str) -> Response<Body> {
-        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
-        self.runtime.block_on(self.router.clone().oneshot(request)).unwrap()
     }
 
     /// What a list has sent when it ends or breaks off, and whether it broke off.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{Request, State as Extracted};
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::citation::check::{Checked, Checker, Verdict};
@@ -13,9 +13,10 @@ use crate::citation::recognise;
 use crate::error::Result;
 use crate::pages::{CheckPage, Quoted};
 use crate::registry::Resolution;
+use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{Keep, PAGE_BYTES, instance_bytes, list, whole};
+use crate::server::rows::{PAGE_BYTES, instance_bytes, list};
 use crate::server::state::State;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
@@ -24,15 +25,12 @@ const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 const LISTED_INTERVALS: usize = 20;
 
 /// The form, or the check of a short text in `?text=`.
-pub async fn check(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn check(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let text = asked.parameter("text").unwrap_or_default().into_owned();
     if text.trim().is_empty() && format == Format::Html {
         let page = CheckPage::default();
-        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+        return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     answer(&state, format, text).await
 }
@@ -42,7 +40,7 @@ pub async fn check_text(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
     request: Request,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let is_form = asked
         .header(CONTENT_TYPE)
@@ -61,11 +59,7 @@ pub async fn check_text(
     answer(&state, format, text.unwrap_or_default()).await
 }
 
-async fn answer(
-    state: &Arc<State>,
-    format: Format,
-    text: String,
-) -> Result<Response<Body>, Problem> {
+async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answer, Stop> {
     let pasted = recognise::find(&text);
     let problem = if pasted.is_empty() {
         Some(
@@ -83,12 +77,11 @@ async fn answer(
     };
     if let Some(problem) = problem {
         if format != Format::Html {
-            return Err(Problem::usage(problem));
+            return Err(Problem::usage(problem).into());
         }
         let page = CheckPage { text, problem: Some(problem), ..CheckPage::default() };
-        let mut response = whole(format, page.html(&state.site), Keep::WhileCurrent);
-        *response.status_mut() = StatusCode::BAD_REQUEST;
-        return Ok(response);
+        let answer = Answer::whole(format, page.html(&state.site), Keep::WhileCurrent);
+        return Ok(Answer { status: StatusCode::BAD_REQUEST, ..answer });
     }
     let now = state.now();
     let (quoted, checked) = state
@@ -105,7 +98,7 @@ async fn answer(
         .await?;
     if format == Format::Html {
         let page = CheckPage { text, quoted, checked: Some(checked), problem: None };
-        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+        return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let rows: Vec<Value> = quoted.iter().map(row).collect();
     Ok(list(format, &rows, &[], None, || object(&rows, &checked)))

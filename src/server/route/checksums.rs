@@ -6,21 +6,18 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::{HeaderValue, Response};
-use tokio::time::Instant;
+use axum::http::HeaderValue;
 
-use super::granules::stored;
-use super::set::{elsewhere, identifier_in};
+use super::set::{at_path, identifier_in};
 use crate::error::Error;
 use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 use crate::model::{Algorithm, DatasetName, Set};
 use crate::pages::Site;
 use crate::registry::{FileList, GranuleFiles, Registry, Selection};
-use crate::server::coding::Coding;
-use crate::server::listed::{Found, Key, Unwritten, Wait, Writer};
+use crate::server::answer::{Answer, Content, Keep, Stop, value};
+use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{Keep, tagged, value};
 use crate::server::state::State;
 
 /// How many granules and files were left out, since they have no checksum of the algorithm.
@@ -51,17 +48,14 @@ enum Lines {
 pub async fn checksums(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let path = Site::checksums(identifier_in(&asked.segment(0)?)?);
     let lines = Lines::Checksums(asked.parsed("algorithm")?);
     answer(&state, &asked, &path, lines).await
 }
 
 /// Lists a set with the strongest checksums of its files.
-pub async fn list(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn list(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let path = Site::list(identifier_in(&asked.segment(0)?)?);
     answer(&state, &asked, &path, Lines::Canonical).await
 }
@@ -71,12 +65,9 @@ async fn answer(
     asked: &Asked,
     path: &str,
     lines: Lines,
-) -> Result<Response<Body>, Problem> {
-    let until = Instant::now() + state.limits.request_time;
+) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
-    if let Some(elsewhere) = elsewhere(state, asked, path) {
-        return Ok(elsewhere);
-    }
+    at_path(state, asked, path)?;
     let format = asked.format(&[Format::Lines])?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.compare(move |reading| {
@@ -88,31 +79,26 @@ async fn answer(
     });
     let wanted = read.await?;
     let name = wanted.name();
-    if asked.conditions().names(&value(&format!("\"{name}\""))) {
-        return Ok(tagged(format, &name, Body::empty(), Keep::WhileCurrent));
-    }
-    let key = Key { name: name.clone(), coding: Coding::Identity };
-    let write = move |writer: &mut Writer| wanted.write(writer);
-    // One that is not complete by then never is: its writer ends when nobody waits for it.
-    let listed = state.lists.get(key, Wait::Complete, write);
-    let list = match tokio::time::timeout_at(until, listed).await {
-        Ok(Ok(Found::Complete(list))) => list,
-        Ok(Err(problem)) => return Err(problem),
-        Ok(Ok(_)) => {
-            let detail = "This list does not fit into what the server keeps on disk now.";
-            return Err(Problem::too_costly(detail));
-        }
-        Err(_) => {
-            let detail = "This list cannot be made in the time of a request: use the program.";
-            return Err(Problem::too_costly(detail));
-        }
+    let answer = |content| {
+        Answer::of_type(&format.content_type(), content, Keep::WhileCurrent).tagged(&name)
     };
-    let left_out = list.left_out;
-    let mut response = stored(format, &name, Coding::Identity, list, Keep::WhileCurrent);
-    if left_out > 0 {
-        response.headers_mut().insert(LEFT_OUT, HeaderValue::from(left_out));
+    if asked.conditions().names(&value(&format!("\"{name}\""))) {
+        return Ok(answer(Content::Stream(Body::empty())));
     }
-    Ok(response)
+    let write = move |writer: &mut Writer| wanted.write(writer);
+    let list = state.files.get(&name, state.limits.request_time, write).await?;
+    let list = list.ok_or_else(|| {
+        Problem::too_costly(
+            "This list cannot be made in the time of a request, or does not fit into what the server \
+             keeps on disk now: use the program.",
+        )
+    })?;
+    let left_out = list.left_out;
+    let mut answer = answer(Content::File(list));
+    if left_out > 0 {
+        answer.headers.insert(LEFT_OUT, HeaderValue::from(left_out));
+    }
+    Ok(answer)
 }
 
 impl Wanted {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::{Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -12,9 +10,10 @@ use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Instance, Moment, Set, Timestamp};
 use crate::pages::{ComparisonPage, PrefixGroups};
 use crate::registry::{Counts, Difference, Selection};
+use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::response::{Keep, PAGE_BYTES, list, redirect, whole};
+use crate::server::rows::{PAGE_BYTES, list};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -40,10 +39,10 @@ struct Compared {
 pub async fn comparison(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let sides = asked.segment(1)?;
     let Some((left, right)) = sides.split_once("...") else {
-        return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots."));
+        return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots.").into());
     };
     let now = state.now();
     let (left, right) = (selection(left, now)?, selection(right, now)?);
@@ -64,7 +63,7 @@ pub async fn comparison(
     if format == Format::Html {
         let path = format!("/compare/{}", escaped(&sides));
         let page = ComparisonPage { left, right, counts, groups, differences, path };
-        return Ok(whole(format, page.html(&state.site), Keep::WhileCurrent));
+        return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let rows: Vec<Row> = differences.iter().map(Row::of).collect();
     let next = rows
@@ -78,16 +77,13 @@ pub async fn comparison(
 }
 
 /// `/compare?left=…&right=…`, as a form sends it.
-pub async fn form(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn form(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let side = |name: &str| {
         let side = asked.parameter(name).filter(|side| !side.is_empty());
         side.ok_or_else(|| Problem::usage("A comparison is /compare/LEFT...RIGHT."))
     };
     let path = format!("/compare/{}...{}", escaped(&side("left")?), escaped(&side("right")?));
-    Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)))
+    Err(Stop::see_other(state.site.href(&path)))
 }
 
 fn escaped(text: &str) -> String {

@@ -3,31 +3,30 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::{Response, StatusCode};
 use serde::Serialize;
 
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_present, respond};
 use crate::citation::Citation;
 use crate::error::Result;
-use crate::model::{Doi, Instance, Set};
+use crate::model::{DatasetName, Doi, Instance, Set};
 use crate::pages::{DatasetPage, Describes, Ends, Feed, InstancePage, Link, Series, Site};
 use crate::registry::Selection;
+use crate::server::answer::{ATOM, Answer, Content, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::response::{self, ATOM, redirect, unlisted};
+use crate::server::rows::json;
 use crate::server::state::State;
 
 /// Shows a dataset.
 pub async fn dataset(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     if let Some(at) = asked.parameter("at").filter(|at| !at.is_empty()) {
         let path = format!("/datasets/{name}@{}", moment(&at)?);
-        return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path)));
+        return Err(Stop::see_other(state.site.href(&path)));
     }
     let format = asked.format(&formats(&[]))?;
     let now = state.now();
@@ -43,10 +42,7 @@ pub async fn dataset(
         }
         Ok(page)
     });
-    let page = match read.await? {
-        Ok(page) => page,
-        Err(moved) => return Ok(moved),
-    };
+    let page = read.await?;
     let about = About {
         record: &page.listed.dataset,
         path: &Site::dataset(&name),
@@ -59,23 +55,16 @@ pub async fn dataset(
         Vec::new(),
         format,
         |links| page.html(&state.site, links),
-        || response::json(&page.listed),
+        || json(&page.listed),
     )
 }
 
 /// The latest changes of a dataset as a feed.
-pub async fn feed(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn feed(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let read = read_present(&state, &asked, &name, Feed::of_dataset);
-    Ok(match read.await? {
-        Ok(feed) => {
-            response::whole_of_type(ATOM, feed.atom(&state.site), response::Keep::WhileCurrent)
-        }
-        Err(moved) => moved,
-    })
+    let feed = read_present(&state, &asked, &name, Feed::of_dataset).await?;
+    let content = Content::Bytes(feed.atom(&state.site).into());
+    Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
 }
 
 /// An instance, with the others of the same day: `lookup` of the command line.
@@ -91,19 +80,19 @@ struct Found<'a> {
 pub async fn instance(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let segment = asked.segment(1)?;
     let Some((name, time)) = segment.split_once('@') else {
         let name = dataset_name(&segment)?;
         let target = state.site.href(&asked.with_query(&Site::dataset(&name)));
-        return Ok(redirect(StatusCode::PERMANENT_REDIRECT, &target));
+        return Err(Stop::permanent(target));
     };
     let (name, at) = (dataset_name(name)?, moment(time)?);
     let format = asked.format(&formats(&[]))?;
     let now = state.now();
     if at.first_instant() > now {
         let detail = format!("{at} is in the future: what will be held then is not known.");
-        return Err(Problem::unknown("usage", detail));
+        return Err(Problem::unknown("usage", detail).into());
     }
     let read = read_present(&state, &asked, &name, move |snapshot, name| {
         let listed = snapshot.dataset(name)?;
@@ -116,11 +105,7 @@ pub async fn instance(
         let citation = Citation::new(cited.clone(), Some(at), now.day());
         Ok(InstancePage { listed, cited, citation, at, ends })
     });
-    let read = read.await.map_err(|problem| first_instance(&state.site, problem, &name))?;
-    let page = match read {
-        Ok(page) => page,
-        Err(moved) => return Ok(moved),
-    };
+    let page = read.await.map_err(|stop| first_instance(&state.site, stop, &name))?;
     let instance = page.cited.set.instance();
     let canonical = Site::instance(&name, instance.timestamp);
     let own_canonical = match format!("/datasets/{name}@{at}") == canonical {
@@ -133,31 +118,30 @@ pub async fn instance(
         describes: Describes::Set(instance.identifier),
         citation: Some(&page.citation),
     };
-    let response = respond(
+    let answer = respond(
         &state.site,
         &about,
         own_canonical.into_iter().collect(),
         format,
         |links| page.html(&state.site, links),
-        || response::json(&Found { instance, others: &page.cited.others }),
+        || json(&Found { instance, others: &page.cited.others }),
     )?;
-    Ok(unlisted(response))
+    Ok(answer.unlisted())
 }
 
 /// A time before the history gets a link to the dataset, whose page says when its history begins.
-fn first_instance(site: &Site, problem: Problem, name: &crate::model::DatasetName) -> Problem {
-    if problem.kind != "before-history" {
-        return problem;
+fn first_instance(site: &Site, stop: Stop, name: &DatasetName) -> Stop {
+    match stop {
+        Stop::Problem(problem) if problem.kind == "before-history" => {
+            let links = vec![Link::new("up", site.address_or_href(&Site::dataset(name)))];
+            Stop::Problem(Problem { links, ..problem })
+        }
+        stop => stop,
     }
-    let links = vec![Link::new("up", site.address_or_href(&Site::dataset(name)))];
-    Problem { links, ..problem }
 }
 
 /// Leads to the dataset with a DOI: of several, to the first by name.
-pub async fn doi(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn doi(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let text = asked.after("/doi/")?;
     let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
     let wanted = doi.clone();
@@ -167,8 +151,8 @@ pub async fn doi(
         .await?;
     let Some(name) = names.first() else {
         let detail = format!("No dataset here has the DOI {doi}.");
-        return Err(Problem::unknown("doi-unknown", detail));
+        return Err(Problem::unknown("doi-unknown", detail).into());
     };
     let target = state.site.href(&asked.with_query(&Site::dataset(name)));
-    Ok(redirect(StatusCode::SEE_OTHER, &target))
+    Err(Stop::see_other(target))
 }

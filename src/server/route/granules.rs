@@ -6,35 +6,34 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::header::{ACCEPT_RANGES, CONTENT_ENCODING};
-use axum::http::{HeaderValue, Response};
+use axum::http::header::CONTENT_ENCODING;
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream::{once, try_unfold};
+use futures_util::stream::try_unfold;
 use serde_json::json;
 
-use super::set::{elsewhere, identifier_in};
+use super::set::{at_path, identifier_in};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern};
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
-use crate::server::coding::Coding;
+use crate::server::answer::{Answer, Content, Keep, Stop, value};
+use crate::server::conditions::Coding;
 use crate::server::deadline::{Deadline, Waiting};
-use crate::server::listed::{Found, Key, List, Unwritten, Wait, Writer};
+use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{
-    Keep, REPR_DIGEST, json, repr_digest, tagged, unkept, whole, with_links,
-};
-use crate::server::sending::{Content, Form, next_part};
+use crate::server::rows::{PAGE_BYTES, json};
 use crate::server::source::Cost;
 use crate::server::state::State;
 
 /// The number of granules that are read at once: a page of the registry.
 const PAGE_ROWS: usize = 4_096;
 
-/// The greatest length of a page: an id has at most 1,000 bytes.
-const MAX_PAGE_BYTES: usize = PAGE_ROWS * 1_024;
+/// The greatest length of a part that is handed to the connection, which may make a copy of it.
+const PART_BYTES: usize = 64 * 1_024;
+
+/// The number of granules from which on a compressed list is shorter.
+const LEAST_COMPRESSED: u64 = 8;
 
 /// The version of the formats of a list, for its tag.
 const LIST_VERSION: u32 = 1;
@@ -48,12 +47,9 @@ const OFFERED: [Format; 2] = [Format::Lines, Format::JsonLines];
 pub async fn granules(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
-    let path = Site::granules(identifier);
-    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
-        return Ok(elsewhere);
-    }
+    at_path(&state, &asked, &Site::granules(identifier))?;
     let format = asked.format(&OFFERED)?;
     let wanted = Wanted::read(&asked, format, None)?;
     let is_whole = (&wanted.after, wanted.limit) == (&None, None) && wanted.patterns.is_empty();
@@ -64,15 +60,9 @@ pub async fn granules(
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
-pub async fn urls(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn urls(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
-    let path = Site::urls(identifier);
-    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
-        return Ok(elsewhere);
-    }
+    at_path(&state, &asked, &Site::urls(identifier))?;
     let format = asked.format(&OFFERED)?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.read(move |reading| {
@@ -93,7 +83,7 @@ async fn part(
     asked: &Asked,
     identifier: Identifier,
     wanted: Wanted,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let Wanted { format, limit, .. } = wanted;
     // Where granules are fetched can change.
     let keep = if wanted.urls.is_some() { Keep::WhileCurrent } else { Keep::Forever };
@@ -105,98 +95,75 @@ async fn part(
                 read_page(open(&reading.registry, identifier, &wanted)?, &wanted, limit)
             });
             let (content, last) = read.await?;
-            let response = unkept(whole(format, content, keep));
             let next = last.map(|last| asked.next_page(&state.site, last.as_str(), limit, format));
-            Ok(with_links(response, next.map(|next| Link::new("next", next))))
+            let next = next.map(|next| Link::new("next", next));
+            Ok(Answer::whole(format, content, keep).unkept().with_links(next))
         }
-        _ if asked.is_http_10() => Err(cut_unnoticed()),
-        _ => {
-            let list = Unsent::open(state, wanted, identifier).await?;
-            Ok(tagged(format, &tag, list.stream().await?, keep))
-        }
+        _ => stream(state, asked, wanted, identifier, &tag, keep).await,
     }
 }
 
 /// Sends a whole list: from its file, as soon as that is written and proved. One that is too long to wait
-/// for is streamed meanwhile.
+/// for is streamed, as one is for which there is no room.
 async fn whole_list(
     state: &Arc<State>,
     asked: &Asked,
     identifier: Identifier,
     format: Format,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let read = state.source.read(move |reading| {
         // It must be shown, whether or not its list is there.
         let snapshot = reading.registry.snapshot()?;
-        snapshot.select(&Selection::Identifier { identifier, dataset: None })?;
-        Ok(reading.unlimited.clone())
+        let selection = Selection::Identifier { identifier, dataset: None };
+        let granules = snapshot.select(&selection)?.set.granules();
+        Ok((reading.unlimited.clone(), granules))
     });
-    let registry = read.await?;
-    let coding = asked.coding();
+    let (registry, granules) = read.await?;
     let name = format!("{identifier}-{}.{LIST_VERSION}", format.name());
-    let key = |coding| Key { name: name.clone(), coding };
-    let tag = |coding: Coding| format!("{name}{}", coding.tag());
-    // It is not streamed over HTTP/1.0.
-    let wait = if asked.is_http_10() { Wait::Complete } else { Wait::Short };
-    let write = move |writer: &mut Writer| write_list(&registry, identifier, format, writer);
-    let lists = &state.lists;
-    let plain = match lists.get(key(Coding::Identity), wait, write).await? {
-        Found::Complete(list) => list,
-        Found::Unkept if wait == Wait::Complete => return Err(cut_unnoticed()),
-        begun => {
-            let list = Unsent::open(state, Wanted::all(format), identifier).await?;
-            let body = while_sent(list.stream().await?, begun);
-            return Ok(tagged(format, &tag(Coding::Identity), body, Keep::Forever));
+    if granules <= state.limits.waited_granules {
+        let coding = match granules < LEAST_COMPRESSED {
+            true => Coding::Identity,
+            false => asked.coding(),
+        };
+        let tag = format!("{name}{}", coding.tag());
+        let answer = |content| {
+            let answer = Answer::of_type(&format.content_type(), content, Keep::Forever);
+            answer.tagged(&tag)
+        };
+        if asked.conditions().names(&value(&format!("\"{tag}\""))) {
+            return Ok(answer(Content::Stream(Body::empty())));
         }
-    };
-    if coding == Coding::Identity {
-        return Ok(stored(format, &tag(coding), coding, plain, Keep::Forever));
+        let write = move |writer: &mut Writer| {
+            coding.encode(writer, |target| write_list(&registry, identifier, format, target))
+        };
+        // There is time left to begin a stream.
+        let list = state.files.get(&tag, state.limits.request_time / 2, write).await?;
+        if let Some(list) = list {
+            let mut answer = answer(Content::File(list));
+            answer.headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
+            return Ok(answer);
+        }
     }
-    let is_short = plain.content.len() <= lists.waited_bytes;
-    let wait = if is_short { Wait::Complete } else { Wait::Not };
-    let reader = plain.reader();
-    let encode =
-        move |writer: &mut Writer| coding.encode(reader, writer).map(drop).map_err(Into::into);
-    match lists.get(key(coding), wait, encode).await? {
-        Found::Complete(list) if list.content.len() < plain.content.len() => {
-            Ok(stored(format, &tag(coding), coding, list, Keep::Forever))
-        }
-        Found::Begun(filling) => {
-            let sent = 0..plain.content.len();
-            let body = state.flight.stored(&plain.content, sent);
-            let body = while_sent(body, Found::Begun(filling));
-            Ok(tagged(format, &tag(Coding::Identity), body, Keep::Forever))
-        }
-        _ => Ok(stored(format, &tag(Coding::Identity), Coding::Identity, plain, Keep::Forever)),
+    stream(state, asked, Wanted::all(format), identifier, &name, Keep::Forever).await
+}
+
+/// Sends a list while it is read. Over HTTP/1.0, which has no chunks, one that breaks off would look complete.
+async fn stream(
+    state: &Arc<State>,
+    asked: &Asked,
+    wanted: Wanted,
+    identifier: Identifier,
+    tag: &str,
+    keep: Keep,
+) -> Result<Answer, Stop> {
+    if asked.is_http_10() {
+        let detail =
+            "This list is too long for HTTP/1.0: use HTTP/1.1, or a limit of at most 4096.";
+        return Err(Problem::conflict("list-too-long", detail).into());
     }
-}
-
-/// Why a list is not streamed over HTTP/1.0: it has no chunks, so that one that breaks off looks complete.
-fn cut_unnoticed() -> Problem {
-    let detail = "This list is too long for HTTP/1.0: use HTTP/1.1, or a limit of at most 4096.";
-    Problem::conflict("list-too-long", detail)
-}
-
-/// A list in a file as a response.
-pub fn stored(format: Format, tag: &str, coding: Coding, list: List, keep: Keep) -> Response<Body> {
-    let mut response = tagged(format, tag, Body::empty(), keep);
-    let headers = response.headers_mut();
-    headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    headers.insert(REPR_DIGEST, repr_digest(&list.digest));
-    headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
-    response.extensions_mut().insert(Content { form: Form::Stored(list.content), is_kept: true });
-    response
-}
-
-/// A body during which a list is written for the next client: to its end, if the body is sent to its own.
-fn while_sent(body: Body, begun: Found) -> Body {
-    let last = async move {
-        if let Found::Begun(filling) = begun {
-            tokio::spawn(filling.ended());
-        }
-        Ok(Bytes::new())
-    };
-    Body::from_stream(body.into_data_stream().chain(once(last)))
+    let content_type = wanted.format.content_type();
+    let body = Unsent::open(state, wanted, identifier).await?.stream().await?;
+    Ok(Answer::of_type(&content_type, Content::Stream(body), keep).tagged(tag))
 }
 
 /// Writes a whole list, and proves it.
@@ -204,7 +171,7 @@ fn write_list(
     registry: &Registry,
     identifier: Identifier,
     format: Format,
-    writer: &mut Writer,
+    target: &mut dyn Write,
 ) -> Result<(), Unwritten> {
     let snapshot = registry.snapshot()?;
     let set = snapshot.select(&Selection::Identifier { identifier, dataset: None })?.set;
@@ -214,8 +181,8 @@ fn write_list(
     let (mut content, mut left) = (Vec::new(), u64::MAX);
     for page in pages {
         content.clear();
-        wanted.write(&mut content, &page?, &mut left);
-        writer.write_all(&content)?;
+        wanted.write(&mut content, usize::MAX, &page?, &mut left);
+        target.write_all(&content)?;
     }
     Ok(())
 }
@@ -285,17 +252,19 @@ impl Wanted {
         if self.patterns.is_empty() { Cost::Page } else { Cost::Comparison }
     }
 
-    /// Writes the ids of a page that are wanted, at most `left` of them, which are subtracted.
-    /// Returns how many of the page were read, and the last of those.
+    /// Writes the ids of a page that are wanted, at most `left` of them, which are subtracted, and no more than
+    /// it takes to reach `most_bytes`. Returns how many of the page were read, and the last of those.
     fn write<'page>(
         &self,
         content: &mut Vec<u8>,
+        most_bytes: usize,
         ids: &'page IdPage,
         left: &mut u64,
     ) -> (usize, Option<&'page str>) {
         if self.patterns.is_empty()
             && self.urls.is_none()
             && self.format == Format::Lines
+            && ids.as_lines().len() <= most_bytes
             && let Some(rest) = left.checked_sub(ids.len() as u64)
         {
             content.extend_from_slice(ids.as_lines().as_bytes());
@@ -304,7 +273,7 @@ impl Wanted {
         }
         let (mut read, mut last) = (0, None);
         for granule_id in ids.iter() {
-            if *left == 0 {
+            if *left == 0 || content.len() >= most_bytes {
                 break;
             }
             (read, last) = (read + 1, Some(granule_id));
@@ -339,7 +308,7 @@ fn read_page(
 ) -> Result<(Vec<u8>, Option<GranuleId>)> {
     let ids = pages.next().transpose()?.unwrap_or_default();
     let (mut content, mut left) = (Vec::new(), limit);
-    let (read, last) = wanted.write(&mut content, &ids, &mut left);
+    let (read, last) = wanted.write(&mut content, PAGE_BYTES, &ids, &mut left);
     let has_more = read < ids.len() || (!ids.is_empty() && pages.next().transpose()?.is_some());
     // Every id was checked when the page was made.
     let last = last.filter(|_| has_more).and_then(|last| GranuleId::new(last).ok());
@@ -413,7 +382,8 @@ impl Unsent {
                             std::io::Error::other(problem.detail)
                         })?;
                     }
-                    Ok(Some((next_part(&mut ready), (ready, unread, deadline, waiting))))
+                    let part = ready.split_to(ready.len().min(PART_BYTES));
+                    Ok(Some((part, (ready, unread, deadline, waiting))))
                 }
             },
         )))
@@ -427,20 +397,11 @@ async fn next_page(
     unread: Unread,
 ) -> Result<(Bytes, Option<Unread>), Problem> {
     let cost = unread.wanted.cost();
-    // A search waits for its turn for long, and must not hold room meanwhile.
-    let room = match cost {
-        Cost::Page => Some(state.flight.room(MAX_PAGE_BYTES).await?),
-        Cost::Comparison => None,
-    };
     deadline.restart(state.source.time(Cost::Page));
     let of = Arc::clone(deadline);
     let read = state.source.run(cost, deadline, move || unread.read(&of));
     let (content, unread) = read.await??;
-    let room = match room {
-        Some(room) => room,
-        None => state.flight.room_now(content.len())?,
-    };
-    Ok((room.fill(content), unread))
+    Ok((content.into(), unread))
 }
 
 impl Unread {
@@ -451,7 +412,7 @@ impl Unread {
         let mut content = Vec::new();
         while content.is_empty() && self.left > 0 {
             let Some(ids) = self.pages.next().transpose()? else { return Ok((content, None)) };
-            self.wanted.write(&mut content, &ids, &mut self.left);
+            self.wanted.write(&mut content, usize::MAX, &ids, &mut self.left);
             if deadline.is_over() {
                 return Err(Error::interrupted());
             }

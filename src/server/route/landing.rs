@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, GranuleId, Set};
 use crate::pages::{Describes, Ends, Link, Site, links};
 use crate::registry::Snapshot;
+use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations};
-use crate::server::response::{Keep, redirect, whole, with_links};
 use crate::server::state::State;
 
 /// How many of the first and of the last ids a page shows.
@@ -50,7 +49,7 @@ pub fn respond(
     format: Format,
     html: impl FnOnce(&[Link]) -> String,
     json: impl FnOnce() -> String,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let About { record, path, describes, citation } = *about;
     let mut own_links = links(site, record, path, describes);
     own_links.extend(others);
@@ -63,7 +62,7 @@ pub fn respond(
         }
         _ => json(),
     };
-    Ok(with_links(whole(format, content, Keep::WhileCurrent), own_links))
+    Ok(Answer::whole(format, content, Keep::WhileCurrent).with_links(own_links))
 }
 
 /// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
@@ -73,7 +72,7 @@ pub async fn read_present<T: Send + 'static>(
     asked: &Asked,
     name: &DatasetName,
     work: impl Fn(&Snapshot, &DatasetName) -> Result<T> + Send + 'static,
-) -> Result<Result<T, Response<Body>>, Problem> {
+) -> Result<T, Stop> {
     let wanted = name.clone();
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -89,13 +88,13 @@ pub async fn read_present<T: Send + 'static>(
         }
     });
     let present = match read.await? {
-        Ok(read) => return Ok(Ok(read)),
+        Ok(read) => return Ok(read),
         Err(present) => present,
     };
     let rest = asked.path().strip_prefix("/datasets/");
     let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
     let target = asked.with_query(&format!("/datasets/{present}{rest}"));
-    Ok(Err(redirect(StatusCode::MOVED_PERMANENTLY, &state.site.href(&target))))
+    Err(Stop::Elsewhere(StatusCode::MOVED_PERMANENTLY, state.site.href(&target)))
 }
 
 /// The first ids of a set, and the last ones that are not among them. Only instances are read from

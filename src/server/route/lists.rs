@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use super::landing::read_present;
 use crate::citation::recognise::{self, Pasted, Stated};
@@ -15,11 +14,10 @@ use crate::model::{
 };
 use crate::pages::{Feed, FindPage, HistoryPage, IndexPage, IndexRow, Site, Spark};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
+use crate::server::answer::{ATOM, Answer, Content, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};
-use crate::server::response::{
-    self, ATOM, Keep, instance_bytes, named_list, read_page, redirect, whole,
-};
+use crate::server::rows::{self, instance_bytes, named_list, read_page};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -64,16 +62,13 @@ struct Wanted {
 }
 
 /// Lists the datasets, or those that a search finds.
-pub async fn index(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let query = asked.parameter("q").unwrap_or_default().trim().to_owned();
     let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
         None | Some("") => false,
         Some("listed") => true,
-        Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.")),
+        Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.").into()),
     };
     let wanted = Wanted {
         query: query.clone(),
@@ -90,17 +85,15 @@ pub async fn index(
         }
         read_list(reading, &snapshot, &wanted, format).map(Ok)
     });
-    let List { rows, has_more, totals } = match read.await? {
-        Ok(list) => list,
-        Err(path) => return Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&path))),
-    };
+    let list = read.await?.map_err(|path| Stop::see_other(state.site.href(&path)))?;
+    let List { rows, has_more, totals } = list;
     let next = rows.last().filter(|_| has_more).map(|last| last.listed.dataset.name.clone());
     let link =
         |next: &DatasetName| asked.next_page(&state.site, next.as_str(), limit.into(), format);
     let link = next.as_ref().map(link);
     if format == Format::Html {
         let page = IndexPage { rows, next, query, shows_withdrawn, is_first, totals, now };
-        return Ok(response::page(format, page.html(&state.site), link.as_deref()));
+        return Ok(rows::page(format, page.html(&state.site), link.as_deref()));
     }
     let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
     Ok(named_list(format, "datasets", &datasets, &DATASET_COLUMNS, link.as_deref()))
@@ -154,19 +147,20 @@ fn identifier_in(query: &str) -> Option<Identifier> {
 }
 
 /// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
-pub async fn feed(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
+pub async fn feed(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
     let shared = Arc::clone(&state);
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let page = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
         Feed::of_all(&snapshot, &shared.site, page.datasets)
     });
-    Ok(response::whole_of_type(ATOM, read.await?.atom(&state.site), Keep::WhileCurrent))
+    let content = Content::Bytes(read.await?.atom(&state.site).into());
+    Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
 }
 
 /// Leads from `/datasets/` to the list.
-pub async fn datasets(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
-    redirect(StatusCode::PERMANENT_REDIRECT, &state.site.href("/"))
+pub async fn datasets(Extracted(state): Extracted<Arc<State>>) -> Stop {
+    Stop::permanent(state.site.href("/"))
 }
 
 /// A page of the list.
@@ -279,7 +273,7 @@ impl Searched {
 pub async fn history(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let format = asked.format(&OFFERED)?;
     let limit = asked.rows(format, (50, 200), (1_000, 10_000))?;
@@ -291,10 +285,7 @@ pub async fn history(
         let changes = if format == Format::Html { snapshot.count_history(name, None)? } else { 0 };
         Ok((snapshot.dataset(name)?, changes, page))
     });
-    let (listed, changes, (instances, has_more)) = match read.await? {
-        Ok(read) => read,
-        Err(moved) => return Ok(moved),
-    };
+    let (listed, changes, (instances, has_more)) = read.await?;
     let last = instances.last().filter(|_| has_more).map(|last| last.timestamp);
     let next =
         |last: Timestamp| asked.next_page(&state.site, &last.to_string(), limit.into(), format);
@@ -302,7 +293,7 @@ pub async fn history(
     if format == Format::Html {
         let is_first = before.is_none();
         let page = HistoryPage { listed, changes, instances, next: last, is_first };
-        return Ok(response::page(format, page.html(&state.site), next.as_deref()));
+        return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
     }
     Ok(named_list(format, "instances", &instances, &INSTANCE_COLUMNS, next.as_deref()))
 }
@@ -318,18 +309,15 @@ enum Sought {
 
 /// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
 /// before a final `*`.
-pub async fn find(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn find(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let text = asked.parameter("granule").unwrap_or_default().into_owned();
     if text.is_empty() {
         return match format {
             Format::Html => {
-                Ok(whole(format, FindPage::default().html(&state.site), Keep::WhileCurrent))
+                Ok(Answer::whole(format, FindPage::default().html(&state.site), Keep::WhileCurrent))
             }
-            _ => Err(Problem::usage("The parameter granule is a granule id.")),
+            _ => Err(Problem::usage("The parameter granule is a granule id.").into()),
         };
     }
     let sought = match text.strip_suffix('*') {
@@ -341,11 +329,12 @@ pub async fn find(
         Err(error) if format == Format::Html => {
             let problem = Some(format!("{error}"));
             let page = FindPage { granule: text, problem, ..FindPage::default() };
-            let mut response = whole(format, page.html(&state.site), Keep::WhileCurrent);
-            *response.status_mut() = StatusCode::BAD_REQUEST;
-            return Ok(response);
+            let answer = Answer::whole(format, page.html(&state.site), Keep::WhileCurrent);
+            return Ok(Answer { status: StatusCode::BAD_REQUEST, ..answer });
         }
-        Err(error) => return Err(Problem::usage(format!("The parameter granule: {error}."))),
+        Err(error) => {
+            return Err(Problem::usage(format!("The parameter granule: {error}.")).into());
+        }
     };
     let is_beginning = matches!(sought, Sought::Beginning(_));
     let limit = asked.rows(format, (SHOWN_PERIODS, SHOWN_PERIODS), (1_000, 10_000))?;
@@ -384,7 +373,7 @@ pub async fn find(
     if format == Format::Html {
         let page =
             FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
-        return Ok(response::page(format, page.html(&state.site), next.as_deref()));
+        return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
     }
     Ok(named_list(format, "periods", &periods, &PERIOD_COLUMNS, next.as_deref()))
 }

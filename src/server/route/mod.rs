@@ -14,10 +14,10 @@ mod site;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::State as Extracted;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
+use super::answer::Stop;
 use super::layer;
 use super::problem::Problem;
 use super::state::State;
@@ -63,10 +63,10 @@ pub fn router(state: Arc<State>) -> Router {
     Router::new().fallback_service(routes).layer(from_fn_with_state(state, layer::answer))
 }
 
-async fn not_found(Extracted(_): Extracted<Arc<State>>) -> Problem {
-    Problem::not_found()
+async fn not_found() -> Stop {
+    Problem::not_found().into()
 }
 
-async fn method_not_allowed() -> Problem {
-    Problem::method()
+async fn method_not_allowed() -> Stop {
+    Problem::method().into()
 }

@@ -4,18 +4,16 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::header::{ACCEPT_RANGES, LAST_MODIFIED};
-use axum::http::{HeaderValue, Response};
+use axum::http::header::LAST_MODIFIED;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
-use crate::server::cache::{Opened, Version};
+use crate::server::answer::{Answer, Content, Keep, Stop, value};
+use crate::server::cache::Version;
+use crate::server::files::Stored;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, dataset_name};
-use crate::server::response::{Keep, described, value};
-use crate::server::sending::{Content, Form, Stored};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
@@ -23,24 +21,18 @@ use crate::server::state::State;
 const PUBLISHING_SECONDS: u32 = 20;
 
 /// The head: it is looked up whether the dataset has changed, and what is new is published first.
-pub async fn head(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn head(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let looked = state.now();
     publish(&state, &name).await?;
     let opened = open(&state, name, "head.json".to_owned()).await?;
-    let mut response = send("application/json", opened, Keep::WhileCurrent);
-    response.headers_mut().insert(LAST_MODIFIED, value(&looked.to_http_date()));
-    Ok(response)
+    let mut answer = send("application/json", opened, Keep::WhileCurrent);
+    answer.headers.insert(LAST_MODIFIED, value(&looked.to_http_date()));
+    Ok(answer)
 }
 
 /// The cited subsets or the annotations, as they were published with the head.
-pub async fn beside(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn beside(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     // The route has no other names.
     let opened = open(&state, name, asked.segment(2)?).await?;
@@ -51,13 +43,13 @@ pub async fn beside(
 pub async fn segment(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let segment = asked.segment(3)?;
     let plain = segment.strip_suffix(".gz").unwrap_or(&segment);
     let number = plain.strip_suffix(".jsonl").unwrap_or_default();
     if number.len() < 6 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::not_found());
+        return Err(Problem::not_found().into());
     }
     let opened = open(&state, name, format!("log/{segment}")).await?;
     // The last segment grows.
@@ -69,7 +61,7 @@ pub async fn segment(
 }
 
 /// Opens a file of a dataset that is public.
-async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Opened, Problem> {
+async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Stored, Problem> {
     let shared = Arc::clone(state);
     let opened = state.source.read(move |reading: &Reading| {
         reading.registry.snapshot()?.present_name(&name)?;
@@ -82,13 +74,8 @@ async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Ope
 ///
 /// The file is the one that was opened, with the bytes that the tag stands for, even if it has grown or
 /// been replaced since: so it is not opened again by its name.
-fn send(content_type: &str, opened: Opened, keep: Keep) -> Response<Body> {
-    let Opened { file, bytes, digest } = opened;
-    let mut response = described(content_type, Body::empty(), &digest, keep);
-    response.headers_mut().insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-    let content = Stored::File { file: Arc::new(file), bytes };
-    response.extensions_mut().insert(Content { form: Form::Stored(content), is_kept: false });
-    response
+fn send(content_type: &str, file: Stored, keep: Keep) -> Answer {
+    Answer::of_type(content_type, Content::File(Arc::new(file)), keep).unkept()
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.

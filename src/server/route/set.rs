@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::{Response, StatusCode};
 use serde_json::json;
 
 use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
@@ -15,11 +13,10 @@ use crate::model::{
 };
 use crate::pages::{Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links};
 use crate::registry::{Resolved, Selection, Snapshot};
+use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{
-    self, Keep, instance_bytes, list, read_page, redirect, unlisted, with_links,
-};
+use crate::server::rows::{instance_bytes, list, read_page};
 use crate::server::state::State;
 
 /// How many of the subsets that were cited with an identifier its page shows.
@@ -59,27 +56,22 @@ pub fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
     })
 }
 
-/// The response that leads to the path of a set as it is written here. `None` means that the request has
-/// that path.
-pub fn elsewhere(state: &State, asked: &Asked, path: &str) -> Option<Response<Body>> {
-    let target = state.site.href(&asked.with_query(path));
-    (asked.path() != path).then(|| redirect(StatusCode::PERMANENT_REDIRECT, &target))
+/// Leads to the path of a set as it is written here, unless the request has that path.
+pub fn at_path(state: &State, asked: &Asked, path: &str) -> Result<(), Stop> {
+    match asked.path() == path {
+        true => Ok(()),
+        false => Err(Stop::permanent(state.site.href(&asked.with_query(path)))),
+    }
 }
 
 /// Shows a set.
-pub async fn set(
-    Extracted(state): Extracted<Arc<State>>,
-    asked: Asked,
-) -> Result<Response<Body>, Problem> {
+pub async fn set(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let segment = asked.segment(0)?;
     if DigestPrefix::is_meant(&segment) {
         return of_digest(&state, &asked, &segment).await;
     }
     let identifier = identifier_in(&segment)?;
-    let path = Site::set(identifier);
-    if let Some(elsewhere) = elsewhere(&state, &asked, &path) {
-        return Ok(elsewhere);
-    }
+    at_path(&state, &asked, &Site::set(identifier))?;
     let format = asked.format(&formats(&[Format::JsonLines, Format::Csv]))?;
     match format {
         Format::Json | Format::JsonLines | Format::Csv => {
@@ -93,11 +85,7 @@ pub async fn set(
 }
 
 /// Leads to the latest instance with a digest, or to the subset that has it.
-async fn of_digest(
-    state: &Arc<State>,
-    asked: &Asked,
-    text: &str,
-) -> Result<Response<Body>, Problem> {
+async fn of_digest(state: &Arc<State>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
         let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
         Problem::unknown("identifier-unknown", detail)
@@ -111,15 +99,11 @@ async fn of_digest(
         })
     });
     let target = asked.with_query(&read.await?);
-    Ok(redirect(StatusCode::SEE_OTHER, &state.site.href(&target)))
+    Err(Stop::see_other(state.site.href(&target)))
 }
 
 /// The page of what a pattern selects from a set or, if that was cited, the way to its own page.
-async fn part(
-    state: &Arc<State>,
-    asked: &Asked,
-    whole: Identifier,
-) -> Result<Response<Body>, Problem> {
+async fn part(state: &Arc<State>, asked: &Asked, whole: Identifier) -> Result<Answer, Stop> {
     let pattern: Option<Pattern> = asked.parsed("select")?;
     let pattern = pattern.ok_or_else(Problem::not_found)?;
     let read = state.source.compare(move |reading| {
@@ -138,13 +122,9 @@ async fn part(
             part,
         }))
     });
-    Ok(match read.await? {
-        Ok(page) => {
-            let page = page.html(&state.site);
-            unlisted(response::whole(Format::Html, page, Keep::WhileCurrent))
-        }
-        Err(cited) => redirect(StatusCode::SEE_OTHER, &state.site.href(&Site::set(cited))),
-    })
+    let page = read.await?;
+    let page = page.map_err(|cited| Stop::see_other(state.site.href(&Site::set(cited))))?;
+    Ok(Answer::whole(Format::Html, page.html(&state.site), Keep::WhileCurrent).unlisted())
 }
 
 /// The intervals as rows.
@@ -153,7 +133,7 @@ async fn intervals(
     asked: &Asked,
     identifier: Identifier,
     format: Format,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Answer, Stop> {
     let limit = asked.limit(1_000, 10_000)?;
     let after = asked.position()?;
     let is_first = after.is_none();
@@ -186,7 +166,7 @@ async fn intervals(
     });
     let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
     let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
-    let response = list(format, &resolved, &COLUMNS, next.as_deref(), || {
+    let answer = list(format, &resolved, &COLUMNS, next.as_deref(), || {
         let granules = resolved.first().map(|first| first.set.granules());
         json!({
             "identifier": identifier,
@@ -199,15 +179,11 @@ async fn intervals(
         let (path, of) = (Site::set(identifier), Describes::Set(identifier));
         links(&state.site, &record.dataset, &path, of)
     });
-    Ok(with_links(response, own_links))
+    Ok(answer.with_links(own_links))
 }
 
 /// The page, and the formats of its citation.
-async fn page(
-    state: &Arc<State>,
-    identifier: Identifier,
-    format: Format,
-) -> Result<Response<Body>, Problem> {
+async fn page(state: &Arc<State>, identifier: Identifier, format: Format) -> Result<Answer, Stop> {
     let now = state.now();
     let page = state
         .source
@@ -252,9 +228,9 @@ async fn page(
     };
     let html = |links: &[Link]| page.html(&state.site, links);
     // The formats for programs are those of the intervals.
-    let response = respond(&state.site, &about, Vec::new(), format, html, String::new)?;
+    let answer = respond(&state.site, &about, Vec::new(), format, html, String::new)?;
     // A set that nobody cited is one of thousands of a dataset.
-    Ok(if page.subsets.is_empty() { unlisted(response) } else { response })
+    Ok(if page.subsets.is_empty() { answer.unlisted() } else { answer })
 }
 
 /// What is known of the files of a set: by the dataset whose citation is shown, else by another one that

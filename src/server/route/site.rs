@@ -3,26 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::Response;
 use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
 use crate::pages::{Entry, FILES, SITEMAP_ADDRESSES};
 use crate::registry::{Listed, Withdrawn};
+use crate::server::answer::{Answer, Content, Keep, Stop};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::response::{Keep, whole, whole_of_type};
 use crate::server::state::State;
 
 /// Whether the registry can be read. It waits for nobody.
-pub async fn health(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
+pub async fn health(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
     state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
-    Ok(whole(Format::Json, health.to_string(), Keep::Never))
+    Ok(Answer::whole(Format::Json, health.to_string(), Keep::Never))
 }
 
 /// How long the counts wait for the registry.
@@ -30,7 +28,7 @@ const METRICS_TIME: Duration = Duration::from_secs(2);
 
 /// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
 /// not hide the counts.
-pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
+pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Answer {
     let reported = match state.health.now() {
         Err(_) => None,
         Ok(()) => {
@@ -52,42 +50,43 @@ pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Response<Body> 
         }
     };
     let text = state.metrics.text() + &of_datasets(reported.as_deref());
-    whole_of_type("text/plain; version=0.0.4; charset=utf-8", text, Keep::Never)
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    Answer::of_type(content_type, Content::Bytes(text.into()), Keep::Never)
 }
 
 /// The description of all routes.
 const OPENAPI: &str = include_str!("../openapi.json");
 
 /// The routes, as OpenAPI describes them. A test compares it with the routes that there are.
-pub async fn openapi(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
+pub async fn openapi(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
     let mut document: serde_json::Value =
         serde_json::from_str(OPENAPI).map_err(|error| Problem::internal(error.to_string()))?;
     document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
     document["info"]["contact"] =
         json!({ "name": state.site.contact.as_ref().unwrap_or(&state.site.name) });
     document["servers"] = json!([{ "url": state.site.address_or_href("") }]);
-    Ok(whole(Format::Json, document.to_string(), Keep::WhileCurrent))
+    Ok(Answer::whole(Format::Json, document.to_string(), Keep::WhileCurrent))
 }
 
 /// A file that all pages need.
-pub async fn file(asked: Asked) -> Result<Response<Body>, Problem> {
+pub async fn file(asked: Asked) -> Result<Answer, Stop> {
     let file = FILES.into_iter().find(|(path, ..)| *path == asked.path());
     let (_, content_type, content) = file.ok_or_else(Problem::not_found)?;
-    Ok(whole_of_type(content_type, content, Keep::WhileCurrent))
+    Ok(Answer::of_type(content_type, Content::Bytes(content.into()), Keep::WhileCurrent))
 }
 
 /// How an identifier is computed.
-pub async fn identifier(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
-    whole(Format::Html, pages::identifier_page(&state.site), Keep::WhileCurrent)
+pub async fn identifier(Extracted(state): Extracted<Arc<State>>) -> Answer {
+    Answer::whole(Format::Html, pages::identifier_page(&state.site), Keep::WhileCurrent)
 }
 
 /// Keeps search engines from what is costly, and names the sitemap.
-pub async fn robots(Extracted(state): Extracted<Arc<State>>) -> Response<Body> {
-    whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
+pub async fn robots(Extracted(state): Extracted<Arc<State>>) -> Answer {
+    Answer::whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
 }
 
 /// The pages of the datasets.
-pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Response<Body>, Problem> {
+pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
     const AT_ONCE: u32 = 1_000;
     let read = state.source.read(|reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -103,5 +102,5 @@ pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Response
         }
     });
     let xml = pages::sitemap(&state.site, &read.await?);
-    Ok(whole_of_type("application/xml", xml, Keep::WhileCurrent))
+    Ok(Answer::of_type("application/xml", Content::Bytes(xml.into()), Keep::WhileCurrent))
 }

@@ -1,0 +1,478 @@
+//! What a route answers, what of it is kept for the next request, and how it is sent.
+//!
+//! The tag of an answer is made of the digest of its bytes as they are sent, or of all that decides them, so
+//! that equal tags are equal bytes. An answer that is kept is sent again, or confirmed by 304, without a look at
+//! anything but the state of the registry: it is valid until any process commits a change, or the UTC day ends.
+//!
+//! A client that reads slowly keeps what was made for it in memory: at most a page of a list, or a part of a
+//! file, of which the next is read when it has taken the one before.
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, LINK, LOCATION, VARY,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use axum::response::IntoResponse;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use futures_util::stream::{iter, try_unfold};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use sha2::{Digest, Sha256};
+
+use super::conditions::{Coding, Conditions, Extent};
+use super::files::Stored;
+use super::problem::Problem;
+use super::request::Format;
+use crate::pages::Link;
+
+/// The header with the digest of what is represented (RFC 9530).
+const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
+
+/// The media type of a feed.
+pub const ATOM: &str = "application/atom+xml; charset=utf-8";
+
+/// The greatest length of a part of a body in memory, of which the connection may make a copy.
+const PART_BYTES: usize = 64 * 1_024;
+
+/// How much of a file is read at once: a thread is waited for each time.
+const READ_BYTES: u64 = 128 * 1_024;
+
+/// How long a response may be kept by caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// For ever: what is at this address never changes.
+    Forever,
+    /// As long as its tag is current: a cache asks before it uses it.
+    WhileCurrent,
+    /// Not at all: the next response will differ.
+    Never,
+}
+
+/// What a route answers.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub content: Content,
+    /// Whether it is kept here for the next request.
+    pub is_kept: bool,
+}
+
+/// What an answer is sent from.
+#[derive(Debug)]
+pub enum Content {
+    /// Bytes that are compressed and tagged before they are sent.
+    Bytes(Bytes),
+    /// A file that is sent as it is, or in part.
+    File(Arc<Stored>),
+    /// A body that is sent as it is made.
+    Stream(Body),
+}
+
+/// Why a request is not answered with what is at its address.
+#[derive(Debug)]
+pub enum Stop {
+    /// It is refused.
+    Problem(Problem),
+    /// What is asked for is at another address.
+    Elsewhere(StatusCode, String),
+}
+
+impl Stop {
+    /// Leads to another address this time.
+    pub fn see_other(address: String) -> Self {
+        Stop::Elsewhere(StatusCode::SEE_OTHER, address)
+    }
+
+    /// Leads to the address under which this is known.
+    pub fn permanent(address: String) -> Self {
+        Stop::Elsewhere(StatusCode::PERMANENT_REDIRECT, address)
+    }
+}
+
+impl<E: Into<Problem>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Stop::Problem(error.into())
+    }
+}
+
+/// The result of a route, which its response carries to the layer that sends it.
+#[derive(Clone)]
+struct Outcome(Arc<Mutex<Option<Result<Answer, Stop>>>>);
+
+impl Outcome {
+    fn response(result: Result<Answer, Stop>) -> Response<Body> {
+        let mut response = Response::new(Body::empty());
+        response.extensions_mut().insert(Outcome(Arc::new(Mutex::new(Some(result)))));
+        response
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response<Body> {
+        Outcome::response(Ok(self))
+    }
+}
+
+impl IntoResponse for Stop {
+    fn into_response(self) -> Response<Body> {
+        Outcome::response(Err(self))
+    }
+}
+
+/// The result of the route that made a response.
+///
+/// # Errors
+///
+/// Those of the route.
+pub fn result_of(mut response: Response<Body>) -> Result<Answer, Stop> {
+    let outcome = response.extensions_mut().remove::<Outcome>();
+    let result = outcome.and_then(|it| it.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    result.unwrap_or_else(|| Err(Problem::not_found().into()))
+}
+
+impl Answer {
+    /// An answer of a media type.
+    pub fn of_type(content_type: &str, content: Content, keep: Keep) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, value(content_type));
+        headers.insert(CACHE_CONTROL, keep.header());
+        headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+        if let Content::File(file) = &content {
+            headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+            describe(&mut headers, &file.sha256);
+        }
+        Answer { status: StatusCode::OK, headers, content, is_kept: keep != Keep::Never }
+    }
+
+    /// An answer in a format, which is complete in memory.
+    pub fn whole(format: Format, content: impl Into<Bytes>, keep: Keep) -> Self {
+        Answer::of_type(&format.content_type(), Content::Bytes(content.into()), keep)
+    }
+
+    /// The same answer with a tag that says all that it depends on.
+    #[must_use]
+    pub fn tagged(mut self, tag: &str) -> Self {
+        self.headers.insert(ETAG, value(&format!("\"{tag}\"")));
+        self
+    }
+
+    /// The same answer, which is not kept here for other clients, who will hardly ask for the same.
+    #[must_use]
+    pub fn unkept(self) -> Self {
+        Answer { is_kept: false, ..self }
+    }
+
+    /// The same answer, which search engines leave out.
+    #[must_use]
+    pub fn unlisted(mut self) -> Self {
+        const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
+        self.headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+        self
+    }
+
+    /// The same answer with further links in its header.
+    #[must_use]
+    pub fn with_links(mut self, links: impl IntoIterator<Item = Link>) -> Self {
+        add_links(&mut self.headers, links);
+        self
+    }
+
+    /// Compresses and tags what was made for it.
+    ///
+    /// # Errors
+    ///
+    /// The server is ending.
+    pub async fn complete(mut self, coding: Coding) -> Result<Self, Problem> {
+        let Content::Bytes(bytes) = self.content else { return Ok(self) };
+        let encode = move || {
+            let (bytes, coding) = match coding.shorten(&bytes) {
+                Some(shorter) => (shorter.into(), coding),
+                None => (bytes, Coding::Identity),
+            };
+            (<[u8; 32]>::from(Sha256::digest(&bytes)), bytes, coding)
+        };
+        // Short ones take less time than another thread takes to begin.
+        let (digest, bytes, coding) = match coding {
+            Coding::Identity => encode(),
+            Coding::Gzip => {
+                let encoded = tokio::task::spawn_blocking(encode).await;
+                encoded.map_err(|error| Problem::internal(error.to_string()))?
+            }
+        };
+        describe(&mut self.headers, &digest);
+        self.headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
+        Ok(Answer { content: Content::Bytes(bytes), ..self })
+    }
+
+    /// The response to a request: whole, in part, or a confirmation that the client has it.
+    pub fn response(self, method: &Method, conditions: &Conditions) -> Response<Body> {
+        let Answer { status, headers, content, .. } = self;
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = status;
+        *response.headers_mut() = headers;
+        let tag = response.headers().get(ETAG).cloned();
+        if status == StatusCode::OK && tag.as_ref().is_some_and(|tag| conditions.has(tag)) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            for of_content in [CONTENT_TYPE, CONTENT_ENCODING, REPR_DIGEST, ACCEPT_RANGES] {
+                response.headers_mut().remove(of_content);
+            }
+            return response;
+        }
+        let mut sent = 0..content.bytes().unwrap_or(u64::MAX);
+        if let (Some(tag), true) = (tag, response.headers().contains_key(ACCEPT_RANGES)) {
+            sent = extent(&mut response, conditions, &tag, sent.end);
+        }
+        if sent.end != u64::MAX {
+            let length = HeaderValue::from(sent.end - sent.start);
+            response.headers_mut().insert(CONTENT_LENGTH, length);
+        }
+        if method != Method::HEAD {
+            *response.body_mut() = content.body(sent);
+        }
+        response
+    }
+}
+
+/// Marks a response as the part of so many bytes that is asked for. Returns which they are.
+fn extent(
+    response: &mut Response<Body>,
+    conditions: &Conditions,
+    tag: &HeaderValue,
+    bytes: u64,
+) -> Range<u64> {
+    let (status, sent, range) = match conditions.extent(tag, bytes) {
+        Extent::Whole => return 0..bytes,
+        Extent::Part(part) => {
+            let range = format!("bytes {}-{}/{bytes}", part.start, part.end - 1);
+            (StatusCode::PARTIAL_CONTENT, part, range)
+        }
+        Extent::Unsatisfiable => {
+            (StatusCode::RANGE_NOT_SATISFIABLE, 0..0, format!("bytes */{bytes}"))
+        }
+    };
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_RANGE, value(&range));
+    sent
+}
+
+impl Content {
+    /// The number of bytes. `None` means that it is not known yet.
+    fn bytes(&self) -> Option<u64> {
+        match self {
+            Content::Bytes(bytes) => Some(bytes.len() as u64),
+            Content::File(file) => Some(file.bytes),
+            Content::Stream(_) => None,
+        }
+    }
+
+    /// Some of the bytes as a body, whose next part is made when the client has taken the one before.
+    fn body(self, sent: Range<u64>) -> Body {
+        let Range { start, end } = sent;
+        match self {
+            Content::Stream(body) => body,
+            // Both ends are within the content.
+            Content::Bytes(bytes) => {
+                let mut rest = bytes.slice(start as usize..end as usize);
+                let part = move || {
+                    let part = rest.split_to(rest.len().min(PART_BYTES));
+                    (!part.is_empty()).then_some(Ok::<_, io::Error>(part))
+                };
+                Body::from_stream(iter(std::iter::from_fn(part)))
+            }
+            Content::File(file) => Body::from_stream(try_unfold(start, move |at| {
+                let (file, part) = (Arc::clone(&file), at..end.min(at + READ_BYTES));
+                async move {
+                    if part.is_empty() {
+                        return Ok::<_, io::Error>(None);
+                    }
+                    let next = part.end;
+                    // An error cuts the connection.
+                    let read = tokio::task::spawn_blocking(move || file.read(part)).await;
+                    Ok(Some((read.map_err(io::Error::other)??, next)))
+                }
+            })),
+        }
+    }
+}
+
+impl Keep {
+    fn header(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Keep::Forever => "public, max-age=31536000, immutable",
+            Keep::WhileCurrent => "no-cache",
+            Keep::Never => "no-store",
+        })
+    }
+}
+
+/// The response that leads to another address.
+pub fn redirect(status: StatusCode, location: &str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(LOCATION, value(location));
+    headers.insert(CACHE_CONTROL, Keep::WhileCurrent.header());
+    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+    response
+}
+
+/// Adds the tag and the digest of content as it is sent.
+fn describe(headers: &mut HeaderMap, digest: &[u8; 32]) {
+    headers.insert(ETAG, value(&format!("\"{}\"", hex::encode(&digest[..12]))));
+    let digest = format!("sha-256=:{}:", BASE64_STANDARD.encode(digest));
+    headers.insert(REPR_DIGEST, value(&digest));
+}
+
+/// Adds links to those in a header.
+pub fn add_links(headers: &mut HeaderMap, links: impl IntoIterator<Item = Link>) {
+    let known = headers.get(LINK).and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let links = links.into_iter().map(|link| link.header());
+    let header: Vec<String> = known.into_iter().chain(links).collect();
+    if !header.is_empty() {
+        headers.insert(LINK, value(&header.join(", ")));
+    }
+}
+
+/// A header value. What cannot be in a header is left out: all values are made here of checked parts,
+/// or of addresses that are percent-encoded.
+pub fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// The greatest number of bytes of answers in memory.
+const MEMORY_BYTES: u64 = 32 * 1_024 * 1_024;
+
+/// How many answers of usual length there are, at least: so few that they are in one part of the cache, and any
+/// of them can be as long as all.
+const USUAL_ANSWERS: usize = 32;
+
+/// What one takes besides its content, the values of its headers and its key.
+const ENTRY_BYTES: u64 = 4 * 1_024;
+
+/// What answers depend on besides the request: which registry was opened, its state, and the UTC day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Epoch {
+    pub generation: u64,
+    pub state: u64,
+    pub day: i64,
+}
+
+impl Epoch {
+    /// That of answers which do not depend on the registry.
+    pub const OF_NOTHING: Epoch = Epoch { generation: u64::MAX, state: 0, day: 0 };
+}
+
+/// What decides an answer: the epoch, the coding, and copies of the target and of the header `Accept`, which
+/// would keep the whole head of the request in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub epoch: Epoch,
+    pub coding: Coding,
+    pub target: Box<str>,
+    pub accept: Box<[u8]>,
+}
+
+/// The answers that were sent last. Those of older epochs are removed in time, as what nobody asks for is.
+pub struct Answers(Cache<Key, Arc<KeptAnswer>, Size>);
+
+/// An answer with the status 200.
+struct KeptAnswer {
+    headers: HeaderMap,
+    content: KeptContent,
+}
+
+enum KeptContent {
+    Bytes(Bytes),
+    /// A list, as long as it is one of the files that are kept.
+    File(Weak<Stored>),
+}
+
+#[derive(Debug, Clone)]
+struct Size;
+
+impl Weighter<Key, Arc<KeptAnswer>> for Size {
+    fn weight(&self, key: &Key, answer: &Arc<KeptAnswer>) -> u64 {
+        let headers: usize = answer.headers.values().map(HeaderValue::len).sum();
+        let content = match &answer.content {
+            KeptContent::Bytes(bytes) => bytes.len(),
+            KeptContent::File(_) => 0,
+        };
+        ENTRY_BYTES + (key.target.len() + key.accept.len() + headers + content) as u64
+    }
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Answers(Cache::with_weighter(USUAL_ANSWERS, MEMORY_BYTES, Size))
+    }
+}
+
+impl Answers {
+    /// The answer that was kept for such a request.
+    pub fn find(&self, key: &Key) -> Option<Answer> {
+        let kept = self.0.get(key)?;
+        let content = match &kept.content {
+            KeptContent::Bytes(bytes) => Content::Bytes(bytes.clone()),
+            KeptContent::File(file) => Content::File(file.upgrade()?),
+        };
+        let headers = kept.headers.clone();
+        Some(Answer { status: StatusCode::OK, headers, content, is_kept: true })
+    }
+
+    /// Keeps a complete answer for the next such request, if it may be kept.
+    pub fn keep(&self, key: Key, answer: &Answer) {
+        let content = match &answer.content {
+            Content::Bytes(bytes) => KeptContent::Bytes(bytes.clone()),
+            Content::File(file) => KeptContent::File(Arc::downgrade(file)),
+            Content::Stream(_) => return,
+        };
+        if answer.is_kept && answer.status == StatusCode::OK {
+            self.0.insert(key, Arc::new(KeptAnswer { headers: answer.headers.clone(), content }));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPOCH: Epoch = Epoch { generation: 0, state: 1, day: 2 };
+
+    fn key(number: usize, epoch: Epoch) -> Key {
+        let target = format!("/?n={number}").into();
+        Key { epoch, coding: Coding::Identity, target, accept: Box::default() }
+    }
+
+    fn keep(answers: &Answers, key: Key, link: &str) {
+        let mut answer = Answer::whole(Format::Json, "x", Keep::WhileCurrent);
+        answer.headers.insert(LINK, value(link));
+        answers.keep(key, &answer);
+    }
+
+    #[test]
+    fn long_headers_count() {
+        let (answers, link) = (Answers::default(), "a".repeat(12 * 1_024));
+        (0..2_100).for_each(|number| keep(&answers, key(number, EPOCH), &link));
+        let entries = answers.0.len();
+        let most = MEMORY_BYTES as usize / (16 * 1_024);
+        assert!(entries > most / 2 && entries <= most, "{entries}");
+    }
+
+    #[test]
+    fn an_answer_of_an_older_state_does_not_remove_those_of_the_present_one() {
+        let answers = Answers::default();
+        keep(&answers, key(1, EPOCH), "");
+        let older = Epoch { state: 0, ..EPOCH };
+        assert!(answers.find(&key(1, older)).is_none());
+        keep(&answers, key(1, older), "");
+        assert!(answers.find(&key(1, EPOCH)).is_some());
+    }
+}

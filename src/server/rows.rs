@@ -1,0 +1,158 @@
+//! Pages of lists as programs read them: JSON, JSON Lines and CSV.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::answer::{Answer, Keep};
+use super::request::Format;
+use crate::error::Result;
+use crate::model::Instance;
+use crate::pages::Link;
+
+/// A page of a list as programs read it, with the address of the next page. `object` is the page as one
+/// JSON value. Even a complete list is kept only while it is current, since it can grow.
+pub fn list<T: Serialize>(
+    format: Format,
+    rows: &[T],
+    columns: &[&str],
+    next: Option<&str>,
+    object: impl FnOnce() -> Value,
+) -> Answer {
+    let content = match format {
+        Format::JsonLines => rows.iter().map(json).collect(),
+        Format::Csv => csv(columns, rows),
+        _ => json(&object()),
+    };
+    page(format, content, next)
+}
+
+/// As [`list`], of which one JSON value has the rows by a name, and the next page.
+pub fn named_list<T: Serialize>(
+    format: Format,
+    name: &str,
+    rows: &[T],
+    columns: &[&str],
+    next: Option<&str>,
+) -> Answer {
+    list(format, rows, columns, next, || serde_json::json!({ name: rows, "next": next }))
+}
+
+/// A page of a list that is written already.
+pub fn page(format: Format, content: String, next: Option<&str>) -> Answer {
+    let next = next.map(|next| Link::new("next", next));
+    Answer::whole(format, content, Keep::WhileCurrent).with_links(next)
+}
+
+/// A JSON value as a line. What is sent is made of strings, numbers and lists of them, which can always
+/// be written.
+pub fn json<T: Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Rows as a table with a header. A column is the path of a member in the JSON of a row, and is called by
+/// the last name of that path.
+fn csv<T: Serialize>(columns: &[&str], rows: &[T]) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Writing to memory cannot fail.
+    let names = columns.iter().map(|column| column.rsplit('/').next().unwrap_or_default());
+    let _ = writer.write_record(names);
+    for row in rows {
+        let row = serde_json::to_value(row).unwrap_or_default();
+        let cells = columns.iter().map(|column| match row.pointer(&format!("/{column}")) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+        });
+        let _ = writer.write_record(cells);
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+/// The greatest size of the rows of a page, of which its last row may be the rest: rows have notes and
+/// ids of any length. A client that reads nothing keeps a page in memory.
+pub const PAGE_BYTES: usize = 256 * 1_024;
+
+/// How many rows are read at first, so that long ones are noticed.
+const FIRST_ROWS: u32 = 16;
+
+/// How many rows are read at once at most.
+const MOST_ROWS: u32 = 256;
+
+/// Reads the rows of a page: at most `limit` of them, and no more than it takes to reach
+/// [`PAGE_BYTES`]. `read` returns at most a number of rows after one of them. Whether there are further
+/// rows is returned too.
+///
+/// # Errors
+///
+/// Those of `read`.
+pub fn read_page<Row>(
+    limit: u32,
+    bytes: impl Fn(&Row) -> usize,
+    mut read: impl FnMut(Option<&Row>, u32) -> Result<Vec<Row>>,
+) -> Result<(Vec<Row>, bool)> {
+    let (mut rows, mut room, mut at_once) = (Vec::new(), PAGE_BYTES, FIRST_ROWS);
+    loop {
+        // One more than the page has says whether there are more.
+        let wanted = at_once.min(limit + 1 - rows.len() as u32);
+        let found = read(rows.last(), wanted)?;
+        let is_last = found.len() < wanted as usize;
+        for row in found {
+            if rows.len() == limit as usize || (room == 0 && !rows.is_empty()) {
+                return Ok((rows, true));
+            }
+            room = room.saturating_sub(bytes(&row));
+            rows.push(row);
+        }
+        if is_last {
+            return Ok((rows, false));
+        }
+        at_once = (at_once * 2).min(MOST_ROWS);
+    }
+}
+
+/// The size of an instance as a row.
+pub fn instance_bytes(instance: &Instance) -> usize {
+    256 + instance.note.as_ref().map_or(0, String::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_page_ends_by_rows_or_by_bytes() {
+        for (all, limit, row_bytes, expected, has_more) in [
+            (0_u32, 5, 1, 0_u32, false),
+            (5, 5, 1, 5, false),
+            (6, 5, 1, 5, true),
+            (10_000, 1_000, 1, 1_000, true),
+            (1_000, 10_000, 1, 1_000, false),
+            (10_000, 10_000, PAGE_BYTES / 100, 101, true),
+            // A page has a row, however long.
+            (3, 1_000, 2 * PAGE_BYTES, 1, true),
+            (1, 1_000, 2 * PAGE_BYTES, 1, false),
+        ] {
+            let mut most = 0;
+            let read = |last: Option<&u32>, count: u32| {
+                most = most.max(count);
+                let next = last.map_or(0, |last| last + 1);
+                Ok((next..all.min(next + count)).collect())
+            };
+            let (rows, more) = read_page(limit, |_| row_bytes, read).unwrap();
+            assert!(rows.iter().copied().eq(0..expected), "{all} rows, {limit}: {rows:?}");
+            assert_eq!(more, has_more, "{all} rows of {row_bytes} bytes, at most {limit}");
+            assert!(most <= MOST_ROWS);
+        }
+    }
+
+    #[test]
+    fn a_cell_is_what_the_row_has() {
+        let row = json!({ "a": "=1+1", "b": { "c": "x,\"y\"\nz", "d": null, "e": -1 } });
+        let text = csv(&["a", "b/c", "b/d", "b/e", "f"], &[row]);
+        assert_eq!(text, "a,c,d,e,f\n=1+1,\"x,\"\"y\"\"\nz\",,-1,\n");
+    }
+}
