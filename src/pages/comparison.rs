@@ -150,7 +150,6 @@ impl ComparisonPage {
                             " "
                         }
                         a href={ (site.href(&self.path)) "?format=jsonl" } { "All as JSON Lines" } " "
-                        a href={ (site.href(&self.path)) "?format=csv" } { "CSV" }
                     }
                     ul.diff { @for (index, difference) in self.differences.iter().enumerate() { (difference_row(index, difference)) } }
                 }

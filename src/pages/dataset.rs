@@ -277,7 +277,6 @@ impl DatasetPage {
                     (self.all_changes())
                     @if self.series.changes() > 1 { ", and compare any two" }
                 }
-                " " a href={ (path) "?format=csv" } { "CSV" }
                 " " a href={ (path) "?format=jsonl" } { "JSON Lines" }
             }
         }

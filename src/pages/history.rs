@@ -212,7 +212,6 @@ impl HistoryPage {
                 @if let Some(next) = self.next {
                     a rel="next" href={ (site.href(&path)) "?after=" (next) } { "Earlier changes" } " "
                 }
-                a href={ (site.href(&path)) "?format=csv" } { "CSV" } " "
                 a href={ (site.href(&path)) "?format=jsonl" } { "JSON Lines" } " "
                 a href=(site.href(&Site::feed(&dataset.name))) { "Atom feed" }
             }

@@ -252,8 +252,6 @@ pub enum Format {
     Json,
     /// A JSON value on each line.
     JsonLines,
-    /// A table.
-    Csv,
     /// One value on each line.
     Lines,
     /// A citation.
@@ -266,7 +264,6 @@ impl Format {
             Format::Html => ("html", "text/html"),
             Format::Json => ("json", "application/json"),
             Format::JsonLines => ("jsonl", "application/jsonl"),
-            Format::Csv => ("csv", "text/csv"),
             Format::Lines => ("lines", "text/plain"),
             Format::Citation(format) => (format.name(), format.media_type()),
         }
@@ -383,7 +380,7 @@ mod tests {
     use super::*;
 
     const OFFERED: [Format; 4] =
-        [Format::Html, Format::Json, Format::Citation(CitationFormat::Bibtex), Format::Csv];
+        [Format::Html, Format::Json, Format::Citation(CitationFormat::Bibtex), Format::Lines];
 
     #[test]
     fn the_accepted_format_of_the_highest_quality_is_chosen() {
@@ -395,7 +392,7 @@ mod tests {
             ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Some("html")),
             ("text/html;q=0.5, application/json;q=0.9", Some("json")),
             ("text/*", Some("html")),
-            ("text/*, text/html;q=0", Some("csv")),
+            ("text/*, text/html;q=0", Some("lines")),
             ("image/png, */*;q=0.1", Some("html")),
             ("*/*, text/html;q=0.2", Some("json")),
             ("image/png", None),
@@ -407,7 +404,7 @@ mod tests {
             assert_eq!(chosen, name, "{accept}");
         }
         assert_eq!(choose(&OFFERED, None, None).unwrap(), Format::Html);
-        assert_eq!(choose(&OFFERED, Some("csv"), Some("image/png")).unwrap(), Format::Csv);
+        assert_eq!(choose(&OFFERED, Some("lines"), Some("image/png")).unwrap(), Format::Lines);
         assert_eq!(choose(&OFFERED, Some("xml"), None).unwrap_err().status, 400);
     }
 

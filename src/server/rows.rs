@@ -1,4 +1,4 @@
-//! Pages of lists as programs read them: JSON, JSON Lines and CSV.
+//! Pages of lists as programs read them: JSON and JSON Lines.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,13 +14,11 @@ use crate::pages::Link;
 pub fn list<T: Serialize>(
     format: Format,
     rows: &[T],
-    columns: &[&str],
     next: Option<&str>,
     object: impl FnOnce() -> Value,
 ) -> Answer {
     let content = match format {
         Format::JsonLines => rows.iter().map(json).collect(),
-        Format::Csv => csv(columns, rows),
         _ => json(&object()),
     };
     page(format, content, next)
@@ -31,10 +29,9 @@ pub fn named_list<T: Serialize>(
     format: Format,
     name: &str,
     rows: &[T],
-    columns: &[&str],
     next: Option<&str>,
 ) -> Answer {
-    list(format, rows, columns, next, || serde_json::json!({ name: rows, "next": next }))
+    list(format, rows, next, || serde_json::json!({ name: rows, "next": next }))
 }
 
 /// A page of a list that is written already.
@@ -49,25 +46,6 @@ pub fn json<T: Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
     text
-}
-
-/// Rows as a table with a header. A column is the path of a member in the JSON of a row, and is called by
-/// the last name of that path.
-fn csv<T: Serialize>(columns: &[&str], rows: &[T]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing to memory cannot fail.
-    let names = columns.iter().map(|column| column.rsplit('/').next().unwrap_or_default());
-    let _ = writer.write_record(names);
-    for row in rows {
-        let row = serde_json::to_value(row).unwrap_or_default();
-        let cells = columns.iter().map(|column| match row.pointer(&format!("/{column}")) {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-        });
-        let _ = writer.write_record(cells);
-    }
-    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
 }
 
 /// The greatest size of the rows of a page, of which its last row may be the rest: rows have notes and
@@ -119,8 +97,6 @@ pub fn instance_bytes(instance: &Instance) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -147,12 +123,5 @@ mod tests {
             assert_eq!(more, has_more, "{all} rows of {row_bytes} bytes, at most {limit}");
             assert!(most <= MOST_ROWS);
         }
-    }
-
-    #[test]
-    fn a_cell_is_what_the_row_has() {
-        let row = json!({ "a": "=1+1", "b": { "c": "x,\"y\"\nz", "d": null, "e": -1 } });
-        let text = csv(&["a", "b/c", "b/d", "b/e", "f"], &[row]);
-        assert_eq!(text, "a,c,d,e,f\n=1+1,\"x,\"\"y\"\"\nz\",,-1,\n");
     }
 }

@@ -8,7 +8,7 @@ use crate::{root, rust_files};
 /// The crates, and the modules of the standard library, that only some layers may name.
 const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["clap", "clap_complete", "indicatif"], &["cli"]),
-    (&["csv"], &["input", "server"]),
+    (&["csv"], &["input"]),
     (&["flate2"], &["input", "mirror", "publish", "server"]),
     (&["axum", "hyper", "hyper_util", "tower"], &["server"]),
     (&["tokio"], &["cli", "server", "store"]),

@@ -77,7 +77,6 @@ fn who_recorded_a_change_is_in_no_answer() {
         "/?format=json",
         "/datasets/US.FOOL2.002/?format=json",
         "/datasets/US.FOOL2.002/history?format=jsonl",
-        "/datasets/US.FOOL2.002/history?format=csv",
         "/datasets/US.FOOL2.002@2001-04-01?format=json",
         "/datasets/US.FOOL2.002@2001-04-01",
     ] {

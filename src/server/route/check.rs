@@ -101,7 +101,7 @@ async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answ
         return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let rows: Vec<Value> = quoted.iter().map(row).collect();
-    Ok(list(format, &rows, &[], None, || object(&rows, &checked)))
+    Ok(list(format, &rows, None, || object(&rows, &checked)))
 }
 
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The

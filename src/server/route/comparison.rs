@@ -17,7 +17,7 @@ use crate::server::rows::{PAGE_BYTES, list};
 use crate::server::source::Reading;
 use crate::server::state::State;
 
-const OFFERED: [Format; 4] = [Format::Html, Format::Json, Format::JsonLines, Format::Csv];
+const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
 /// How many granules the page lists.
 const SHOWN_DIFFERENCES: usize = 200;
@@ -71,7 +71,7 @@ pub async fn comparison(
         .filter(|_| has_more)
         .map(|last| asked.next_page(&state.site, last.granule.as_str(), listed as u64, format));
     let counts = is_whole.then_some(counts);
-    Ok(list(format, &rows, &["side", "granule"], next.as_deref(), || {
+    Ok(list(format, &rows, next.as_deref(), || {
         object([&left, &right], counts, &rows, next.as_deref())
     }))
 }

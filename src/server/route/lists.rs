@@ -33,24 +33,7 @@ const COUNTED_ROWS: u32 = 1_000;
 /// How many records a search reads at once.
 const SEARCHED_ROWS: u32 = 1_000;
 
-const OFFERED: [Format; 4] = [Format::Html, Format::Json, Format::JsonLines, Format::Csv];
-
-/// The columns of the tables: members of the rows.
-const DATASET_COLUMNS: [&str; 7] =
-    ["name", "doi", "title", "version", "latest/timestamp", "latest/identifier", "latest/granules"];
-const INSTANCE_COLUMNS: [&str; 9] = [
-    "dataset",
-    "timestamp",
-    "until",
-    "identifier",
-    "granules",
-    "ingested",
-    "deleted",
-    "recorded",
-    "note",
-];
-const PERIOD_COLUMNS: [&str; 6] =
-    ["dataset", "granule", "ingested", "deleted", "withdrawn/timestamp", "url"];
+const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
 /// What is listed.
 struct Wanted {
@@ -96,7 +79,7 @@ pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
         return Ok(rows::page(format, page.html(&state.site), link.as_deref()));
     }
     let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
-    Ok(named_list(format, "datasets", &datasets, &DATASET_COLUMNS, link.as_deref()))
+    Ok(named_list(format, "datasets", &datasets, link.as_deref()))
 }
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
@@ -295,7 +278,7 @@ pub async fn history(
         let page = HistoryPage { listed, changes, instances, next: last, is_first };
         return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
     }
-    Ok(named_list(format, "instances", &instances, &INSTANCE_COLUMNS, next.as_deref()))
+    Ok(named_list(format, "instances", &instances, next.as_deref()))
 }
 
 /// How many periods the page lists.
@@ -375,5 +358,5 @@ pub async fn find(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
             FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
         return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
     }
-    Ok(named_list(format, "periods", &periods, &PERIOD_COLUMNS, next.as_deref()))
+    Ok(named_list(format, "periods", &periods, next.as_deref()))
 }

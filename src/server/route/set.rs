@@ -25,9 +25,6 @@ const SHOWN_SUBSETS: usize = 50;
 /// How many intervals the page shows.
 const SHOWN_INTERVALS: u32 = 20;
 
-/// The columns of the table of intervals.
-const COLUMNS: [&str; 6] = ["kind", "dataset", "from", "until", "identifier", "granules"];
-
 /// The greatest number of granules of two sets that are compared for the page.
 const COMPARED_GRANULES: u64 = 20_000;
 
@@ -72,11 +69,9 @@ pub async fn set(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resul
     }
     let identifier = identifier_in(&segment)?;
     at_path(&state, &asked, &Site::set(identifier))?;
-    let format = asked.format(&formats(&[Format::JsonLines, Format::Csv]))?;
+    let format = asked.format(&formats(&[Format::JsonLines]))?;
     match format {
-        Format::Json | Format::JsonLines | Format::Csv => {
-            intervals(&state, &asked, identifier, format).await
-        }
+        Format::Json | Format::JsonLines => intervals(&state, &asked, identifier, format).await,
         Format::Html if asked.parameter("select").is_some_and(|text| !text.is_empty()) => {
             part(&state, &asked, identifier).await
         }
@@ -166,7 +161,7 @@ async fn intervals(
     });
     let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
     let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
-    let answer = list(format, &resolved, &COLUMNS, next.as_deref(), || {
+    let answer = list(format, &resolved, next.as_deref(), || {
         let granules = resolved.first().map(|first| first.set.granules());
         json!({
             "identifier": identifier,
