@@ -1,13 +1,16 @@
 //! The comparison of two sets.
 
 use maud::{Markup, html};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::figures::{counted, grouped, time, visible};
 use super::layout::{Head, page};
 use super::set::{difference_row, tally};
 use super::site::Site;
-use crate::model::{Identifier, Set};
-use crate::registry::{Counts, Difference};
+use crate::error::Result;
+use crate::model::{GranuleId, Identifier, Set};
+use crate::registry::{Counts, Difference, Selection, Snapshot};
 
 /// The comparison of two sets.
 #[derive(Debug)]
@@ -19,11 +22,22 @@ pub struct ComparisonPage {
     /// How many granules both have, and only one of them.
     pub counts: Counts,
     /// The differences by the beginnings of their names.
-    pub groups: PrefixGroups,
-    /// The first differences of each side.
+    groups: PrefixGroups,
+    /// The first differences.
     pub differences: Vec<Difference>,
-    /// The path of this comparison.
-    pub path: String,
+    /// Whether there are further ones.
+    pub has_more: bool,
+    /// Whether all was compared, and not only what is after a granule.
+    is_whole: bool,
+}
+
+/// A granule that only one side has, as JSON.
+#[derive(Debug, Serialize)]
+pub struct DifferenceRow<'a> {
+    /// That side: `left` or `right`.
+    pub side: &'static str,
+    /// The granule.
+    pub granule: &'a GranuleId,
 }
 
 /// Differences, counted by the longest beginning of their names for which there are at most 16 groups.
@@ -31,7 +45,7 @@ pub struct ComparisonPage {
 /// They are added in canonical order, so that a group is complete when another begins: the memory that
 /// this takes does not grow with their number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PrefixGroups {
+struct PrefixGroups {
     /// The number of characters that names of a group have in common.
     length: usize,
     groups: Vec<Group>,
@@ -61,12 +75,12 @@ impl PrefixGroups {
     const LONGEST: usize = 80;
 
     /// Adds a difference. They come in canonical order.
-    pub fn add(&mut self, difference: &Difference) {
+    fn add(&mut self, difference: &Difference) {
         let (only_left, only_right) = match difference {
             Difference::OnlyLeft(_) => (1, 0),
             Difference::OnlyRight(_) => (0, 1),
         };
-        let (prefix, is_whole) = beginning(name(difference), self.length);
+        let (prefix, is_whole) = beginning(name(difference).as_str(), self.length);
         let group = Group { prefix: prefix.to_owned(), is_whole, only_left, only_right };
         add_to(&mut self.groups, group);
         while self.groups.len() > PrefixGroups::MOST && self.length > 0 {
@@ -82,9 +96,9 @@ impl PrefixGroups {
     }
 }
 
-fn name(difference: &Difference) -> &str {
+fn name(difference: &Difference) -> &GranuleId {
     let (Difference::OnlyLeft(granule_id) | Difference::OnlyRight(granule_id)) = difference;
-    granule_id.as_str()
+    granule_id
 }
 
 /// The first characters of a name, and whether these are all.
@@ -107,10 +121,87 @@ fn add_to(groups: &mut Vec<Group>, group: Group) {
 }
 
 impl ComparisonPage {
-    /// The page.
-    pub fn html(&self, site: &Site) -> String {
+    /// Compares two sets, or what of them is after a granule. Lists as many differences as are wanted, of so
+    /// many bytes in all.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::compare`].
+    pub fn read(
+        snapshot: Snapshot,
+        left: &Selection,
+        right: &Selection,
+        after: Option<&GranuleId>,
+        [most, mut bytes]: [usize; 2],
+    ) -> Result<Self> {
+        let mut compared = match after {
+            Some(after) => snapshot.compare_after(left, right, after)?,
+            None => snapshot.compare(left, right)?,
+        };
+        drop(snapshot);
+        let (mut groups, mut differences) = (PrefixGroups::default(), Vec::new());
+        let mut has_more = false;
+        for difference in compared.by_ref() {
+            let difference = difference?;
+            groups.add(&difference);
+            if differences.len() < most && bytes > 0 {
+                bytes = bytes.saturating_sub(name(&difference).as_str().len() + 16);
+                differences.push(difference);
+            } else {
+                has_more = true;
+                // Only the first page has the counts, for which everything is read.
+                if after.is_some() {
+                    break;
+                }
+            }
+        }
+        let (left, right) = (compared.left().clone(), compared.right().clone());
+        let (counts, is_whole) = (compared.counts(), after.is_none());
+        Ok(ComparisonPage { left, right, counts, groups, differences, has_more, is_whole })
+    }
+
+    /// The differences as rows.
+    pub fn rows<'a>(&'a self) -> Vec<DifferenceRow<'a>> {
+        let row = |difference: &'a Difference| match difference {
+            Difference::OnlyLeft(granule) => DifferenceRow { side: "left", granule },
+            Difference::OnlyRight(granule) => DifferenceRow { side: "right", granule },
+        };
+        self.differences.iter().map(row).collect()
+    }
+
+    /// `compare` of the command line, with the counts and the address of the next page.
+    pub fn json(&self, next: Option<&str>) -> Value {
+        let side = |set: &Set| {
+            let instance = set.instance();
+            json!({
+                "identifier": set.identifier(),
+                "granules": set.granules(),
+                "dataset": instance.dataset,
+                "timestamp": instance.timestamp,
+            })
+        };
+        let rows = self.rows();
+        let only = |wanted: &str| -> Vec<&GranuleId> {
+            rows.iter().filter(|row| row.side == wanted).map(|row| row.granule).collect()
+        };
+        let counts = self.is_whole.then_some(self.counts);
+        json!({
+            "identical": self.left.identifier() == self.right.identifier(),
+            "left": side(&self.left),
+            "right": side(&self.right),
+            "matched": counts.map(|counts| counts.matched),
+            "only_left_count": counts.map(|counts| counts.only_left),
+            "only_right_count": counts.map(|counts| counts.only_right),
+            "only_left": only("left"),
+            "only_right": only("right"),
+            "next": next,
+        })
+    }
+
+    /// The page, which is at `path`.
+    pub fn html(&self, site: &Site, path: &str) -> String {
         let head = Head { title: self.headline(), is_unlisted: true, ..Head::default() };
-        page(site, &head, &self.main(site)).into_string()
+        page(site, &head, &self.main(site, path)).into_string()
     }
 
     fn headline(&self) -> String {
@@ -125,7 +216,7 @@ impl ComparisonPage {
         }
     }
 
-    fn main(&self, site: &Site) -> Markup {
+    fn main(&self, site: &Site, path: &str) -> Markup {
         let Counts { only_left, only_right, .. } = self.counts;
         let listed = self.differences.len() as u64;
         let swapped = Site::comparison(self.right.identifier(), self.left.identifier());
@@ -149,7 +240,7 @@ impl ComparisonPage {
                             span { "The first " (grouped(listed)) " of " (grouped(only_left + only_right)) ", in order of their names." }
                             " "
                         }
-                        a href={ (site.href(&self.path)) "?format=jsonl" } { "All as JSON Lines" } " "
+                        a href={ (site.href(path)) "?format=jsonl" } { "All as JSON Lines" }
                     }
                     ul.diff { @for (index, difference) in self.differences.iter().enumerate() { (difference_row(index, difference)) } }
                 }
@@ -187,7 +278,7 @@ impl ComparisonPage {
                                     code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
                                 };
                                 @let first = self.differences.iter().position(|difference| {
-                                    name(difference).starts_with(&group.prefix)
+                                    name(difference).as_str().starts_with(&group.prefix)
                                 });
                                 th.fill scope="row" {
                                     @if let Some(index) = first { a href={ "#d" (index) } { (beginning) } }

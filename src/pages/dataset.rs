@@ -2,21 +2,21 @@
 
 use maud::{Markup, html};
 
+use super::citing::{self, Describes, Link};
 use super::figures::{
     ago, annotations, command, copy_button, counted, date, day_text, grouped, time,
 };
 use super::fixity::Fixity;
 use super::history::{self, Picks};
 use super::identifier::{means, verifying};
-use super::layout::{Head, Section, page, trail};
-use super::link::Link;
+use super::layout::{Detail, Head, Section, page, trail};
 use super::part::{self, Ends};
 use super::plot::{Figure, Series, figure};
+use super::record;
 use super::site::Site;
-use super::{citing, record};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
-use crate::model::{Annotation, DatasetName, Instance, Moment, Subset, Timestamp};
+use crate::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
 use crate::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
@@ -41,8 +41,7 @@ pub struct DatasetPage {
     pub annotated: Vec<(Timestamp, Annotation)>,
     /// The subsets that were cited last, and how many there are.
     pub subsets: (Vec<Subset>, u64),
-    /// The first and the last granule of the latest set, for patterns that match some: the caller may set
-    /// them.
+    /// The first and the last granule of the latest set, for patterns that match some.
     pub ends: Ends,
     /// The citation of its latest set. `None` means that there was no change yet.
     pub citation: Option<Citation>,
@@ -53,7 +52,7 @@ pub struct DatasetPage {
 }
 
 impl DatasetPage {
-    /// Reads what the page shows. `series` is its history.
+    /// Reads a dataset: all that its page shows, or what programs read of it.
     ///
     /// # Errors
     ///
@@ -61,12 +60,10 @@ impl DatasetPage {
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,
-        series: Series,
         now: Timestamp,
+        detail: Detail,
     ) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
-        let fixity = Fixity::read(snapshot, name)?;
-        let recent = snapshot.instances_before(name, None, RECENT_CHANGES)?;
         let at = Some(Moment::Day(now.day()));
         let citation = match &listed.latest {
             // A change in the future is not in force today.
@@ -77,23 +74,39 @@ impl DatasetPage {
             },
             None => None,
         };
-        let subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
-        let annotated = snapshot.annotated(name, MARKED_ANNOTATIONS)?;
-        Ok(DatasetPage {
+        let mut page = DatasetPage {
             listed,
-            recent,
-            series,
-            annotated,
-            subsets,
+            recent: Vec::new(),
+            series: Series::default(),
+            annotated: Vec::new(),
+            subsets: (Vec::new(), 0),
             ends: Ends::default(),
             citation,
-            fixity,
+            fixity: None,
             now,
-        })
+        };
+        if detail == Detail::Page {
+            page.recent = snapshot.instances_before(name, None, RECENT_CHANGES)?;
+            page.series = Series::read(snapshot, name)?;
+            page.annotated = snapshot.annotated(name, MARKED_ANNOTATIONS)?;
+            page.subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
+            page.fixity = Fixity::read(snapshot, name)?;
+            if let Some(latest) = &page.listed.latest {
+                page.ends = Ends::read(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
+            }
+        }
+        Ok(page)
     }
 
-    /// The page, with the links that its header has too.
-    pub fn html(&self, site: &Site, links: &[Link]) -> String {
+    /// The links of the page, in its head and in the header of every format.
+    pub fn links(&self, site: &Site) -> Vec<Link> {
+        let dataset = &self.listed.dataset;
+        let latest = self.listed.latest.as_ref().map(|latest| latest.identifier);
+        citing::links(site, dataset, &Site::dataset(&dataset.name), Describes::Dataset(latest))
+    }
+
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
@@ -104,7 +117,7 @@ impl DatasetPage {
             title: record::title(dataset),
             description: dataset.description.as_deref().map(str::to_owned),
             feed: Some(Site::feed(&dataset.name)),
-            links,
+            links: self.links(site),
             meta: citing::meta(site, dataset, latest.map(|latest| latest.identifier), &path),
             canonical: Some(path),
             json_ld,

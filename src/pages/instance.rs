@@ -1,18 +1,20 @@
 //! The page of an instance: a dataset as it was held from one change to the next.
 
 use maud::{Markup, html};
+use serde::Serialize;
 
+use super::citing::{self, Describes, Link};
 use super::figures::{annotations, change, copy_button, grouped, note, time, time_text};
 use super::history::{self, Picks};
 use super::identifier::{means, verifying};
-use super::layout::{Head, Section, page, trail};
-use super::link::Link;
-use super::part::{Ends, form_unless_all_are_shown, granules};
+use super::layout::{Detail, Head, Section, page, trail};
+use super::part::{Ends, FIRST_IDS, LAST_IDS, form_unless_all_are_shown, granules};
+use super::record;
 use super::site::Site;
-use super::{citing, record};
 use crate::citation::Citation;
-use crate::model::{Instance, Moment};
-use crate::registry::{Cited, Listed};
+use crate::error::Result;
+use crate::model::{DatasetName, Instance, Moment, Timestamp};
+use crate::registry::{Cited, Listed, Selection, Snapshot};
 
 /// The page of an instance.
 #[derive(Debug)]
@@ -29,16 +31,64 @@ pub struct InstancePage {
     pub ends: Ends,
 }
 
+/// An instance, with the others of the same day: `lookup` of the command line.
+#[derive(Serialize)]
+struct Lookup<'a> {
+    #[serde(flatten)]
+    instance: &'a Instance,
+    #[serde(skip_serializing_if = "<[Instance]>::is_empty")]
+    others: &'a [Instance],
+}
+
 impl InstancePage {
-    /// The page, with the links that its header has too.
-    pub fn html(&self, site: &Site, links: &[Link]) -> String {
+    /// Reads a dataset as it was held at a time: all that the page shows, or what programs read of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::cite`].
+    pub fn read(
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        at: Moment,
+        now: Timestamp,
+        detail: Detail,
+    ) -> Result<Self> {
+        let listed = snapshot.dataset(name)?;
+        let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
+        let cited = snapshot.cite(&selection)?;
+        let ends = match detail {
+            Detail::Page => Ends::read(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
+            Detail::Record => Ends::default(),
+        };
+        let citation = Citation::new(cited.clone(), Some(at), now.day());
+        Ok(InstancePage { listed, cited, citation, at, ends })
+    }
+
+    /// The instance as JSON.
+    pub fn json(&self) -> impl Serialize {
+        Lookup { instance: self.cited.set.instance(), others: &self.cited.others }
+    }
+
+    /// The links of the page, in its head and in the header of every format.
+    pub fn links(&self, site: &Site) -> Vec<Link> {
+        let (record, instance) = (&self.listed.dataset, self.cited.set.instance());
+        let path = Site::instance(&record.name, instance.timestamp);
+        let mut links = citing::links(site, record, &path, Describes::Set(instance.identifier));
+        if format!("/datasets/{}@{}", record.name, self.at) != path {
+            links.extend(site.canonical(&path).map(|it| Link::new("canonical", it)));
+        }
+        links
+    }
+
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
         let dataset = &self.listed.dataset;
         let instance = self.cited.set.instance();
         let title = format!("{}, {}", record::title(dataset), time_text(instance.timestamp));
         let path = Site::instance(&dataset.name, instance.timestamp);
         let head = Head {
             title,
-            links,
+            links: self.links(site),
             meta: citing::meta(site, dataset, Some(instance.identifier), &path),
             json_ld: Some(citing::described(site, dataset, &self.citation, instance.identifier)),
             section: Section::Datasets,

@@ -3,8 +3,8 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::citing;
+use super::citing::Link;
 use super::figures::visible;
-use super::link::Link;
 use super::site::Site;
 use crate::model::DatasetName;
 
@@ -15,7 +15,7 @@ pub(super) const ICON: &str = "/icon.svg";
 
 /// What is in the head of a page.
 #[derive(Debug, Default)]
-pub(super) struct Head<'a> {
+pub(super) struct Head {
     /// The title, without the name of the site.
     pub title: String,
     /// A description for search engines and previews. `None` means that there is none.
@@ -25,7 +25,7 @@ pub(super) struct Head<'a> {
     /// The path of the feed of what the page shows. `None` means that it has none.
     pub feed: Option<String>,
     /// The same links as in the header `Link`.
-    pub links: &'a [Link],
+    pub links: Vec<Link>,
     /// The `meta` elements, as names and contents.
     pub meta: Vec<(&'static str, String)>,
     /// The JSON-LD block. `None` means that there is none.
@@ -55,11 +55,20 @@ const NAVIGATION: [(Section, &str, &str); 3] = [
     (Section::Check, "/check", "Check citations"),
 ];
 
+/// What is read of a dataset or a set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// All that its page shows.
+    Page,
+    /// What programs read: the record, the set, and its citation.
+    Record,
+}
+
 /// The greatest number of characters of a description in the head.
 const DESCRIPTION_CHARACTERS: usize = 300;
 
 /// The whole page.
-pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
+pub(super) fn page(site: &Site, head: &Head, main: &Markup) -> Markup {
     let description = head.description.as_deref().map(visible);
     let description =
         description.map(|text| text.chars().take(DESCRIPTION_CHARACTERS).collect::<String>());
@@ -94,7 +103,7 @@ pub(super) fn page(site: &Site, head: &Head<'_>, main: &Markup) -> Markup {
                     meta property="og:site_name" content=(site.name);
                     @if let Some(address) = &canonical { meta property="og:url" content=(address); }
                 }
-                @for link in head.links { (link.element()) }
+                @for link in &head.links { (link.element()) }
                 @for (name, content) in &head.meta { meta name=(name) content=(content); }
                 @if let Some(json) = &head.json_ld {
                     script type="application/ld+json" { (PreEscaped(citing::in_script(json))) }

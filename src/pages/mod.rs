@@ -19,17 +19,15 @@ mod identifier;
 mod index;
 mod instance;
 mod layout;
-mod link;
 mod part;
 mod plot;
 mod record;
-mod robots;
 mod set;
 mod site;
 
 pub use check::{CheckPage, Quoted};
-pub use citing::FORMATS;
-pub use comparison::{ComparisonPage, PrefixGroups};
+pub use citing::{Describes, FORMATS, Link, links};
+pub use comparison::{ComparisonPage, DifferenceRow};
 pub use dataset::DatasetPage;
 pub use feed::{Feed, FeedEntry};
 pub use find::FindPage;
@@ -38,13 +36,11 @@ pub use history::HistoryPage;
 pub use identifier::identifier_page;
 pub use index::{IndexPage, IndexRow};
 pub use instance::InstancePage;
-pub use layout::{ProblemPage, moved};
-pub use link::{Describes, Link, links};
+pub use layout::{Detail, ProblemPage, moved};
 pub use part::{Ends, PartPage};
-pub use plot::{Series, Spark};
-pub use robots::{Entry, SITEMAP_ADDRESSES, entries, robots, sitemap};
+pub use plot::Spark;
 pub use set::{Place, SetPage, Since};
-pub use site::{Serves, Site};
+pub use site::{Entry, SITEMAP_ADDRESSES, Serves, Site, entries, robots, sitemap};
 
 /// The files that all pages need, each with its path, its media type and its content.
 pub const FILES: [(&str, &str, &str); 3] = [

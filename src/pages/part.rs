@@ -6,8 +6,13 @@ use super::figures::{command, counted, grouped, visible};
 use super::identifier::{means, verifying};
 use super::layout::{Head, page};
 use super::site::Site;
-use crate::model::{Dataset, GranuleId, Identifier, Pattern};
-use crate::registry::Part;
+use crate::error::Result;
+use crate::model::{Dataset, GranuleId, Identifier, Pattern, Set};
+use crate::registry::{Part, Selection, Snapshot};
+
+/// How many of the first and of the last ids a page shows.
+pub(super) const FIRST_IDS: usize = 6;
+pub(super) const LAST_IDS: usize = 2;
 
 /// The first ids of a set, and the last ones that are not among them.
 #[derive(Debug, Default)]
@@ -33,7 +38,55 @@ pub struct PartPage {
     pub part: Part,
 }
 
+impl Ends {
+    /// Reads the first granules of a set, and the last ones that are not among them. Only instances are read
+    /// from their end; of a subset, the last ids are shown if it is small.
+    pub(super) fn read(snapshot: &Snapshot, set: &Set, first: usize, last: usize) -> Result<Self> {
+        let most = first + last;
+        let ids = snapshot.granules(set)?.take(most);
+        let mut ids: Vec<GranuleId> =
+            ids.map(|granule| granule.map(|granule| granule.granule_id)).collect::<Result<_>>()?;
+        if set.granules() <= most as u64 {
+            return Ok(Ends { first: ids, last: Vec::new() });
+        }
+        ids.truncate(first);
+        let last = match set {
+            Set::Instance(instance) => snapshot.last_granules(instance, last as u32)?,
+            Set::Subset { .. } => Vec::new(),
+        };
+        let last = last.into_iter().map(|granule| granule.granule_id).collect();
+        Ok(Ends { first: ids, last })
+    }
+}
+
 impl PartPage {
+    /// Reads what a pattern selects from a set. `Err` is the identifier of that, if it was cited: it has a page
+    /// of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
+    pub fn read(
+        snapshot: &Snapshot,
+        whole: Identifier,
+        pattern: &Pattern,
+    ) -> Result<std::result::Result<Self, Identifier>> {
+        let selection = Selection::Identifier { identifier: whole, dataset: None };
+        let set = snapshot.select(&selection)?.set;
+        let part = snapshot.part(&set, pattern, FIRST_IDS)?;
+        if !snapshot.subsets_with(part.identifier, 1)?.is_empty() {
+            return Ok(Err(part.identifier));
+        }
+        let instance = set.instance();
+        Ok(Ok(PartPage {
+            whole,
+            record: snapshot.dataset(set.dataset())?.dataset,
+            set: format!("{}@{}", instance.dataset, instance.timestamp),
+            pattern: pattern.clone(),
+            part,
+        }))
+    }
+
     /// The page.
     pub fn html(&self, site: &Site) -> String {
         let head = Head {

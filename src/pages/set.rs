@@ -4,19 +4,34 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
+use super::citing::{self, Describes, Link};
 use super::figures::{annotations, copy_button, counted, date, grouped, time, visible};
 use super::fixity::Fixity;
 use super::history::criteria;
 use super::identifier::{means, verifying};
-use super::layout::{Head, page};
-use super::link::Link;
-use super::part::{Ends, form_unless_all_are_shown, granules};
+use super::layout::{Detail, Head, page};
+use super::part::{Ends, FIRST_IDS, LAST_IDS, form_unless_all_are_shown, granules};
 use super::plot::Spark;
+use super::record;
 use super::site::Site;
-use super::{citing, record};
 use crate::citation::Citation;
-use crate::model::{Dataset, DatasetName, Identifier, Instance, Set, Withdrawal};
-use crate::registry::{Counts, Difference};
+use crate::error::Result;
+use crate::model::{
+    Dataset, DatasetName, Identifier, Instance, Moment, Set, Timestamp, Withdrawal,
+};
+use crate::registry::{Counts, Difference, Selection, Snapshot};
+
+/// How many of the subsets that were cited with an identifier its page shows.
+const SHOWN_SUBSETS: usize = 50;
+
+/// How many intervals the page shows.
+const SHOWN_INTERVALS: u32 = 20;
+
+/// The greatest number of granules of two sets that are compared for the page.
+const COMPARED_GRANULES: u64 = 20_000;
+
+/// How many differences the page shows.
+const SHOWN_DIFFERENCES: usize = 8;
 
 /// The page of a set.
 #[derive(Debug)]
@@ -69,8 +84,59 @@ pub struct Since {
 }
 
 impl SetPage {
-    /// The page, with the links that its header has too.
-    pub fn html(&self, site: &Site, links: &[Link]) -> String {
+    /// Reads a set: all that its page shows, or what programs read of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
+    pub fn read(
+        snapshot: &Snapshot,
+        identifier: Identifier,
+        now: Timestamp,
+        detail: Detail,
+    ) -> Result<Self> {
+        let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
+        let has_more_places = intervals.len() > SHOWN_INTERVALS as usize;
+        intervals.truncate(SHOWN_INTERVALS as usize);
+        // The dataset that still holds the set, else the one that held it last.
+        let holding = intervals.iter().find(|instance| instance.until.is_none());
+        let dataset = holding.map(|instance| instance.dataset.clone());
+        let cited = snapshot.cite(&Selection::Identifier { identifier, dataset })?;
+        let listed = snapshot.dataset(cited.set.dataset())?;
+        let mut page = SetPage {
+            identifier,
+            granules: cited.set.granules(),
+            record: listed.dataset,
+            withdrawn: listed.withdrawn,
+            places: Vec::new(),
+            has_more_places,
+            subsets: snapshot.subsets_with(identifier, SHOWN_SUBSETS)?,
+            ends: Ends::default(),
+            since: None,
+            fixity: None,
+            citation: Citation::new(cited.clone(), None, now.day()),
+        };
+        if detail == Detail::Page {
+            let is_in_force = holding.is_some() || cited.set.instance().until.is_none();
+            if let (false, None, Some(latest)) = (is_in_force, cited.set.subset(), listed.latest) {
+                page.since = Some(Since::read(snapshot, &cited.set, latest)?);
+            }
+            page.ends = Ends::read(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
+            page.fixity = fixity(snapshot, cited.set.dataset(), &intervals)?;
+            let places = intervals.into_iter().map(|it| Place::read(snapshot, it, now));
+            page.places = places.collect::<Result<_>>()?;
+        }
+        Ok(page)
+    }
+
+    /// The links of the page, in its head and in the header of every format.
+    pub fn links(&self, site: &Site) -> Vec<Link> {
+        let path = Site::set(self.identifier);
+        citing::links(site, &self.record, &path, Describes::Set(self.identifier))
+    }
+
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
         let path = Site::set(self.identifier);
         let head = Head {
             title: format!("DI:{}", self.identifier),
@@ -79,7 +145,7 @@ impl SetPage {
                 counted(self.granules, "granule"),
                 record::title(&self.record)
             )),
-            links,
+            links: self.links(site),
             meta: citing::meta(site, &self.record, Some(self.identifier), &path),
             canonical: Some(path),
             json_ld: Some(citing::described(site, &self.record, &self.citation, self.identifier)),
@@ -291,6 +357,53 @@ impl SetPage {
                 p.chips { a href=(comparison) { "Compare the two sets" } }
             }
         }
+    }
+}
+
+/// What is known of the files of a set: by the dataset whose citation is shown, else by another one that
+/// held it.
+fn fixity(
+    snapshot: &Snapshot,
+    cited: &DatasetName,
+    intervals: &[Instance],
+) -> Result<Option<Fixity>> {
+    let mut datasets = vec![cited];
+    datasets.extend(intervals.iter().map(|instance| &instance.dataset));
+    datasets.dedup();
+    let found = datasets.into_iter().find_map(|name| Fixity::read(snapshot, name).transpose());
+    found.transpose()
+}
+
+impl Place {
+    /// A period in which a set was in force, with what its dataset held from its first change until today.
+    fn read(snapshot: &Snapshot, instance: Instance, now: Timestamp) -> Result<Self> {
+        let first = snapshot.first_instance(&instance.dataset)?.map(|first| first.timestamp);
+        let (from, until) = (first.unwrap_or(instance.timestamp), now.day().end());
+        let spark = Spark::read(snapshot, &instance.dataset, from, until)?;
+        let replacing = |at| -> Result<Identifier> {
+            let at = Some(Moment::Instant(at));
+            let selection = Selection::Dataset { name: instance.dataset.clone(), at };
+            Ok(snapshot.select(&selection)?.set.identifier())
+        };
+        let next = instance.until.map(replacing).transpose()?;
+        Ok(Place { spark, next, instance })
+    }
+}
+
+impl Since {
+    /// What changed since a set was in force.
+    fn read(snapshot: &Snapshot, set: &Set, latest: Instance) -> Result<Self> {
+        if set.granules() + latest.granules > COMPARED_GRANULES {
+            return Ok(Since { latest, counts: None, differences: Vec::new() });
+        }
+        let selection = |instance: &Instance| Selection::Identifier {
+            identifier: instance.identifier,
+            dataset: Some(instance.dataset.clone()),
+        };
+        let mut compared = snapshot.compare(&selection(set.instance()), &selection(&latest))?;
+        let differences = compared.by_ref().take(SHOWN_DIFFERENCES).collect::<Result<_>>()?;
+        let counts = compared.finish()?;
+        Ok(Since { latest, counts: Some(counts), differences })
     }
 }
 

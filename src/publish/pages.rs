@@ -11,8 +11,8 @@ use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
-    DatasetPage, Describes, FILES, Feed, IndexPage, IndexRow, Series, Serves, Site, Spark, entries,
-    identifier_page, links, moved, robots, sitemap,
+    DatasetPage, Detail, FILES, Feed, IndexPage, IndexRow, Serves, Site, Spark, entries,
+    identifier_page, moved, robots, sitemap,
 };
 use crate::registry::{Edit, Listed, Registry, Snapshot, Withdrawn};
 
@@ -107,13 +107,9 @@ fn dataset_files(
     now: Timestamp,
 ) -> Result<[(&'static str, String); 2]> {
     let snapshot = registry.snapshot()?;
-    let series = Series::read(&snapshot, name)?;
-    let page = DatasetPage::read(&snapshot, name, series, now)?;
-    let Listed { dataset, latest, .. } = &page.listed;
-    let describes = Describes::Dataset(latest.as_ref().map(|latest| latest.identifier));
-    let links = links(site, dataset, &Site::dataset(name), describes);
+    let page = DatasetPage::read(&snapshot, name, now, Detail::Page)?;
     let feed = Feed::of_dataset(&snapshot, name)?.atom(site);
-    Ok([(INDEX, page.html(site, &links)), (FEED, feed)])
+    Ok([(INDEX, page.html(site)), (FEED, feed)])
 }
 
 /// The files of the site that belong to no dataset, by their paths below its root. Withdrawn datasets are

@@ -1,8 +1,9 @@
 //! What a route answers, what of it is kept for the next request, and how it is sent.
 //!
 //! The tag of an answer is made of the digest of its bytes as they are sent, or of all that decides them, so
-//! that equal tags are equal bytes. An answer that is kept is sent again, or confirmed by 304, without a look at
-//! anything but the state of the registry: it is valid until any process commits a change, or the UTC day ends.
+//! that equal tags are equal bytes. An answer that is kept is sent again, or confirmed by 304, without a look
+//! at anything but the state of the registry: it is valid until any process commits a change, or the UTC day
+//! ends.
 //!
 //! A client that reads slowly keeps what was made for it in memory: at most a page of a list, or a part of a
 //! file, of which the next is read when it has taken the one before.
@@ -350,8 +351,8 @@ pub fn value(text: &str) -> HeaderValue {
 /// The greatest number of bytes of answers in memory.
 const MEMORY_BYTES: u64 = 32 * 1_024 * 1_024;
 
-/// How many answers of usual length there are, at least: so few that they are in one part of the cache, and any
-/// of them can be as long as all.
+/// How many answers of usual length there are, at least: so few that they are in one part of the cache, and
+/// any of them can be as long as all.
 const USUAL_ANSWERS: usize = 32;
 
 /// What one takes besides its content, the values of its headers and its key.

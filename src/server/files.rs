@@ -21,8 +21,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::Limits;
-use super::deadline::Deadline;
 use super::problem::Problem;
+use super::source::Deadline;
 use crate::disk::scratch;
 
 /// How many lists are written at the same time.

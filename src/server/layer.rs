@@ -120,7 +120,8 @@ async fn finish(
     }
 }
 
-/// Sends what was kept for the same request, else has it answered, within the time of a request, and keeps that.
+/// Sends what was kept for the same request, else has it answered within the time of a request, and keeps
+/// that.
 async fn find(
     state: &Arc<State>,
     request: Request,

@@ -13,15 +13,14 @@
 //! before its work has ended, and one that reads nothing keeps what was made for it.
 
 mod answer;
-mod cache;
 mod conditions;
 mod config;
-mod deadline;
 mod files;
 mod layer;
 mod listener;
 mod metrics;
 mod problem;
+mod published;
 mod request;
 mod route;
 mod rows;

@@ -13,7 +13,7 @@ use super::conditions::{Coding, Conditions};
 use super::problem::Problem;
 use crate::citation::CitationFormat;
 use crate::model::{DatasetName, GranuleId, Moment, Timestamp};
-use crate::pages::{FORMATS, Site};
+use crate::pages::{Detail, FORMATS, Site};
 
 /// A request: its path, its query and its headers.
 #[derive(Debug)]
@@ -267,6 +267,11 @@ impl Format {
             Format::Lines => ("lines", "text/plain"),
             Format::Citation(format) => (format.name(), format.media_type()),
         }
+    }
+
+    /// What is read of a dataset or a set for it.
+    pub fn detail(self) -> Detail {
+        if self == Format::Html { Detail::Page } else { Detail::Record }
     }
 
     /// The name in `?format=`.

@@ -4,16 +4,17 @@
 //! when the task is queued, a task whose client has gone stops within a page, and the permit is given
 //! back when the task has ended, not when its client has gone.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
 use super::config::Limits;
-use super::deadline::Deadline;
 use super::problem::Problem;
 use crate::error::{Error, ErrorKind, Result};
-use crate::registry::{Registry, Withdrawn};
+use crate::registry::{Monitor, Registry, Withdrawn};
 
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
@@ -214,6 +215,59 @@ impl Opened {
     }
 }
 
+/// When work must stop: at a time, or as soon as its client does not wait for it any more.
+pub struct Deadline {
+    until: Mutex<Instant>,
+    is_abandoned: AtomicBool,
+}
+
+/// The client waits for the work until this is dropped.
+pub struct Waiting(Arc<Deadline>);
+
+impl Deadline {
+    /// A deadline that begins now.
+    pub fn after(time: Duration) -> Arc<Self> {
+        let until = Mutex::new(Instant::now() + time);
+        Arc::new(Deadline { until, is_abandoned: AtomicBool::new(false) })
+    }
+
+    /// Sets the time anew, for work that goes on in several steps.
+    pub fn restart(&self, time: Duration) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + time;
+    }
+
+    /// The time at which the work must stop.
+    pub fn until(&self) -> Instant {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the work must stop.
+    pub fn is_over(&self) -> bool {
+        self.is_abandoned.load(Ordering::Relaxed) || Instant::now() >= self.until()
+    }
+
+    /// Marks the work as abandoned once the result is dropped.
+    pub fn waiting(self: &Arc<Self>) -> Waiting {
+        Waiting(Arc::clone(self))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.is_abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Monitor for Deadline {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) -> ControlFlow<()> {
+        if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn end(&self) {}
+}
+
 /// How long after a probe the next one begins.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -269,7 +323,7 @@ fn probe(source: &Weak<Source>) -> Option<Result<(), Problem>> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use std::sync::mpsc::channel;
 
     use super::*;

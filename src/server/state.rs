@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::answer::{Answers, Epoch};
-use super::cache::Cache;
 use super::config::{Config, Limits};
 use super::files::Files;
 use super::metrics::Metrics;
+use super::published::Published;
 use super::source::{Health, Source};
 use crate::error::Result;
 use crate::model::Timestamp;
@@ -26,7 +26,7 @@ pub struct State {
     /// What was counted.
     pub metrics: Metrics,
     /// The files that mirrors read.
-    pub cache: Cache,
+    pub published: Published,
     /// Whether the registry can be read.
     pub health: Arc<Health>,
     /// The whole lists that were sent last.
@@ -54,7 +54,7 @@ impl State {
             limits,
             clock,
             metrics: Metrics::default(),
-            cache: Cache::new(cache),
+            published: Published::new(cache),
         })
     }
 

@@ -18,11 +18,9 @@
 
 mod calendar;
 mod drawing;
-mod figure;
 mod series;
 mod spark;
 
-pub(super) use drawing::signed;
-pub(super) use figure::{Figure, figure};
+pub(super) use drawing::{Figure, figure, signed};
 pub use series::Series;
 pub use spark::Spark;

@@ -4,24 +4,20 @@
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State as Extracted;
-use axum::http::HeaderValue;
 
+use super::granules::stored;
 use super::set::{at_path, identifier_in};
 use crate::error::Error;
 use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 use crate::model::{Algorithm, DatasetName, Set};
 use crate::pages::Site;
 use crate::registry::{FileList, GranuleFiles, Registry, Selection};
-use crate::server::answer::{Answer, Content, Keep, Stop, value};
+use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::state::State;
-
-/// How many granules and files were left out, since they have no checksum of the algorithm.
-const LEFT_OUT: &str = "accession-left-out";
 
 /// The version of the format of a list, for its tag.
 const LIST_VERSION: u32 = 1;
@@ -79,26 +75,12 @@ async fn answer(
     });
     let wanted = read.await?;
     let name = wanted.name();
-    let answer = |content| {
-        Answer::of_type(&format.content_type(), content, Keep::WhileCurrent).tagged(&name)
-    };
-    if asked.conditions().names(&value(&format!("\"{name}\""))) {
-        return Ok(answer(Content::Stream(Body::empty())));
-    }
     let write = move |writer: &mut Writer| wanted.write(writer);
-    let list = state.files.get(&name, state.limits.request_time, write).await?;
-    let list = list.ok_or_else(|| {
-        Problem::too_costly(
-            "This list cannot be made in the time of a request, or does not fit into what the server \
-             keeps on disk now: use the program.",
-        )
-    })?;
-    let left_out = list.left_out;
-    let mut answer = answer(Content::File(list));
-    if left_out > 0 {
-        answer.headers.insert(LEFT_OUT, HeaderValue::from(left_out));
-    }
-    Ok(answer)
+    let (keep, time) = (Keep::WhileCurrent, state.limits.request_time);
+    let answer = stored((state, asked), format, &name, keep, time, write).await?;
+    let detail = "This list cannot be made in the time of a request, or does not fit into what the server \
+        keeps on disk now: use the program.";
+    answer.ok_or_else(|| Problem::too_costly(detail).into())
 }
 
 impl Wanted {

@@ -1,20 +1,19 @@
-//! `/datasets/NAME/` and `/datasets/NAME@TIME`: a dataset, now and as it was held at a time.
-//! `/doi/10.…` leads to it.
+//! `/datasets/NAME/` and `/datasets/NAME@TIME`: a dataset, now and as it was held at a time, and what the
+//! page of a set has in common with theirs. `/doi/10.…` leads to a dataset.
 
 use std::sync::Arc;
 
 use axum::extract::State as Extracted;
-use serde::Serialize;
+use axum::http::StatusCode;
 
-use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, read_present, respond};
 use crate::citation::Citation;
-use crate::error::Result;
-use crate::model::{DatasetName, Doi, Instance, Set};
-use crate::pages::{DatasetPage, Describes, Ends, Feed, InstancePage, Link, Series, Site};
-use crate::registry::Selection;
+use crate::error::{ErrorKind, Result};
+use crate::model::{Dataset, DatasetName, Doi};
+use crate::pages::{DatasetPage, Feed, InstancePage, Link, Site};
+use crate::registry::Snapshot;
 use crate::server::answer::{ATOM, Answer, Content, Keep, Stop};
 use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format, dataset_name, moment};
+use crate::server::request::{Asked, Format, citations, dataset_name, moment};
 use crate::server::rows::json;
 use crate::server::state::State;
 
@@ -29,34 +28,14 @@ pub async fn dataset(
         return Err(Stop::see_other(state.site.href(&path)));
     }
     let format = asked.format(&formats(&[]))?;
-    let now = state.now();
+    let (now, detail) = (state.now(), format.detail());
     let read = read_present(&state, &asked, &name, move |snapshot, name| {
-        // Only the page for people has the plot.
-        let series = match format {
-            Format::Html => Series::read(snapshot, name)?,
-            _ => Series::default(),
-        };
-        let mut page = DatasetPage::read(snapshot, name, series, now)?;
-        if let (Format::Html, Some(latest)) = (format, &page.listed.latest) {
-            page.ends = first_and_last(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
-        }
-        Ok(page)
+        DatasetPage::read(snapshot, name, now, detail)
     });
     let page = read.await?;
-    let about = About {
-        record: &page.listed.dataset,
-        path: &Site::dataset(&name),
-        describes: Describes::Dataset(page.listed.latest.as_ref().map(|it| it.identifier)),
-        citation: page.citation.as_ref(),
-    };
-    respond(
-        &state.site,
-        &about,
-        Vec::new(),
-        format,
-        |links| page.html(&state.site, links),
-        || json(&page.listed),
-    )
+    let (links, html) = (page.links(&state.site), || page.html(&state.site));
+    let record = &page.listed.dataset;
+    respond(format, record, page.citation.as_ref(), links, html, || json(&page.listed))
 }
 
 /// The latest changes of a dataset as a feed.
@@ -65,15 +44,6 @@ pub async fn feed(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
     let feed = read_present(&state, &asked, &name, Feed::of_dataset).await?;
     let content = Content::Bytes(feed.atom(&state.site).into());
     Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
-}
-
-/// An instance, with the others of the same day: `lookup` of the command line.
-#[derive(Serialize)]
-struct Found<'a> {
-    #[serde(flatten)]
-    instance: &'a Instance,
-    #[serde(skip_serializing_if = "<[Instance]>::is_empty")]
-    others: &'a [Instance],
 }
 
 /// Shows an instance, or leads from `/datasets/NAME` to the page of the dataset.
@@ -94,38 +64,14 @@ pub async fn instance(
         let detail = format!("{at} is in the future: what will be held then is not known.");
         return Err(Problem::unknown("usage", detail).into());
     }
+    let detail = format.detail();
     let read = read_present(&state, &asked, &name, move |snapshot, name| {
-        let listed = snapshot.dataset(name)?;
-        let selection = Selection::Dataset { name: name.clone(), at: Some(at) };
-        let cited = snapshot.cite(&selection)?;
-        let ends = match format {
-            Format::Html => first_and_last(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?,
-            _ => Ends::default(),
-        };
-        let citation = Citation::new(cited.clone(), Some(at), now.day());
-        Ok(InstancePage { listed, cited, citation, at, ends })
+        InstancePage::read(snapshot, name, at, now, detail)
     });
     let page = read.await.map_err(|stop| first_instance(&state.site, stop, &name))?;
-    let instance = page.cited.set.instance();
-    let canonical = Site::instance(&name, instance.timestamp);
-    let own_canonical = match format!("/datasets/{name}@{at}") == canonical {
-        true => None,
-        false => state.site.canonical(&canonical).map(|it| Link::new("canonical", it)),
-    };
-    let about = About {
-        record: &page.listed.dataset,
-        path: &canonical,
-        describes: Describes::Set(instance.identifier),
-        citation: Some(&page.citation),
-    };
-    let answer = respond(
-        &state.site,
-        &about,
-        own_canonical.into_iter().collect(),
-        format,
-        |links| page.html(&state.site, links),
-        || json(&Found { instance, others: &page.cited.others }),
-    )?;
+    let (links, html) = (page.links(&state.site), || page.html(&state.site));
+    let record = &page.listed.dataset;
+    let answer = respond(format, record, Some(&page.citation), links, html, || json(&page.json()))?;
     Ok(answer.unlisted())
 }
 
@@ -155,4 +101,70 @@ pub async fn doi(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resul
     };
     let target = state.site.href(&asked.with_query(&Site::dataset(name)));
     Err(Stop::see_other(target))
+}
+
+/// The formats of such a page, the page itself first.
+pub fn formats(others: &[Format]) -> Vec<Format> {
+    let mut formats = vec![Format::Html, Format::Json];
+    formats.extend(others);
+    formats.extend(citations());
+    formats
+}
+
+/// A page in one of its formats, with its links in the header. A citation has the same bytes as the command
+/// line prints, but CSL-JSON is one object, as resolvers of DOIs send it.
+///
+/// # Errors
+///
+/// A citation is asked for, and there is nothing to cite.
+pub fn respond(
+    format: Format,
+    record: &Dataset,
+    citation: Option<&Citation>,
+    links: Vec<Link>,
+    html: impl FnOnce() -> String,
+    json: impl FnOnce() -> String,
+) -> Result<Answer, Stop> {
+    let content = match format {
+        Format::Html => html(),
+        Format::Citation(named) => {
+            let nothing = || format!("{} has no history yet, and so nothing to cite.", record.name);
+            let citation = citation.ok_or_else(|| Problem::unknown("no-history", nothing()))?;
+            citation.write_resolved(named)
+        }
+        _ => json(),
+    };
+    Ok(Answer::whole(format, content, Keep::WhileCurrent).with_links(links))
+}
+
+/// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
+/// the response leads to the same page under the present name.
+pub async fn read_present<T: Send + 'static>(
+    state: &Arc<State>,
+    asked: &Asked,
+    name: &DatasetName,
+    work: impl Fn(&Snapshot, &DatasetName) -> Result<T> + Send + 'static,
+) -> Result<T, Stop> {
+    let wanted = name.clone();
+    let read = state.source.read(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let present = match snapshot.present_name(&wanted) {
+            Err(error) if error.kind() == ErrorKind::DatasetUnknown => {
+                snapshot.named_in_any_case(&wanted)?.ok_or(error)?
+            }
+            present => present?,
+        };
+        match present == wanted {
+            true => work(&snapshot, &wanted).map(Ok),
+            false => Ok(Err(present)),
+        }
+    });
+    let present = match read.await? {
+        Ok(read) => return Ok(read),
+        Err(present) => present,
+    };
+    let rest = asked.path().strip_prefix("/datasets/");
+    let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
+    let target = asked.with_query(&format!("/datasets/{present}{rest}"));
+    Err(Stop::Elsewhere(StatusCode::MOVED_PERMANENTLY, state.site.href(&target)))
 }

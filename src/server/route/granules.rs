@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State as Extracted;
+use axum::http::HeaderValue;
 use axum::http::header::CONTENT_ENCODING;
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
@@ -18,12 +19,11 @@ use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
 use crate::server::answer::{Answer, Content, Keep, Stop, value};
 use crate::server::conditions::Coding;
-use crate::server::deadline::{Deadline, Waiting};
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{PAGE_BYTES, json};
-use crate::server::source::Cost;
+use crate::server::source::{Cost, Deadline, Waiting};
 use crate::server::state::State;
 
 /// The number of granules that are read at once: a page of the registry.
@@ -34,6 +34,9 @@ const PART_BYTES: usize = 64 * 1_024;
 
 /// The number of granules from which on a compressed list is shorter.
 const LEAST_COMPRESSED: u64 = 8;
+
+/// How many granules and files were left out, since they have no checksum of the algorithm.
+const LEFT_OUT: &str = "accession-left-out";
 
 /// The version of the formats of a list, for its tag.
 const LIST_VERSION: u32 = 1;
@@ -125,21 +128,15 @@ async fn whole_list(
             true => Coding::Identity,
             false => asked.coding(),
         };
-        let tag = format!("{name}{}", coding.tag());
-        let answer = |content| {
-            let answer = Answer::of_type(&format.content_type(), content, Keep::Forever);
-            answer.tagged(&tag)
-        };
-        if asked.conditions().names(&value(&format!("\"{tag}\""))) {
-            return Ok(answer(Content::Stream(Body::empty())));
-        }
         let write = move |writer: &mut Writer| {
             coding.encode(writer, |target| write_list(&registry, identifier, format, target))
         };
+        let tag = format!("{name}{}", coding.tag());
         // There is time left to begin a stream.
-        let list = state.files.get(&tag, state.limits.request_time / 2, write).await?;
-        if let Some(list) = list {
-            let mut answer = answer(Content::File(list));
+        let time = state.limits.request_time / 2;
+        if let Some(mut answer) =
+            stored((state, asked), format, &tag, Keep::Forever, time, write).await?
+        {
             answer.headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
             return Ok(answer);
         }
@@ -147,7 +144,33 @@ async fn whole_list(
     stream(state, asked, Wanted::all(format), identifier, &name, Keep::Forever).await
 }
 
-/// Sends a list while it is read. Over HTTP/1.0, which has no chunks, one that breaks off would look complete.
+/// A list from its file, or the confirmation that the client has it, before which it is not written. `None`
+/// means that it could not be written in this time, or that there is no room for it.
+pub async fn stored(
+    (state, asked): (&State, &Asked),
+    format: Format,
+    tag: &str,
+    keep: Keep,
+    time: Duration,
+    write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
+) -> Result<Option<Answer>, Problem> {
+    let answer = |content| Answer::of_type(&format.content_type(), content, keep).tagged(tag);
+    if asked.conditions().names(&value(&format!("\"{tag}\""))) {
+        return Ok(Some(answer(Content::Stream(Body::empty()))));
+    }
+    let list = state.files.get(tag, time, write).await?;
+    Ok(list.map(|list| {
+        let left_out = list.left_out;
+        let mut answer = answer(Content::File(list));
+        if left_out > 0 {
+            answer.headers.insert(LEFT_OUT, HeaderValue::from(left_out));
+        }
+        answer
+    }))
+}
+
+/// Sends a list while it is read. Over HTTP/1.0, which has no chunks, one that breaks off would look
+/// complete.
 async fn stream(
     state: &Arc<State>,
     asked: &Asked,
@@ -252,8 +275,8 @@ impl Wanted {
         if self.patterns.is_empty() { Cost::Page } else { Cost::Comparison }
     }
 
-    /// Writes the ids of a page that are wanted, at most `left` of them, which are subtracted, and no more than
-    /// it takes to reach `most_bytes`. Returns how many of the page were read, and the last of those.
+    /// Writes the ids of a page that are wanted, at most `left` of them, which are subtracted, and no more
+    /// than it takes to reach `most_bytes`. Returns how many of the page were read, and the last of those.
     fn write<'page>(
         &self,
         content: &mut Vec<u8>,

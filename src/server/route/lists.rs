@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State as Extracted;
 use axum::http::StatusCode;
 
-use super::landing::read_present;
+use super::dataset::read_present;
 use crate::citation::recognise::{self, Pasted, Stated};
 use crate::error::{ErrorKind, Result};
 use crate::model::{

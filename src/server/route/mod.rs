@@ -5,7 +5,6 @@ mod checksums;
 mod comparison;
 mod dataset;
 mod granules;
-mod landing;
 mod lists;
 mod published;
 mod set;

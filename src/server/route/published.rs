@@ -10,9 +10,9 @@ use axum::http::header::LAST_MODIFIED;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
 use crate::server::answer::{Answer, Content, Keep, Stop, value};
-use crate::server::cache::Version;
 use crate::server::files::Stored;
 use crate::server::problem::Problem;
+use crate::server::published::Version;
 use crate::server::request::{Asked, dataset_name};
 use crate::server::source::Reading;
 use crate::server::state::State;
@@ -65,7 +65,7 @@ async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Sto
     let shared = Arc::clone(state);
     let opened = state.source.read(move |reading: &Reading| {
         reading.registry.snapshot()?.present_name(&name)?;
-        Ok(shared.cache.open(&name, &file, || reading.check_time()))
+        Ok(shared.published.open(&name, &file, || reading.check_time()))
     });
     opened.await?.map_err(unpublished)?.ok_or_else(Problem::not_found)
 }
@@ -84,19 +84,19 @@ async fn publish(state: &Arc<State>, name: &DatasetName) -> Result<(), Problem> 
     let found = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let version = Version::of(&snapshot, &wanted, reading.generation)?;
-        let is_current = shared.cache.is_current(&version);
+        let is_current = shared.published.is_current(&version);
         Ok((!is_current).then(|| (reading.unlimited.clone(), version)))
     });
     let Some((registry, version)) = found.await? else { return Ok(()) };
     let work = async {
-        let turn = Arc::clone(&state.cache.turn).acquire_owned().await;
+        let turn = Arc::clone(&state.published.turn).acquire_owned().await;
         let turn = turn.map_err(|_| Problem::busy())?;
         let shared = Arc::clone(state);
         let work = move || {
             let _turn = turn;
-            match shared.cache.is_current(&version) {
+            match shared.published.is_current(&version) {
                 true => Ok(()),
-                false => shared.cache.publish(&registry, version),
+                false => shared.published.publish(&registry, version),
             }
         };
         let done = tokio::task::spawn_blocking(work).await;

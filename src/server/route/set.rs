@@ -5,31 +5,15 @@ use std::sync::Arc;
 use axum::extract::State as Extracted;
 use serde_json::json;
 
-use super::landing::{About, FIRST_IDS, LAST_IDS, first_and_last, formats, respond};
-use crate::citation::Citation;
-use crate::error::Result;
-use crate::model::{
-    DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
-};
-use crate::pages::{Describes, Fixity, Link, PartPage, Place, SetPage, Since, Site, Spark, links};
-use crate::registry::{Resolved, Selection, Snapshot};
+use super::dataset::{formats, respond};
+use crate::model::{DigestPrefix, Identifier, Pattern, Set};
+use crate::pages::{Describes, PartPage, SetPage, Site, links};
+use crate::registry::{Resolved, Selection};
 use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{instance_bytes, list, read_page};
 use crate::server::state::State;
-
-/// How many of the subsets that were cited with an identifier its page shows.
-const SHOWN_SUBSETS: usize = 50;
-
-/// How many intervals the page shows.
-const SHOWN_INTERVALS: u32 = 20;
-
-/// The greatest number of granules of two sets that are compared for the page.
-const COMPARED_GRANULES: u64 = 20_000;
-
-/// How many differences the page shows.
-const SHOWN_DIFFERENCES: usize = 8;
 
 /// The identifier that a segment of a path has.
 ///
@@ -101,22 +85,9 @@ async fn of_digest(state: &Arc<State>, asked: &Asked, text: &str) -> Result<Answ
 async fn part(state: &Arc<State>, asked: &Asked, whole: Identifier) -> Result<Answer, Stop> {
     let pattern: Option<Pattern> = asked.parsed("select")?;
     let pattern = pattern.ok_or_else(Problem::not_found)?;
-    let read = state.source.compare(move |reading| {
-        let snapshot = reading.registry.snapshot()?;
-        let set = snapshot.select(&Selection::Identifier { identifier: whole, dataset: None })?.set;
-        let part = snapshot.part(&set, &pattern, FIRST_IDS)?;
-        if !snapshot.subsets_with(part.identifier, 1)?.is_empty() {
-            return Ok(Err(part.identifier));
-        }
-        let instance = set.instance();
-        Ok(Ok(PartPage {
-            whole,
-            record: snapshot.dataset(set.dataset())?.dataset,
-            set: format!("{}@{}", instance.dataset, instance.timestamp),
-            pattern: pattern.clone(),
-            part,
-        }))
-    });
+    let read = state
+        .source
+        .compare(move |reading| PartPage::read(&reading.registry.snapshot()?, whole, &pattern));
     let page = read.await?;
     let page = page.map_err(|cited| Stop::see_other(state.site.href(&Site::set(cited))))?;
     Ok(Answer::whole(Format::Html, page.html(&state.site), Keep::WhileCurrent).unlisted())
@@ -179,94 +150,15 @@ async fn intervals(
 
 /// The page, and the formats of its citation.
 async fn page(state: &Arc<State>, identifier: Identifier, format: Format) -> Result<Answer, Stop> {
-    let now = state.now();
-    let page = state
+    let (now, detail) = (state.now(), format.detail());
+    let read = state
         .source
-        .read(move |reading| {
-            let snapshot = reading.registry.snapshot()?;
-            let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
-            let has_more_places = intervals.len() > SHOWN_INTERVALS as usize;
-            intervals.truncate(SHOWN_INTERVALS as usize);
-            // The dataset that still holds the set, else the one that held it last.
-            let holding = intervals.iter().find(|instance| instance.until.is_none());
-            let dataset = holding.map(|instance| instance.dataset.clone());
-            let cited = snapshot.cite(&Selection::Identifier { identifier, dataset })?;
-            let ends = first_and_last(&snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
-            let listed = snapshot.dataset(cited.set.dataset())?;
-            let is_in_force = holding.is_some() || cited.set.instance().until.is_none();
-            let since = match (is_in_force, cited.set.subset(), listed.latest) {
-                (false, None, Some(latest)) => Some(since(&snapshot, &cited.set, latest)?),
-                _ => None,
-            };
-            let fixity = fixity(&snapshot, cited.set.dataset(), &intervals)?;
-            let places = intervals.into_iter().map(|instance| place(&snapshot, instance, now));
-            Ok(SetPage {
-                identifier,
-                granules: cited.set.granules(),
-                record: listed.dataset,
-                withdrawn: listed.withdrawn,
-                places: places.collect::<Result<_>>()?,
-                has_more_places,
-                subsets: snapshot.subsets_with(identifier, SHOWN_SUBSETS)?,
-                ends,
-                since,
-                citation: Citation::new(cited, None, now.day()),
-                fixity,
-            })
-        })
-        .await?;
-    let about = About {
-        record: &page.record,
-        path: &Site::set(identifier),
-        describes: Describes::Set(identifier),
-        citation: Some(&page.citation),
-    };
-    let html = |links: &[Link]| page.html(&state.site, links);
+        .read(move |reading| SetPage::read(&reading.registry.snapshot()?, identifier, now, detail));
+    let page = read.await?;
+    let links = page.links(&state.site);
+    let html = || page.html(&state.site);
     // The formats for programs are those of the intervals.
-    let answer = respond(&state.site, &about, Vec::new(), format, html, String::new)?;
+    let answer = respond(format, &page.record, Some(&page.citation), links, html, String::new)?;
     // A set that nobody cited is one of thousands of a dataset.
     Ok(if page.subsets.is_empty() { answer.unlisted() } else { answer })
-}
-
-/// What is known of the files of a set: by the dataset whose citation is shown, else by another one that
-/// held it.
-fn fixity(
-    snapshot: &Snapshot,
-    cited: &DatasetName,
-    intervals: &[Instance],
-) -> Result<Option<Fixity>> {
-    let mut datasets = vec![cited];
-    datasets.extend(intervals.iter().map(|instance| &instance.dataset));
-    datasets.dedup();
-    let found = datasets.into_iter().find_map(|name| Fixity::read(snapshot, name).transpose());
-    found.transpose()
-}
-
-/// A period in which a set was in force, with what its dataset held from its first change until today.
-fn place(snapshot: &Snapshot, instance: Instance, now: Timestamp) -> Result<Place> {
-    let first = snapshot.first_instance(&instance.dataset)?.map(|first| first.timestamp);
-    let (from, until) = (first.unwrap_or(instance.timestamp), now.day().end());
-    let spark = Spark::read(snapshot, &instance.dataset, from, until)?;
-    let replacing = |at| -> Result<Identifier> {
-        let at = Some(Moment::Instant(at));
-        let selection = Selection::Dataset { name: instance.dataset.clone(), at };
-        Ok(snapshot.select(&selection)?.set.identifier())
-    };
-    let next = instance.until.map(replacing).transpose()?;
-    Ok(Place { spark, next, instance })
-}
-
-/// What changed since a set was in force.
-fn since(snapshot: &Snapshot, set: &Set, latest: Instance) -> Result<Since> {
-    if set.granules() + latest.granules > COMPARED_GRANULES {
-        return Ok(Since { latest, counts: None, differences: Vec::new() });
-    }
-    let selection = |instance: &Instance| Selection::Identifier {
-        identifier: instance.identifier,
-        dataset: Some(instance.dataset.clone()),
-    };
-    let mut compared = snapshot.compare(&selection(set.instance()), &selection(&latest))?;
-    let differences = compared.by_ref().take(SHOWN_DIFFERENCES).collect::<Result<_>>()?;
-    let counts = compared.finish()?;
-    Ok(Since { latest, counts: Some(counts), differences })
 }

@@ -21,7 +21,7 @@ use crate::registry::{Listed, Registry, Snapshot};
 const MAX_DIGESTS: usize = 65_536;
 
 /// The directory with what mirrors read.
-pub struct Cache {
+pub struct Published {
     directory: Mutex<Place>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
@@ -64,12 +64,12 @@ impl Version {
     }
 }
 
-impl Cache {
-    /// A cache in a directory that is kept, or in a temporary one. Those that killed servers left are
-    /// removed.
+impl Published {
+    /// What is published in a directory that is kept, or in a temporary one. Those that killed servers left
+    /// are removed.
     pub fn new(directory: Option<PathBuf>) -> Self {
         scratch::remove_leftovers();
-        Cache {
+        Published {
             directory: Mutex::new(directory.map_or(Place::Own(None), Place::Kept)),
             known: Mutex::default(),
             digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
