@@ -130,10 +130,9 @@ pub fn pulled<'py>(
             &format!("nothing was changed: {why}; reset=True replaces what the mirror holds"),
         )?;
     }
-    let instance = match applied {
-        Some(applied) => applied.in_force.as_ref(),
-        None => pulled.before.mirror.as_ref(),
-    };
+    if let Some(warning) = pulled.annotations.warning() {
+        warn(py, &warning.message)?;
+    }
     let value = serde_json::json!({
         "status": pulled.before.status,
         "identical": pulled.is_identical(),
@@ -141,7 +140,7 @@ pub fn pulled<'py>(
         "added": change.map_or(0, |change| change.ingested),
         "removed": change.map_or(0, |change| change.deleted),
         "dry_run": dry_run,
-        "instance": instance,
+        "instance": pulled.in_force,
         "primary": pulled.before.primary,
     });
     object(py, "Pulled", &value)

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use accession::mirror::{Pulled, Status};
 use accession::model::Digest;
 use accession::model::quoted;
-use accession::registry::{Effort, Skipped};
+use accession::registry::{Effort, KeptAnnotations, Skipped};
 use accession::{
     Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
     Registry, Stamp,
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::dataset_warnings::warn_of_shared_doi;
 use super::error::{Exit, Result};
-use super::output::Output;
+use super::output::{Output, count};
 use super::session::{ChangeTime, Create, Session, Written};
 
 /// One change of a dataset, as it was asked for.
@@ -109,7 +109,7 @@ pub struct Done<'a> {
     removed: u64,
     skipped: Skipped,
     created_dataset: bool,
-    /// `None` means that the command is not an import.
+    /// `None` means that the command reads no log.
     kept: Option<Kept>,
     effort: Option<&'a Effort>,
 }
@@ -138,7 +138,7 @@ impl<'a> From<&'a Imported> for Done<'a> {
             removed: imported.instances.iter().map(|instance| instance.deleted).sum(),
             skipped: imported.skipped,
             created_dataset: imported.created_dataset,
-            kept: Some(Kept { subsets: imported.subsets, annotations: imported.annotations }),
+            kept: Some(Kept { subsets: imported.subsets, annotations: imported.annotations.added }),
             effort: Some(&imported.effort),
         }
     }
@@ -146,15 +146,16 @@ impl<'a> From<&'a Imported> for Done<'a> {
 
 impl<'a> From<&'a Pulled> for Done<'a> {
     fn from(pulled: &'a Pulled) -> Self {
+        let kept = Some(Kept { subsets: 0, annotations: pulled.annotations.added });
         match &pulled.applied {
-            Some(applied) => Done { changed: true, ..Done::from(applied) },
-            None => Done { in_force: pulled.before.mirror.as_ref(), ..Done::default() },
+            Some(applied) => Done { kept, ..Done::from(applied) },
+            None => Done { in_force: pulled.in_force.as_ref(), kept, ..Done::default() },
         }
     }
 }
 
-/// What an import kept beside the history, or in a dry run would keep.
-#[derive(Debug, Clone, Copy, Serialize)]
+/// What was kept beside the history, or in a dry run would be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Kept {
     subsets: u64,
     annotations: u64,
@@ -229,8 +230,9 @@ impl Application<'_> {
         let is_new_registry = session.new_registry(create)?.is_some();
         let made = session.write(create, |registry, session| {
             let made = change(registry, &session.stamp(self.at)?)?;
-            let Done { changed, .. } = Done::from(&made);
-            let committed = !self.dry_run && changed;
+            let Done { changed, kept, .. } = Done::from(&made);
+            let committed =
+                !self.dry_run && (changed || kept.unwrap_or_default() != Kept::default());
             Ok(Written { result: made, committed })
         })?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
@@ -404,6 +406,14 @@ pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> 
 pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
     let Instance { dataset, timestamp, granules, .. } = change;
     writeln!(out, "{dataset} at {timestamp}: {}, holds {granules}", sides_of(change))
+}
+
+/// Writes how many annotations of a primary are kept from now on.
+pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Result<()> {
+    match annotations.added {
+        0 => Ok(()),
+        added => writeln!(out, "kept {}", count(added, "annotation")),
+    }
 }
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.

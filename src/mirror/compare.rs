@@ -1,7 +1,7 @@
 //! Comparing a mirror with its primary.
 
 use super::differences::MirrorDifferences;
-use super::http::{Follow, Followed};
+use super::http::{FetchedHead, Follow, Followed};
 use super::plan::Reading;
 use super::primary::{Kind, Primary};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
 };
-use crate::registry::{Registry, Remembered, Snapshot, Stamp};
+use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
@@ -27,6 +27,8 @@ pub struct Comparison {
     renamed: Option<DatasetName>,
     /// Whether it is compared as of its latest change.
     is_of_latest: bool,
+    /// The head that was read at an address. `None` means that the mirror agreed with it.
+    head: Option<Box<FetchedHead>>,
 }
 
 /// What followed a comparison.
@@ -66,7 +68,7 @@ pub fn compare(
     drop(here);
     let empty = (Identifier::EMPTY, Digest::EMPTY);
     let held = latest.as_ref().map_or(empty, |latest| (latest.identifier, latest.digest));
-    let (reading, source, etag, renamed) = match &primary.kind {
+    let (reading, source, head, etag, renamed) = match &primary.kind {
         Kind::Manifest(manifest) => {
             let mut work = mirror.begin("reading", "granules", None);
             let read = |granules| work.advance_by(granules);
@@ -75,7 +77,7 @@ pub fn compare(
             let present = reading.record.name.clone();
             let renamed =
                 manifest.named.as_ref().and_then(|it| (*it != present).then_some(present));
-            (reading, manifest.source.clone(), None, renamed)
+            (reading, manifest.source.clone(), None, None, renamed)
         }
         Kind::Remote(remote, named) => {
             let follow = Follow {
@@ -86,11 +88,11 @@ pub fn compare(
                 at,
                 named: named.as_ref(),
             };
-            let Followed { reading, etag, renamed } = follow.read()?;
+            let Followed { reading, head, etag, renamed } = follow.read()?;
             let source = Some(remote.address().to_string());
             // The tag is that of the whole log. That it was withdrawn is reported each time.
             let etag = etag.filter(|_| at.is_none() && reading.withdrawn.is_none());
-            (reading, source, etag, renamed)
+            (reading, source, head, etag, renamed)
         }
     };
     let instance = reading.primary().expect("a log without a change then is refused");
@@ -104,6 +106,7 @@ pub fn compare(
         etag,
         renamed,
         is_of_latest: at.is_none(),
+        head,
     };
     compared.recall(dataset)?;
     compared.compare_contents()?;
@@ -177,6 +180,43 @@ impl Comparison {
     /// both sides: then the digest is proved, too.
     pub(super) fn knows_the_same(&self) -> bool {
         self.reading.knows_the_same()
+    }
+
+    /// Reads the annotations of the primary, for a pull into the dataset. They are read once.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be read, or are not those that the head announces.
+    pub(super) fn annotations(
+        &mut self,
+        dataset: &DatasetName,
+        primary: &Primary,
+    ) -> Result<PrimaryAnnotations> {
+        let mut read = std::mem::take(&mut self.reading.annotations);
+        if let (Kind::Remote(remote, _), Some(head)) = (&primary.kind, self.head.take())
+            && !head.head.annotations.is_empty()
+        {
+            let until = head.head.timestamp;
+            (_, _, read) = remote.beside(head, until)?;
+        }
+        let mut annotations = PrimaryAnnotations::of(read);
+        if annotations.is_empty() {
+            return Ok(annotations);
+        }
+        let first = self.reading.first_read();
+        if let Some(source) = &self.source {
+            self.mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
+                let is_before = change.number < first;
+                if is_before {
+                    annotations.add_change(&change);
+                }
+                is_before
+            })?;
+        }
+        for change in self.reading.changes.iter() {
+            annotations.add_change(&change?);
+        }
+        Ok(annotations)
     }
 
     /// Compares a history with what was read of it before: it can be an older state, or another history.

@@ -10,7 +10,7 @@ use crate::model::{
     Dataset, DatasetName, Digest, Identifier, Instance, LogChange, Moment, SourceLocation,
     Timestamp, Withdrawal,
 };
-use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
+use crate::registry::{LogChanges, LoggedAnnotations, MirrorSource, Registry, Replay};
 
 /// What is read of the log of a primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +100,8 @@ pub(super) struct Reading {
     /// The number of the last change that was read, or before which nothing was.
     last: u64,
     pub record: Dataset,
+    /// The annotations of a manifest. Those at an address are read when they are taken.
+    pub annotations: LoggedAnnotations,
     /// When and why the primary withdrew the dataset. `None`: it did not, or the head was not sent again.
     pub withdrawn: Option<Withdrawal>,
 }
@@ -127,6 +129,7 @@ impl Reading {
             after_since: None,
             changes: LogChanges::default(),
             record: Dataset::named(name),
+            annotations: LoggedAnnotations::default(),
             withdrawn: None,
         }
     }
@@ -152,7 +155,8 @@ impl Reading {
                     read(log_line.granules() as u64)?;
                     reading.take(*log_line, change, reader.location())?;
                 }
-                Item::Subset(_) | Item::Annotation(_) => {}
+                Item::Annotation(annotation) => reading.annotations.add(annotation)?,
+                Item::Subset(_) => {}
                 Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,
             }
         }

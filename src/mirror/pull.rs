@@ -6,9 +6,12 @@ use super::differences::{MirrorDifference, OtherContent};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
-    Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Moment, Withdrawal,
+    Content, DatasetName, Effect, Entry, EventKind, Extent, Instance, Limit, Limits, Moment,
+    Withdrawal,
 };
-use crate::registry::{Applied, Change, ChangeOptions, Guard, MAX_EXAMPLES, Registry, Stamp};
+use crate::registry::{
+    Applied, Change, ChangeOptions, Guard, KeptAnnotations, MAX_EXAMPLES, Registry, Stamp, Taken,
+};
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +58,10 @@ pub struct Pulled {
     pub before: MirrorStatus,
     /// The change. `None` means that the mirror was identical, or may not be changed.
     pub applied: Option<Applied>,
+    /// What is in force in the mirror now. `None` means that it has no history.
+    pub in_force: Option<Instance>,
+    /// What became of the annotations of the primary.
+    pub annotations: KeptAnnotations,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub primary_renamed: Option<DatasetName>,
     /// When and why the primary withdrew its dataset.
@@ -86,7 +93,8 @@ impl Pulled {
 ///
 /// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
 /// ([`Pulled::is_identical`]). What was read of a log is remembered with the change, in one
-/// transaction: neither is committed without the other. A primary from which the mirror was pulled, or
+/// transaction: neither is committed without the other. The primary's annotations are taken over, each of
+/// the instances of the mirror that have the annotated set. A primary from which the mirror was pulled, or
 /// to which it was already identical, is its default from then on. A mirror that is added gets the
 /// primary's record, under its own name.
 ///
@@ -108,28 +116,33 @@ pub fn pull(
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
-    let comparison = compare(mirror, dataset, primary, options.primary_at)?;
+    let mut comparison = compare(mirror, dataset, primary, options.primary_at)?;
     let before = comparison.status().clone();
     let primary_renamed = comparison.primary_renamed().cloned();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();
     let mut pulled = Pulled {
+        in_force: before.mirror.clone(),
         before,
         applied: None,
+        annotations: KeptAnnotations::default(),
         primary_renamed,
         primary_withdrawn,
         left: Left::default(),
         agrees: true,
     };
     let before = pulled.before.clone();
-    // Remembered where the mirror is not changed.
-    let remember = |outcome| match options.dry_run {
-        false => comparison.remember(mirror, dataset, stamp, outcome),
-        true => Ok(()),
-    };
     if !options.policy.allows(&before) {
-        remember(Outcome::Compared)?;
+        if !options.dry_run {
+            comparison.remember(mirror, dataset, stamp, Outcome::Compared)?;
+        }
         return Ok(Pulled { agrees: false, ..pulled });
     }
+    let annotations = comparison.annotations(dataset, primary)?;
+    let taken = Taken {
+        remembered: comparison.remembered(Outcome::Pulled),
+        annotations: &annotations,
+        primary: &comparison.record().name,
+    };
     let knows_the_same = comparison.knows_the_same();
     let extent = if knows_the_same { Extent::All } else { Extent::Whole };
     let mut change = Change::stating(extent);
@@ -169,8 +182,8 @@ pub fn pull(
         pulled.left = Left::default();
     }
     if guard.is_empty() && change.count() == 0 {
-        remember(Outcome::Pulled)?;
-        return Ok(pulled);
+        let (in_force, annotations) = mirror.take(dataset, &taken, stamp, options.dry_run)?;
+        return Ok(Pulled { in_force, annotations, ..pulled });
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
@@ -180,10 +193,9 @@ pub fn pull(
         dry_run: options.dry_run,
         ..ChangeOptions::default()
     };
-    let remembered = comparison.remembered(Outcome::Pulled);
-    let applied =
-        mirror.change_and_remember(dataset, &change, stamp, remembered.as_ref(), &guard)?;
-    Ok(Pulled { applied: Some(applied), ..pulled })
+    let (applied, annotations) = mirror.change_and_take(dataset, &change, stamp, &taken, &guard)?;
+    let in_force = applied.in_force.clone();
+    Ok(Pulled { applied: Some(applied), in_force, annotations, ..pulled })
 }
 
 fn entry(other: OtherContent) -> Entry {

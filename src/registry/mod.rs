@@ -47,11 +47,11 @@ pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
     Annotated, Applied, CameBack, Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Effort,
-    FileCheck, Import, Imported, Lease, MAX_EXAMPLES, Members, NewAnnotation, NewCheck, SharedDoi,
-    Skipped, Stamp,
+    FileCheck, Import, Imported, KeptAnnotations, Lease, MAX_EXAMPLES, Members, NewAnnotation,
+    NewCheck, SharedDoi, Skipped, Stamp,
 };
-pub(crate) use write::{CitedSubset, Guard, LoggedAnnotation, Remembered};
-pub(crate) use write::{CitedSubsets, LoggedAnnotations};
+pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
+pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
 pub use crate::model::{FoundPeriod, Listed, RecordVersion};

@@ -2,7 +2,7 @@
 //! shows it.
 
 use super::snapshot::Cited;
-use super::write::{Applied, CameBack, Imported, Skipped};
+use super::write::{Applied, CameBack, Imported, KeptAnnotations, Skipped};
 use crate::model::{
     DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count, quoted,
 };
@@ -47,13 +47,7 @@ impl Imported {
             };
             warnings.push(Warning::new(WarningKind::CancelledOut, message));
         }
-        if self.annotations_left_out > 0 {
-            let left_out = count(self.annotations_left_out, "annotation");
-            let message = format!(
-                "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
-            );
-            warnings.push(Warning::new(WarningKind::AnnotationsLeftOut, message));
-        }
+        warnings.extend(self.annotations.warning());
         if let Some(in_force) = &self.in_force {
             warnings.extend(Warning::of_former_name(asked, &in_force.dataset));
             warnings.extend(Warning::of_future(in_force, now));
@@ -61,6 +55,17 @@ impl Imported {
         let first = self.instances.first().filter(|_| self.last.is_some());
         warnings.extend(first.and_then(Warning::of_back_dated));
         warnings
+    }
+}
+
+impl KeptAnnotations {
+    /// That some were left out.
+    pub fn warning(self) -> Option<Warning> {
+        let left_out = count(self.left_out, "annotation");
+        let message = format!(
+            "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
+        );
+        (self.left_out > 0).then(|| Warning::new(WarningKind::AnnotationsLeftOut, message))
     }
 }
 

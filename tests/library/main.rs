@@ -47,6 +47,7 @@ mod large_change;
 mod log_format;
 mod log_limits;
 mod lost_rows;
+mod mirror_annotations;
 mod mirror_http;
 mod mirror_http_faults;
 mod mirror_http_writing;

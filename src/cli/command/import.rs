@@ -11,7 +11,7 @@ use accession::{
     Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
 };
 
-use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run};
+use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run, write_kept};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Error, Exit, Result};
@@ -167,7 +167,7 @@ impl ImportArgs {
         let Imported { instances, annotations, .. } = imported;
         if session.is_json()
             && let (Some(first), Some(last)) = (instances.first(), instances.last())
-            && annotations > 0
+            && annotations.added > 0
             && !self.dry_run.dry_run
         {
             // As they are annotated now.
@@ -229,9 +229,7 @@ fn write_imported(out: &mut impl Write, imported: &Imported, why_none: &str) -> 
     if imported.subsets > 0 {
         writeln!(out, "kept {}", count(imported.subsets, "cited subset"))?;
     }
-    if imported.annotations > 0 {
-        writeln!(out, "kept {}", count(imported.annotations, "annotation"))?;
-    }
+    write_kept(out, imported.annotations)?;
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
         return match skipped {
             0 => writeln!(out, "no changes: {why_none}"),

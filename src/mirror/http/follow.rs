@@ -13,6 +13,8 @@ use crate::registry::Registry;
 /// A log that was read, and the entity tag of its head.
 pub(in crate::mirror) struct Followed {
     pub reading: Reading,
+    /// `None` means that it is the one that the mirror agreed with.
+    pub head: Option<Box<FetchedHead>>,
     pub etag: Option<String>,
     /// The present name of the dataset, if the address is one of a former name, or it was asked for by
     /// a former name.
@@ -57,7 +59,7 @@ impl Follow<'_> {
                 let reading =
                     Reading::begin(plan, Some(head_location(remote)), self.held(), at, name);
                 let renamed = address.last_name().filter(|_| address != remote.address);
-                return Ok(Followed { reading, etag, renamed });
+                return Ok(Followed { reading, head: None, etag, renamed });
             }
         };
         let up_to = at.map(Moment::last_instant);
@@ -79,7 +81,7 @@ impl Follow<'_> {
         let is_other = of.address != remote.address || self.named.is_some_and(|it| it != present);
         let renamed = is_other.then(|| present.clone());
         let etag = of.etag.clone();
-        Ok(Followed { reading, etag, renamed })
+        Ok(Followed { reading, head: Some(of), etag, renamed })
     }
 
     fn held(self) -> (Identifier, Digest) {

@@ -29,6 +29,7 @@ mod set;
 pub use address::{Address, source_name};
 pub use client::{HttpOptions, Retry};
 pub(super) use follow::{Follow, Followed};
+pub(super) use remote::FetchedHead;
 pub use remote::Remote;
 pub use replica::{Replica, read_replica};
 pub use set::RemoteSet;

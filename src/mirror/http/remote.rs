@@ -186,7 +186,7 @@ impl Remote {
     /// Fetches the cited subsets and the annotations of a head, of changes up to a time (`None`: of
     /// none). They are replaced before their head is: where they are not those of the head, both are read
     /// again.
-    pub(super) fn beside(
+    pub(in crate::mirror) fn beside(
         &self,
         mut of: Box<FetchedHead>,
         until: Option<Timestamp>,

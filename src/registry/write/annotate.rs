@@ -9,7 +9,10 @@ use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Annotation, DatasetName, Identifier, Instance, Set, SourceLocation, Timestamp};
+use crate::model::{
+    Annotation, DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceLocation,
+    Timestamp,
+};
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{Selection, dataset_of, instances, select};
 use crate::store::{DatasetKey, StoredAnnotation, Transaction};
@@ -157,60 +160,39 @@ pub(crate) struct LoggedAnnotation {
 /// How far the clock of another registry may be ahead.
 const MAX_AHEAD_MICROS: i64 = 5 * 60 * 1_000_000;
 
-/// What became of an annotation that another registry wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kept {
-    /// It is kept from now on.
-    New,
-    /// It was kept already.
-    Before,
-    /// It is not kept: with it, the notes of the instance would exceed [`Annotation::MAX_BYTES`].
-    LeftOut,
+/// What became of annotations that another registry wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptAnnotations {
+    /// How many are kept from now on.
+    pub added: u64,
+    /// How many are not kept: with them, the notes of their instances would exceed
+    /// [`Annotation::MAX_BYTES`].
+    pub left_out: u64,
 }
 
-impl LoggedAnnotation {
-    /// Keeps the annotation, unless it is kept already or there is no room for it. `annotated` is the
-    /// instance of the annotation before: its notes are read once, however many annotations it has.
-    pub(super) fn keep(
-        &self,
-        transaction: &Transaction,
-        key: DatasetKey,
-        dataset: &DatasetName,
-        now: Timestamp,
-        annotated: &mut Option<Instance>,
-    ) -> Result<Kept> {
-        let LoggedAnnotation { timestamp, annotation, location } = self;
-        let Annotation { recorded, .. } = annotation;
-        let refused = |kind, message: String| Err(Error::new(kind, message).at(location.clone()));
-        if recorded.as_micros().saturating_sub(now.as_micros()) > MAX_AHEAD_MICROS {
-            let message = format!("an annotation was recorded at {recorded}: now it is {now}");
-            return refused(ErrorKind::Future, message);
-        }
-        if annotated.as_ref().is_none_or(|before| before.timestamp != *timestamp) {
-            let in_force = transaction.instance_at(key, *timestamp)?;
-            *annotated = in_force.filter(|instance| instance.timestamp == *timestamp);
-        }
-        let Some(instance) = annotated else {
-            let message = format!("{dataset} has no change at {timestamp} that could be annotated");
-            return refused(ErrorKind::NotAsExpected, message);
-        };
-        let known = &mut instance.annotations;
-        let is_same =
-            |it: &Annotation| Annotation { recorded_by: None, ..it.clone() } == *annotation;
-        if known.iter().any(is_same) {
-            return Ok(Kept::Before);
-        }
-        // The notes that were added here count, too: a replica goes on without this one.
-        if Annotation::bytes_of(known.iter().chain([annotation])) > Annotation::MAX_BYTES {
-            return Ok(Kept::LeftOut);
-        }
-        let number = known.len() as u64 + 1;
-        let annotation = annotation.clone();
-        known.push(annotation.clone());
-        let stored = StoredAnnotation { timestamp: *timestamp, number, annotation };
-        transaction.insert(key, &[stored])?;
-        Ok(Kept::New)
+/// Keeps an annotation of an instance, unless it is kept already or there is no room for it.
+fn keep(
+    transaction: &Transaction,
+    key: DatasetKey,
+    instance: &mut Instance,
+    annotation: &Annotation,
+    kept: &mut KeptAnnotations,
+) -> Result<()> {
+    let known = &mut instance.annotations;
+    let is_same = |it: &Annotation| Annotation { recorded_by: None, ..it.clone() } == *annotation;
+    if known.iter().any(is_same) {
+        return Ok(());
     }
+    // The notes that were added here count, too: a replica goes on without this one.
+    if Annotation::bytes_of(known.iter().chain([annotation])) > Annotation::MAX_BYTES {
+        kept.left_out += 1;
+        return Ok(());
+    }
+    kept.added += 1;
+    let (timestamp, number) = (instance.timestamp, known.len() as u64 + 1);
+    known.push(annotation.clone());
+    transaction
+        .insert(key, &[StoredAnnotation { timestamp, number, annotation: annotation.clone() }])
 }
 
 /// Any number of annotations, which are kept in a temporary file.
@@ -249,12 +231,103 @@ impl LoggedAnnotations {
         self.spool.add_value(&kept)
     }
 
+    /// Keeps the annotations, each of the instances that `annotated` returns for the time of the change
+    /// that it is of. `None` means that there is no such change, and is refused.
+    pub(super) fn keep(
+        &self,
+        transaction: &Transaction,
+        (key, dataset): (DatasetKey, &DatasetName),
+        now: Timestamp,
+        annotated: impl Fn(Timestamp) -> Result<Option<Vec<Instance>>>,
+    ) -> Result<KeptAnnotations> {
+        let mut kept = KeptAnnotations { added: 0, left_out: self.left_out };
+        // The notes of an instance are read once, however many annotations it has.
+        let mut before: Option<(Timestamp, Vec<Instance>)> = None;
+        for annotation in self.iter() {
+            let LoggedAnnotation { timestamp, annotation, location } = annotation?;
+            let refused =
+                |kind, message: String| Err(Error::new(kind, message).at(location.clone()));
+            let recorded = annotation.recorded;
+            if recorded.as_micros().saturating_sub(now.as_micros()) > MAX_AHEAD_MICROS {
+                let message = format!("an annotation was recorded at {recorded}: now it is {now}");
+                return refused(ErrorKind::Future, message);
+            }
+            if before.as_ref().is_none_or(|(of, _)| *of != timestamp) {
+                before = annotated(timestamp)?.map(|instances| (timestamp, instances));
+            }
+            let Some((_, instances)) = &mut before else {
+                let what =
+                    format!("{dataset} has no change at {timestamp} that could be annotated");
+                return refused(ErrorKind::NotAsExpected, what);
+            };
+            for instance in instances {
+                keep(transaction, key, instance, &annotation, &mut kept)?;
+            }
+        }
+        Ok(kept)
+    }
+
     /// The annotations, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Result<LoggedAnnotation>> + '_ {
         self.spool.values().map(|kept: Result<Spooled>| {
             let (timestamp, annotation, source, line) = kept?;
             let location = SourceLocation::Line { source: source.into(), line };
             Ok(LoggedAnnotation { timestamp, annotation, location })
+        })
+    }
+}
+
+/// The annotations of a primary, for a mirror, whose instances have other times: an annotation is of each
+/// instance of the mirror that has the set of the annotated change.
+#[derive(Debug, Default)]
+pub(crate) struct PrimaryAnnotations {
+    annotations: LoggedAnnotations,
+    /// What the annotated changes of the log led to.
+    sets: BTreeMap<Timestamp, (Identifier, Digest)>,
+    /// The last change that led to an identifier among them.
+    last: BTreeMap<Identifier, Timestamp>,
+}
+
+impl PrimaryAnnotations {
+    /// Annotations that were read beside a log, whose changes are [added](Self::add_change) in order.
+    pub fn of(annotations: LoggedAnnotations) -> Self {
+        PrimaryAnnotations { annotations, ..PrimaryAnnotations::default() }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.annotations.bytes.is_empty()
+    }
+
+    /// Adds the next change of the log.
+    pub fn add_change(&mut self, change: &LogChange) {
+        let LogChange { timestamp, identifier, digest, .. } = *change;
+        if self.annotations.bytes.contains_key(&timestamp) {
+            self.sets.insert(timestamp, (identifier, digest));
+            self.last.insert(identifier, timestamp);
+        } else if let Some(last) = self.last.get_mut(&identifier) {
+            *last = timestamp;
+        }
+    }
+
+    /// Keeps the annotations, within the transaction of a pull from a dataset that the primary calls
+    /// `primary`.
+    pub(super) fn keep(
+        &self,
+        transaction: &Transaction,
+        key: DatasetKey,
+        primary: &DatasetName,
+        now: Timestamp,
+    ) -> Result<KeptAnnotations> {
+        self.annotations.keep(transaction, (key, primary), now, |timestamp| {
+            let Some(&(identifier, digest)) = self.sets.get(&timestamp) else { return Ok(None) };
+            let named = instances(transaction, identifier, Some(key))?;
+            let is_last = self.last.get(&identifier) == Some(&timestamp);
+            let has_same = named.iter().any(|instance| instance.digest == digest);
+            // A mirror that knows files of its own never has the digest of the primary: an identifier
+            // means its latest instance.
+            let is_meant = |it: &Instance| it.digest == digest || is_last && !has_same;
+            Ok(Some(named.into_iter().filter(is_meant).collect()))
         })
     }
 }

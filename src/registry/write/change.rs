@@ -1,7 +1,8 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
+use super::annotate::KeptAnnotations;
 use super::engine::{self, Skipped};
-use super::remember::Remembered;
+use super::remember::Taken;
 use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target};
@@ -91,6 +92,7 @@ impl Registry {
     pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
         let conduct = Conduct::Change(change.extent);
         self.make(dataset, (change, conduct), stamp, |target| target.refuse_backfill(), None)
+            .map(|(applied, _)| applied)
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
@@ -106,25 +108,25 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Applied> {
         let conduct = Conduct::Change(change.extent);
-        self.make(dataset, (change, conduct), stamp, |_| Ok(()), None)
+        self.make(dataset, (change, conduct), stamp, |_| Ok(()), None).map(|(applied, _)| applied)
     }
 
-    /// Applies a change of a pull, if the guard allows it, and remembers in the same transaction the log
-    /// that it was made of.
+    /// Applies a change of a pull, if the guard allows it, and takes in the same transaction what is beside
+    /// the log that it was made of.
     ///
     /// # Errors
     ///
     /// Those of [`Registry::change`].
-    pub(crate) fn change_and_remember(
+    pub(crate) fn change_and_take(
         &self,
         dataset: &DatasetName,
         change: &Change,
         stamp: &Stamp,
-        remembered: Option<&Remembered<'_>>,
+        taken: &Taken<'_>,
         guard: &Guard,
-    ) -> Result<Applied> {
+    ) -> Result<(Applied, KeptAnnotations)> {
         let conduct = Conduct::Pull(change.extent);
-        self.make(dataset, (change, conduct), stamp, |target| target.check(guard), remembered)
+        self.make(dataset, (change, conduct), stamp, |target| target.check(guard), Some(taken))
     }
 
     fn make(
@@ -133,8 +135,8 @@ impl Registry {
         (change, conduct): (&Change, Conduct),
         stamp: &Stamp,
         check: impl Fn(&Target<'_>) -> Result<()>,
-        remembered: Option<&Remembered<'_>>,
-    ) -> Result<Applied> {
+        taken: Option<&Taken<'_>>,
+    ) -> Result<(Applied, KeptAnnotations)> {
         let options = &change.options;
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
             let message = "the change is empty: no granule to ingest and none to delete";
@@ -143,13 +145,19 @@ impl Registry {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             check(&target)?;
-            let key = target.dataset;
-            let (applied, end) = target.apply(&change.staging, conduct)?.ended(options);
-            if let (Some(remembered), End::Commit) = (remembered, end) {
-                let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
-                remembered.save(transaction, key, stamp, latest)?;
+            let (key, is_created) = (target.dataset, target.is_created);
+            let (mut applied, mut end) = target.apply(&change.staging, conduct)?.ended(options);
+            let mut kept = KeptAnnotations::default();
+            if let Some(taken) = taken {
+                kept = taken.save(transaction, key, stamp, &mut applied.in_force)?;
+                // Also where the primary states nothing that was not known: that it was read is remembered.
+                end =
+                    End::commit_if(!options.dry_run && (applied.instance.is_some() || !is_created));
+                if applied.instance.is_some() {
+                    applied.instance.clone_from(&applied.in_force);
+                }
             }
-            Ok((applied, end))
+            Ok(((applied, kept), end))
         })
     }
 }
@@ -232,7 +240,7 @@ impl Target<'_> {
 mod tests {
     use super::*;
     use crate::model::{Digest, Identifier, LineCheck, LogChange};
-    use crate::registry::{LogChanges, Withdrawn};
+    use crate::registry::{LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
         let mut changes = LogChanges::default();
@@ -275,13 +283,9 @@ mod tests {
                 forget_from: None,
                 changes: Some(&changes),
             };
-            registry.change_and_remember(
-                &dataset,
-                &change,
-                &stamp,
-                Some(&remembered),
-                &Guard::default(),
-            )
+            let annotations = &PrimaryAnnotations::default();
+            let taken = Taken { remembered: Some(remembered), annotations, primary: &dataset };
+            registry.change_and_take(&dataset, &change, &stamp, &taken, &Guard::default())
         };
         // Longer than a row may be: the change used to be committed without what it was made of.
         let error = pull(&[None, Some("n".repeat(2 << 20))]).unwrap_err();

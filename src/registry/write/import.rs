@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::annotate::{Kept, LoggedAnnotation, LoggedAnnotations};
+use super::annotate::{KeptAnnotations, LoggedAnnotation, LoggedAnnotations};
 use super::cited::{CitedSubset, CitedSubsets, Origin, Selection};
 use super::engine::{self, Skipped};
 use super::remember::Remembered;
@@ -92,11 +92,8 @@ pub struct Imported {
     pub skipped: Skipped,
     /// How many subsets that were cited elsewhere are kept from now on.
     pub subsets: u64,
-    /// How many annotations that were written elsewhere are kept from now on.
-    pub annotations: u64,
-    /// How many annotations that were written elsewhere are not kept: the notes of their instances would
-    /// exceed [`Annotation::MAX_BYTES`](crate::Annotation::MAX_BYTES).
-    pub annotations_left_out: u64,
+    /// What became of the annotations that were written elsewhere.
+    pub annotations: KeptAnnotations,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// The work that it took.
@@ -227,8 +224,9 @@ impl Registry {
         let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
             let (key, imported) = import.apply(self, transaction, dataset, stamp, &selected)?;
-            let has_changed =
-                !imported.instances.is_empty() || imported.subsets > 0 || imported.annotations > 0;
+            let has_changed = !imported.instances.is_empty()
+                || imported.subsets > 0
+                || imported.annotations.added > 0;
             // A dataset without a history is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| imported.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
@@ -299,24 +297,18 @@ impl Import {
         };
         let dataset = (key, &target.name);
         let subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
-        let (mut annotations, mut annotations_left_out) = (0, self.annotations.left_out);
-        let mut annotated = None;
-        for annotation in self.annotations.iter() {
-            match annotation?.keep(transaction, key, &target.name, now, &mut annotated)? {
-                Kept::New => annotations += 1,
-                Kept::Before => {}
-                Kept::LeftOut => annotations_left_out += 1,
-            }
-        }
+        let annotations = self.annotations.keep(transaction, dataset, now, |at| {
+            let in_force = transaction.instance_at(key, at)?;
+            Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
+        })?;
         let imported = Imported {
             subsets,
             annotations,
-            annotations_left_out,
             in_force: match (added.instances.last(), target.latest) {
-                (Some(last), _) if annotations == 0 => {
+                (Some(last), _) if annotations.added == 0 => {
                     Some(Instance { note: self.note_at(last.timestamp)?, ..last.clone() })
                 }
-                (None, latest) if annotations == 0 => latest,
+                (None, latest) if annotations.added == 0 => latest,
                 // It may be one that was annotated.
                 _ => transaction.instance_at(key, Timestamp::MAX)?,
             },

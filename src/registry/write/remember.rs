@@ -1,8 +1,11 @@
 //! Remembering what was read of a primary, and forgetting it.
 
+use super::annotate::{KeptAnnotations, PrimaryAnnotations};
 use super::stamp::Stamp;
 use crate::error::Result;
-use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, SourceOptions, Timestamp};
+use crate::model::{
+    DatasetName, FailedAttempt, Instance, LastPull, LogChange, SourceOptions, Timestamp,
+};
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
 use crate::registry::snapshot::dataset_of;
@@ -86,7 +89,64 @@ impl Remembered<'_> {
     }
 }
 
+/// What a pull takes of a primary beside its granules.
+pub(crate) struct Taken<'a> {
+    /// `None` means that nothing is remembered of the primary.
+    pub remembered: Option<Remembered<'a>>,
+    pub annotations: &'a PrimaryAnnotations,
+    /// What the primary calls its dataset, for messages.
+    pub primary: &'a DatasetName,
+}
+
+impl Taken<'_> {
+    /// Takes it, within the transaction of the pull, into a mirror with this instance in force, whose
+    /// annotations are then those that are kept.
+    pub(super) fn save(
+        &self,
+        transaction: &Transaction,
+        mirror: DatasetKey,
+        stamp: &Stamp,
+        in_force: &mut Option<Instance>,
+    ) -> Result<KeptAnnotations> {
+        let Taken { remembered, annotations, primary } = self;
+        let kept = annotations.keep(transaction, mirror, primary, stamp.read_clock())?;
+        if kept.added > 0 {
+            *in_force = transaction.instance_at(mirror, Timestamp::MAX)?;
+        }
+        if let Some(remembered) = remembered {
+            let latest = in_force.as_ref().map(|in_force| in_force.recorded);
+            remembered.save(transaction, mirror, stamp, latest)?;
+        }
+        Ok(kept)
+    }
+}
+
 impl Registry {
+    /// Takes what a primary has beside its granules into a dataset that holds them already. Nothing is
+    /// stored if the pull is only tried. Returns the instance in force, with its annotations.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead); an annotation that
+    /// is of no change of the primary, or from the future.
+    pub(crate) fn take(
+        &self,
+        dataset: &DatasetName,
+        taken: &Taken<'_>,
+        stamp: &Stamp,
+        dry_run: bool,
+    ) -> Result<(Option<Instance>, KeptAnnotations)> {
+        self.write(|transaction| {
+            // A mirror that was not created has nothing to remember.
+            let Some((key, _)) = transaction.dataset(dataset)? else {
+                return Ok(((None, KeptAnnotations::default()), End::RollBack));
+            };
+            let mut in_force = transaction.instance_at(key, Timestamp::MAX)?;
+            let kept = taken.save(transaction, key, stamp, &mut in_force)?;
+            Ok(((in_force, kept), End::commit_if(!dry_run)))
+        })
+    }
+
     /// Remembers what was read of a log for a dataset, in a transaction of its own.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 
 use super::compare::from_change;
 use super::status::sources;
-use crate::cli::applied::{Application, Created, write_change};
+use crate::cli::applied::{Application, Created, write_change, write_kept};
 use crate::cli::args::{Deletions, PrimaryArgs, Source};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
@@ -174,6 +174,7 @@ impl Args {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let status = Some(pulled.before.status);
+        session.warn_all(pulled.annotations.warning());
         // Where nobody reads what was done, the warnings are still read.
         let reported = self.application(dataset).report(session, pulled, *created, status, text);
         if let Some(present) = &pulled.primary_renamed {
@@ -269,6 +270,10 @@ fn write_line(
     if dry_run {
         write!(out, "dry run: ")?;
     }
+    if pulled.annotations.added > 0 {
+        write!(out, "{dataset}: ")?;
+        write_kept(out, pulled.annotations)?;
+    }
     match change(pulled) {
         Some(change) => write_change(out, change),
         None => writeln!(out, "{dataset}: no changes: {}", why_unchanged(pulled)),
@@ -277,6 +282,7 @@ fn write_line(
 
 fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
     let primary = &pulled.before.primary;
+    write_kept(out, pulled.annotations)?;
     let Some(change) = change(pulled) else {
         return writeln!(out, "no changes: {}", why_unchanged(pulled));
     };

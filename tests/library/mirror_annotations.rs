@@ -1,0 +1,280 @@
+//! A pull takes the annotations of its primary over, of the sets that the mirror has, too.
+
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+use accession::mirror::{
+    Address, HttpOptions, Primary, PullOptions, Pulled, Remote, Status, manifest, pull,
+};
+use accession::publish::publish;
+use accession::registry::{KeptAnnotations, NewAnnotation};
+use accession::{Annotation, Change, Moment, Registry, Selection, Stamp, Timestamp};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::annotations::replaced;
+use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::store::new_registry;
+use crate::harness::values::{stating, with_file};
+use crate::harness::web_server::WebServer;
+
+/// An annotation of the change at a second, written at the minute of its number.
+fn annotate(registry: &Registry, dataset: &str, at: i64, note: &str, minute: i64) {
+    let recorded = Timestamp::from_micros(now().as_micros() + (minute - 60) * 60_000_000).unwrap();
+    let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..Stamp::now(recorded) };
+    let at = Some(Moment::Instant(second(at)));
+    let mut annotation = NewAnnotation::new(note).unwrap();
+    annotation.questionable = true;
+    registry
+        .annotate(&Selection::Dataset { name: name(dataset), at }, &annotation, &stamp)
+        .unwrap();
+}
+
+fn notes(registry: &Registry) -> Vec<Vec<String>> {
+    let of = |annotations: Vec<Annotation>| annotations.into_iter().map(|it| it.note).collect();
+    instances(registry, &name("mirror")).into_iter().map(|it| of(it.annotations)).collect()
+}
+
+fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::error::Result<Pulled> {
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    pull(mirror, &name("mirror"), primary, options, &Stamp::at(second(at), now()))
+}
+
+fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
+    let Pulled { annotations, in_force, .. } = try_pull(mirror, primary, at).unwrap();
+    assert_eq!(annotations.left_out, 0);
+    assert_eq!(in_force.as_ref(), instances(mirror, &name("mirror")).last());
+    annotations.added
+}
+
+fn manifest_of(registry: &Registry) -> String {
+    let mut bytes = Vec::new();
+    manifest::write(registry, &name("us"), &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+fn primary_of(text: impl Into<Vec<u8>>) -> Primary {
+    Primary::from_manifest(Cursor::new(text.into()), "us.jsonl", None, now()).unwrap()
+}
+
+/// Where a primary is published.
+struct Published {
+    us: Registry,
+    directory: tempfile::TempDir,
+    server: WebServer,
+}
+
+type Open = fn(&Published) -> accession::error::Result<Primary>;
+
+impl Published {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let us = Registry::create(&directory.path().join("us.db")).unwrap();
+        let server = WebServer::over(directory.path());
+        Published { us, directory, server }
+    }
+
+    fn publish(&self) {
+        publish(&self.us, self.path(), &[], |_| Ok::<(), accession::Error>(())).unwrap();
+        std::fs::write(self.path().join("us.jsonl"), manifest_of(&self.us)).unwrap();
+        let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
+        zipped.write_all(manifest_of(&self.us).as_bytes()).unwrap();
+        std::fs::write(self.path().join("us.jsonl.gz"), zipped.finish().unwrap()).unwrap();
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn open(&self, file: &str) -> accession::error::Result<Primary> {
+        Primary::open(&self.path().join(file), &name("mirror"), None, now())
+    }
+}
+
+const KINDS: [(&str, Open); 6] = [
+    ("a manifest", |it| it.open("us.jsonl")),
+    ("a compressed manifest", |it| it.open("us.jsonl.gz")),
+    ("a stream", |it| Ok(primary_of(manifest_of(&it.us)))),
+    ("a directory", |it| it.open("datasets/us")),
+    ("a registry", |it| it.open("us.db")),
+    ("an address", |it| {
+        let address = Address::parse(&it.server.dataset("us"), false).unwrap();
+        Ok(Primary::at_address(Remote::new(address, HttpOptions::default(), now())?, None))
+    }),
+];
+
+#[test]
+fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
+    for (kind, open) in KINDS {
+        let world = Published::new();
+        let change = |at: i64, change: Change| {
+            world.us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
+            world.publish();
+        };
+        change(1, self::change(["A"], []));
+        annotate(&world.us, "us", 1, "incomplete", 1);
+        world.publish();
+        let mirror = new_registry();
+        assert_eq!(taken(&mirror, &open(&world).unwrap(), 11), 1, "{kind}");
+        let annotation = instances(&mirror, &name("mirror"))[0].annotations[0].clone();
+        assert_eq!((annotation.questionable, annotation.recorded_by), (true, None), "{kind}");
+        assert_eq!(taken(&mirror, &open(&world).unwrap(), 12), 0, "{kind}");
+        // What was noted here stays, and a later annotation is of an earlier set.
+        annotate(&mirror, "mirror", 11, "of the mirror", 30);
+        change(2, self::change(["B"], []));
+        annotate(&world.us, "us", 1, "later", 2);
+        annotate(&world.us, "us", 2, "second", 3);
+        world.publish();
+        assert_eq!(taken(&mirror, &open(&world).unwrap(), 13), 2, "{kind}");
+        let expected = [vec!["incomplete", "of the mirror", "later"], vec!["second"]];
+        assert_eq!(notes(&mirror), expected, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world).unwrap(), 14), 0, "{kind}");
+        // Only an annotation is new.
+        annotate(&world.us, "us", 2, "alone", 4);
+        world.publish();
+        let pulled = try_pull(&mirror, &open(&world).unwrap(), 15).unwrap();
+        assert_eq!((pulled.before.status, pulled.applied), (Status::Identical, None), "{kind}");
+        assert_eq!(pulled.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");
+        assert_eq!(pulled.in_force.unwrap().annotations.len(), 2, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world).unwrap(), 16), 0, "{kind}");
+        assert_eq!(mirror.verify_all(&[]).unwrap().finish().unwrap().findings, 0, "{kind}");
+    }
+}
+
+#[test]
+fn an_annotation_is_of_each_instance_that_has_the_set_and_of_no_other() {
+    let (us, nightly) = (Registry::in_memory().unwrap(), new_registry());
+    let sized = |size| stating([with_file("A", "A", Some(size), None)]);
+    let changes = [change(["A"], []), change(["B"], []), change([], ["B"]), sized(1), sized(2)];
+    for (at, change) in (1..).zip(changes) {
+        us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
+        taken(&nightly, &primary_of(manifest_of(&us)), 10 + at);
+    }
+    annotate(&us, "us", 1, "one", 1);
+    annotate(&us, "us", 4, "four", 4);
+    let primary = primary_of(manifest_of(&us));
+    assert_eq!(taken(&nightly, &primary, 20), 3);
+    assert_eq!(notes(&nightly), [vec!["one"], vec![], vec!["one"], vec!["four"], vec![]]);
+    // Of the names of the last set, others were annotated, of which other bytes were known.
+    let new = new_registry();
+    assert_eq!(taken(&new, &primary, 20), 0);
+    annotate(&us, "us", 5, "five", 5);
+    assert_eq!(taken(&new, &primary_of(manifest_of(&us)), 21), 1);
+    assert_eq!(notes(&new), [["five"]]);
+}
+
+#[test]
+fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
+    let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
+    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    annotate(&us, "us", 1, "incomplete", 1);
+    mirror.change(&name("mirror"), &change(["A"], []), &Stamp::at(second(5), now())).unwrap();
+    let own = stating([with_file("A", "A", Some(7), None)]);
+    mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
+    // The earlier instance has the digest of the primary.
+    assert_eq!(taken(&mirror, &primary_of(manifest_of(&us)), 7), 1);
+    assert_eq!(notes(&mirror), [vec!["incomplete"], vec![]]);
+    let mirror = new_registry();
+    let mut own = Change::new();
+    own.options.create_dataset = true;
+    own.ingest(with_file("A", "A", Some(7), None)).unwrap();
+    mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
+    assert_eq!(taken(&mirror, &primary_of(manifest_of(&us)), 7), 1);
+    assert_eq!(notes(&mirror), [["incomplete"]]);
+    // That nothing was changed is remembered, too.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.jsonl");
+    std::fs::write(&path, manifest_of(&us)).unwrap();
+    let primary = Primary::open(&path, &name("mirror"), None, now()).unwrap();
+    assert!(try_pull(&mirror, &primary, 8).unwrap().is_identical());
+    let sources = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    assert!(sources[0].pulled.is_some() && sources[0].identical.is_some(), "{sources:?}");
+}
+
+#[test]
+fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
+    let us = Registry::in_memory().unwrap();
+    for (at, change) in [(1, change(["A"], [])), (2, change(["B"], []))] {
+        us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
+    }
+    let mirror = new_registry();
+    taken(&mirror, &primary_of(manifest_of(&us)), 9);
+    us.change(&name("us"), &change(["C"], []), &Stamp::at(second(3), now())).unwrap();
+    annotate(&us, "us", 2, "incomplete", 1);
+    let manifest = manifest_of(&us);
+    let before = instances(&mirror, &name("mirror"));
+    let cases = [
+        ("\"incomplete\"", "\"\"".to_owned(), "its note is empty"),
+        ("\"incomplete\"", format!("\"{}\"", "n".repeat(65_537)), "more than 64 KiB"),
+        ("\"questionable\":true", "\"questionable\":1".to_owned(), "not an annotation"),
+        ("2001-01-01T00:00:02Z", "2001-01-01T00:00:04Z".to_owned(), "us has no change at 2001"),
+        ("\"recorded\":\"2026", "\"recorded\":\"2027".to_owned(), "was recorded at 2027"),
+    ];
+    for (from, to, expected) in cases {
+        let hostile = replaced(&manifest, |line| line.replacen(from, &to, 1));
+        assert_ne!(hostile, manifest, "{from}");
+        let error = try_pull(&mirror, &primary_of(hostile), 10).unwrap_err();
+        assert!(error.with_causes().contains(expected), "{from}: {}", error.with_causes());
+        assert!(format!("{error}").contains("us.jsonl:"), "{error}");
+        assert_eq!(instances(&mirror, &name("mirror")), before, "{from}");
+    }
+    assert_eq!(taken(&mirror, &primary_of(manifest), 10), 1);
+}
+
+#[test]
+fn annotations_that_are_missing_or_damaged_are_an_error_and_a_pull_does_nothing() {
+    for (kind, open) in
+        KINDS.iter().filter(|(kind, _)| ["a directory", "an address"].contains(kind))
+    {
+        let world = Published::new();
+        world.us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+        annotate(&world.us, "us", 1, "incomplete", 1);
+        world.publish();
+        let file = world.path().join("datasets/us/annotations.jsonl");
+        let published = std::fs::read_to_string(&file).unwrap();
+        let mirror = new_registry();
+        for damaged in [None, Some(published.replace("incomplete", "xncomplete"))] {
+            match &damaged {
+                None => std::fs::remove_file(&file).unwrap(),
+                Some(text) => std::fs::write(&file, text).unwrap(),
+            }
+            let pulled = open(&world).and_then(|primary| try_pull(&mirror, &primary, 9));
+            let error = pulled.unwrap_err().with_causes();
+            assert!(error.contains("annotations"), "{kind}: {error}");
+            assert!(!mirror.snapshot().unwrap().has_dataset(&name("mirror")).unwrap(), "{kind}");
+        }
+        std::fs::write(&file, published).unwrap();
+        assert_eq!(taken(&mirror, &open(&world).unwrap(), 9), 1, "{kind}");
+    }
+}
+
+#[test]
+fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
+    let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
+    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    taken(&mirror, &primary_of(manifest_of(&us)), 9);
+    for number in 0..15 {
+        let note = format!("{number}{}", "x".repeat(4_000));
+        annotate(&mirror, "mirror", 9, &note, number);
+    }
+    annotate(&us, "us", 1, &"y".repeat(4_000), 20);
+    annotate(&us, "us", 1, &"z".repeat(4_000), 21);
+    us.change(&name("us"), &change(["B"], []), &Stamp::at(second(2), now())).unwrap();
+    let pulled = try_pull(&mirror, &primary_of(manifest_of(&us)), 10).unwrap();
+    assert_eq!(pulled.annotations, KeptAnnotations { added: 1, left_out: 1 });
+    assert!(pulled.is_identical() && pulled.applied.is_some());
+}
+
+#[test]
+fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
+    let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
+    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    taken(&mirror, &primary_of(manifest_of(&us)), 9);
+    annotate(&us, "us", 1, "incomplete", 1);
+    let primary = primary_of(manifest_of(&us));
+    let options = PullOptions { dry_run: true, ..PullOptions::default() };
+    let stamp = Stamp::at(second(10), now());
+    let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+    assert_eq!(pulled.annotations.added, 1);
+    assert_eq!(notes(&mirror), [[""; 0]]);
+}
