@@ -53,5 +53,4 @@ __all__ = [
     "identify",
     "open",
     "open_set",
-    "read",
 ]

@@ -57,14 +57,6 @@ _Format: TypeAlias = Literal[
 def open(address: _Path, *, create: bool = False, by: str | None = None) -> Registry: ...
 def open_set(address: _Path, identifier: str, dataset: str) -> Set: ...
 def identify(ids: _Ids, *, column: str | None = None) -> Identified: ...
-def read(
-    url: str,
-    *,
-    timeout: int | None = None,
-    max_bytes: int | None = None,
-    ca_file: _Path | None = None,
-    insecure: bool = False,
-) -> Rows[str]: ...
 @final
 class Registry:
     @property

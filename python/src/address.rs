@@ -1,9 +1,9 @@
-//! What is at addresses: primaries, and sets at somebody's server.
+//! The primaries at addresses.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Remote, RemoteSet};
+use accession::mirror::{Address, HttpOptions, Remote};
 use accession::model::SourceOptions;
 
 use crate::error::Failure;
@@ -53,13 +53,4 @@ pub fn dataset_at(text: &str, options: &SourceOptions) -> Result<Option<Remote>,
     }
     let address = Address::parse(text, options.insecure)?;
     Ok(Some(Remote::new(address, http(options)?, now())?))
-}
-
-/// The set at an address. Its list is requested when it is read.
-///
-/// # Errors
-///
-/// The address cannot be read, is not encrypted, or is not one of a set.
-pub fn set_at(text: &str, options: &SourceOptions) -> Result<RemoteSet, Failure> {
-    Ok(RemoteSet::at(text, http(options)?)?)
 }

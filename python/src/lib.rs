@@ -37,7 +37,7 @@ mod _native {
     #[pymodule_export]
     use super::comparison::{Comparison, MirrorComparison};
     #[pymodule_export]
-    use super::registry::{Registry, identify, open, open_set, read};
+    use super::registry::{Registry, identify, open, open_set};
     #[pymodule_export]
     use super::rows::Rows;
 

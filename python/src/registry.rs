@@ -10,7 +10,6 @@ use accession::{ErrorKind, GranuleId, Listing};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::address::{self, Options};
 use crate::asked::{self, Asked, Dataset, Set};
 use crate::comparison::{self, Comparison};
 use crate::error::Failure;
@@ -107,29 +106,6 @@ pub fn identify<'py>(
         "repeated": found.repeated,
     });
     object(py, "Identified", &value)
-}
-
-/// Reads the granules of a set at somebody's server: `https://archive.example/DI:…`.
-///
-/// The identifier is verified while they are read: if they are not those of the address, the last item
-/// is an error.
-#[pyfunction]
-#[pyo3(signature = (url, *, timeout = None, max_bytes = None, ca_file = None, insecure = false))]
-pub fn read(
-    py: Python<'_>,
-    url: &str,
-    timeout: Option<u64>,
-    max_bytes: Option<u64>,
-    ca_file: Option<PathBuf>,
-    insecure: bool,
-) -> Result<Rows, Failure> {
-    let options = Options { timeout, max_bytes, max_age: None, ca_file, insecure };
-    let (url, source) = (url.to_owned(), options.source(None)?);
-    let identifier = run(py, |_| Ok(address::set_at(&url, &source)?.identifier()))?;
-    Ok(Rows::of(format!("granules of DI:{identifier}"), None, move |_| {
-        let pages = address::set_at(&url, &source)?.pages();
-        Ok(pages.map(|page| page.map_err(Failure::from)))
-    }))
 }
 
 #[pymethods]

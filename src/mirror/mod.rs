@@ -18,7 +18,7 @@ mod pull;
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
 pub use http::{
-    Address, HttpOptions, Remote, RemoteSet, Replica, Retry, read_replica, source_name,
+    Address, HttpOptions, Remote, Replica, Retry, read_replica, source_name,
 };
 pub use log::manifest::{self, export, write_up_to};
 pub use primary::Primary;

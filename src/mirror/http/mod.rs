@@ -1,4 +1,4 @@
-//! Reading the log of a dataset, and the list of a set, over HTTP.
+//! Reading the log of a dataset over HTTP.
 //!
 //! A dataset's address is a directory with `head.json`, `subsets.jsonl` and `log/000000.jsonl` …, as
 //! [`crate::publish`] writes it. Any web server can deliver it: ranges, entity tags and compressed
@@ -24,7 +24,6 @@ mod fetch;
 mod follow;
 mod remote;
 mod replica;
-mod set;
 
 pub use address::{Address, source_name};
 pub use client::{HttpOptions, Retry};
@@ -32,4 +31,3 @@ pub(super) use follow::{Follow, Followed};
 pub(super) use remote::FetchedHead;
 pub use remote::Remote;
 pub use replica::{Replica, read_replica};
-pub use set::RemoteSet;
