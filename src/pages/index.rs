@@ -127,9 +127,8 @@ impl IndexPage {
                 @if !self.query.is_empty() {
                     p role="status" {
                         @if self.rows.is_empty() {
-                            "No dataset’s name, title or DOI contains “" (visible(&self.query)) "”. "
-                            a href={ (site.href("/find")) "?" (self.as_granule()) } { "Look for a granule with this name" }
-                            " · "
+                            "No dataset’s name, title or DOI contains “" (visible(&self.query)) "”, and no granule \
+                             that was held has this name. "
                         } @else {
                             "Datasets whose name, title or DOI contains “" (visible(&self.query)) "”. "
                         }
@@ -142,11 +141,6 @@ impl IndexPage {
                 }
             }
         }
-    }
-
-    fn as_granule(&self) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("granule", &self.query).finish()
     }
 
     fn table(&self, site: &Site) -> Markup {

@@ -45,15 +45,11 @@ pub(super) enum Section {
     #[default]
     Other,
     Datasets,
-    Find,
     Check,
 }
 
-const NAVIGATION: [(Section, &str, &str); 3] = [
-    (Section::Datasets, "/", "Datasets"),
-    (Section::Find, "/find", "Find a granule"),
-    (Section::Check, "/check", "Check citations"),
-];
+const NAVIGATION: [(Section, &str, &str); 2] =
+    [(Section::Datasets, "/", "Datasets"), (Section::Check, "/check", "Check citations")];
 
 /// What is read of a dataset or a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -134,9 +134,6 @@ export async function pages(site) {
     "compare-same": "/compare/US.FOOL2.002...US.FOOL2.002",
     check: "/check",
     "check-results": `/check?text=${encodeURIComponent("{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }\nDI:7fb1e8ba9b0c9888858b66f6a1732d2c, as held at 2001-02-05 by US\nDI:00000000000000000000000000000000")}`,
-    find: "/find",
-    "find-results": "/find?granule=x",
-    "find-none": "/find?granule=never-held",
     "not-found": "/datasets/NONE/",
     "unknown-set": "/DI:00000000000000000000000000000000",
   };

@@ -42,6 +42,6 @@ def check(site):
         listed = subprocess.run([PROGRAM, "identify", "-"], input=body, check=True, stdout=subprocess.PIPE)
         checksum = dataset["spdx:checksum"]["spdx:checksumValue"]
         assert checksum in listed.stdout.decode() and checksum in distribution["contentUrl"], path
-    for path in ["/", "/datasets/EMPTY/", "/check", "/find"]:
+    for path in ["/", "/datasets/EMPTY/", "/check"]:
         assert extruct.extract(site.page(path), syntaxes=["json-ld"])["json-ld"] == [], path
     return f"{len(pages)} pages describe their datasets as search engines read it"

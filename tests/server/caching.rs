@@ -14,7 +14,7 @@ fn paths() -> Vec<String> {
         "/datasets/US.FOOL2.002@2001-01-05",
         "/compare/US.FOOL2.002@2001-01-05...US.FOOL2.002",
         "/check",
-        "/find",
+        "/find?granule=A",
         "/style.css",
         "/robots.txt",
         "/sitemap.xml",

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use axum::extract::State as Extracted;
-use axum::http::StatusCode;
 
 use super::dataset::read_present;
 use crate::citation::recognise::{self, Pasted, Stated};
@@ -12,7 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix, Timestamp,
 };
-use crate::pages::{Feed, FindPage, HistoryPage, IndexPage, IndexRow, Site, Spark};
+use crate::pages::{Feed, HistoryPage, IndexPage, IndexRow, Site, Spark};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
 use crate::server::answer::{ATOM, Answer, Content, Keep, Stop};
 use crate::server::problem::Problem;
@@ -83,7 +82,7 @@ pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
 }
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
-/// a granule that was held. `None` means that it is searched for.
+/// the set with which a granule was ingested first. `None` means that it is searched for.
 fn named(snapshot: &Snapshot, query: &str) -> Result<Option<String>> {
     if query.is_empty() {
         return Ok(None);
@@ -110,12 +109,11 @@ fn named(snapshot: &Snapshot, query: &str) -> Result<Option<String>> {
     {
         return Ok(Some(Site::dataset(name)));
     }
-    let is_granule = match query.parse::<GranuleId>() {
-        Ok(granule_id) => !snapshot.find(&granule_id, None, 1)?.is_empty(),
-        Err(_) => false,
+    let periods = match query.parse::<GranuleId>() {
+        Ok(granule_id) => snapshot.find(&granule_id, None, 1)?,
+        Err(_) => Vec::new(),
     };
-    let mut address = form_urlencoded::Serializer::new(String::new());
-    Ok(is_granule.then(|| format!("/find?{}", address.append_pair("granule", query).finish())))
+    Ok(periods.first().map(|first| Site::instance(&first.dataset, first.ingested)))
 }
 
 /// The identifier in a query: alone, or the only one in a citation.
@@ -281,9 +279,6 @@ pub async fn history(
     Ok(named_list(format, "instances", &instances, next.as_deref()))
 }
 
-/// How many periods the page lists.
-const SHOWN_PERIODS: u32 = 200;
-
 /// What is looked up: a granule, or all that begin so.
 enum Sought {
     Granule(GranuleId),
@@ -293,34 +288,16 @@ enum Sought {
 /// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
 /// before a final `*`.
 pub async fn find(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
-    let format = asked.format(&OFFERED)?;
-    let text = asked.parameter("granule").unwrap_or_default().into_owned();
-    if text.is_empty() {
-        return match format {
-            Format::Html => {
-                Ok(Answer::whole(format, FindPage::default().html(&state.site), Keep::WhileCurrent))
-            }
-            _ => Err(Problem::usage("The parameter granule is a granule id.").into()),
-        };
-    }
+    let format = asked.format(&[Format::Json, Format::JsonLines])?;
+    let text = asked.parameter("granule").unwrap_or_default();
     let sought = match text.strip_suffix('*') {
         Some(beginning) => beginning.parse().map(Sought::Beginning),
         None => text.parse().map(Sought::Granule),
     };
-    let sought = match sought {
-        Ok(sought) => sought,
-        Err(error) if format == Format::Html => {
-            let problem = Some(format!("{error}"));
-            let page = FindPage { granule: text, problem, ..FindPage::default() };
-            let answer = Answer::whole(format, page.html(&state.site), Keep::WhileCurrent);
-            return Ok(Answer { status: StatusCode::BAD_REQUEST, ..answer });
-        }
-        Err(error) => {
-            return Err(Problem::usage(format!("The parameter granule: {error}.")).into());
-        }
-    };
+    let refused = |error| Problem::usage(format!("The parameter granule: {error}."));
+    let sought = sought.map_err(refused)?;
     let is_beginning = matches!(sought, Sought::Beginning(_));
-    let limit = asked.rows(format, (SHOWN_PERIODS, SHOWN_PERIODS), (1_000, 10_000))?;
+    let limit = asked.limit(1_000, 10_000)?;
     let after = asked.found_position(is_beginning)?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -353,10 +330,5 @@ pub async fn find(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
         }
         asked.next_page(&state.site, &after, limit.into(), format)
     });
-    if format == Format::Html {
-        let page =
-            FindPage { granule: text, periods: Some(periods), has_more, ..FindPage::default() };
-        return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
-    }
     Ok(named_list(format, "periods", &periods, next.as_deref()))
 }
