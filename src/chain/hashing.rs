@@ -1,8 +1,10 @@
-//! Hashing on a thread of its own, while the caller reads the ids.
+//! Hashing on threads of their own, while the caller reads the ids.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, available_parallelism};
 
 use super::is_checkpoint;
 use super::list::{List, Lists};
@@ -10,63 +12,80 @@ use super::sweep::Sweep;
 use crate::model::{Digest, Identifier};
 
 /// Ids in a batch: enough that handing one over costs little compared to hashing it (4,096 to 16,384
-/// were measured to be equally fast), and few enough that a small change never starts the thread.
+/// were measured to be equally fast), and few enough that a small change never starts a thread.
 const BATCH_IDS: usize = 4_096;
 
-/// The bytes of ids and lines at which a batch is full: what is known of a granule may be as long as this.
+/// The bytes of lines at which a batch is full: what is known of a granule may be as long as this.
 const BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// How many batches can be on the hashing thread at the same time.
+/// How many batches can be on the hashing threads at the same time.
 const BATCHES_AHEAD: usize = 4;
 
-/// A [`Sweep`] that runs on a thread of its own, and the canonical lists beside it if they are asked for. A rewind is a sweep over two instances: the one in
-/// force, and the new one.
+/// From this many instances on, their lists are divided among as many threads as the machine has cores: the
+/// chains of many instances are hashed side by side in the vector units, the lists are not.
+const INSTANCES_OF_A_CAMPAIGN: usize = 16;
+
+/// A [`Sweep`] that runs on a thread of its own, and the canonical lists on another one if they are asked for.
+/// A rewind is a sweep over two instances: the one in force, and the new one.
 ///
 /// Reading rows and hashing them in turn on one thread reaches two thirds of the speed of the chain
 /// alone; reading and hashing at the same time reaches nearly all of it. The last batch is hashed on
 /// the calling thread, so a change of at most one batch starts no thread. The memory needed is that
 /// of a few batches, whatever the number of ids.
 ///
-/// The thread with less work decides which ids a checkpoint follows: the caller in a rewind, since reading
-/// a row takes less time than pushing it to two chains, and else the hashing thread.
-///
-/// If it is dropped before [`Hashing::finish`], the thread ends after the batches that it has.
+/// If it is dropped before [`Hashing::finish`], the threads end after the batches that they have.
 pub struct Hashing {
-    /// `None` means that the hashing thread has it.
+    /// The number of instances.
+    instances: usize,
+    /// Whether the checkpoints of the last instance are wanted.
+    finds_checkpoints: bool,
+    /// `None` means that the threads have it.
     pass: Option<Pass>,
     /// `None` means that no batch has been full yet.
-    thread: Option<HashingThread>,
+    threads: Option<Threads>,
     batch: Batch,
-    /// Whether the calling thread looks for checkpoints.
-    finds_checkpoints: bool,
 }
 
 /// What hashing a batch continues.
 struct Pass {
+    chains: Chains,
+    /// The lists of all instances, in order. Empty means that only the names are hashed.
+    lists: Vec<ListsOfSome>,
+}
+
+struct Chains {
     sweep: Sweep,
-    /// `None` means that only the names are hashed.
-    lists: Option<Lists>,
     /// How many of the ids that were added the last instance holds.
     held: u64,
-    /// Whether the hashing thread looks for checkpoints.
-    finds_checkpoints: bool,
 }
 
-struct HashingThread {
-    to_hash: SyncSender<Batch>,
-    hashed: Receiver<Batch>,
-    handle: JoinHandle<Pass>,
-    /// How many batches have been sent and not been received back.
-    pending: usize,
+/// The lists of some consecutive instances.
+struct ListsOfSome {
+    instances: Range<usize>,
+    lists: Lists,
+    /// Whether the last instance is one of them, whose state is wanted at checkpoints.
+    has_last: bool,
 }
 
-/// The line of a granule in the canonical lists of some instances.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// The line, with its line end.
-    pub bytes: Vec<u8>,
-    /// The instances of which it is a line.
-    pub instances: Range<usize>,
+/// What a thread continues with each batch.
+trait Continued: Send + 'static {
+    /// What it reached at each checkpoint.
+    type Reached: Send;
+
+    fn hash(&mut self, batch: &Batch) -> Vec<Self::Reached>;
+}
+
+struct Threads {
+    chains: HashingThread<Chains>,
+    lists: Vec<HashingThread<ListsOfSome>>,
+    /// The batches that have been sent and not been received back.
+    pending: VecDeque<Arc<Batch>>,
+}
+
+struct HashingThread<Part: Continued> {
+    to_hash: SyncSender<Arc<Batch>>,
+    hashed: Receiver<Vec<Part::Reached>>,
+    handle: JoinHandle<Part>,
 }
 
 /// A run of ids and the instances that hold each of them.
@@ -76,15 +95,22 @@ struct Batch {
     text: String,
     /// Where the line of each id ends in `text`.
     ends: Vec<usize>,
-    /// The indices of the ids of whose files something is known, with their lines.
-    lines: Vec<(usize, Vec<Line>)>,
-    line_bytes: usize,
+    /// The lines of ids of whose files something is known, one after the other.
+    line_text: Vec<u8>,
+    lines: Vec<LineOfId>,
     /// The instances that hold each id.
     instances: Vec<Range<usize>>,
     /// The indices of the ids that a checkpoint follows.
     checkpoints: Vec<usize>,
-    /// The checkpoints that hashing it reached.
-    reached: Vec<Reached>,
+}
+
+struct LineOfId {
+    /// The index of the id.
+    index: usize,
+    /// Where the line ends in `line_text`. It begins where the one before ends.
+    end: usize,
+    /// The instances of which it is a line.
+    instances: Range<usize>,
 }
 
 /// A checkpoint that the hashing reached.
@@ -104,17 +130,22 @@ pub struct Reached {
 pub struct Hashed {
     /// The sweep, which has all identifiers.
     pub sweep: Sweep,
-    /// The lists, which have all digests. `None` means that only the names were hashed.
-    pub lists: Option<Lists>,
     /// The checkpoints that were not returned before.
     pub reached: Vec<Reached>,
+    /// Those of all instances, in order. Empty means that only the names were hashed.
+    lists: Vec<ListsOfSome>,
 }
 
 impl Hashed {
     /// The identifiers and the digests of the instances, in order. Without lists there are none.
     pub fn sets(&self) -> impl Iterator<Item = (Identifier, Digest)> + '_ {
-        let digests = self.lists.iter().flat_map(Lists::digests);
+        let digests = self.lists.iter().flat_map(|some| some.lists.digests());
         self.sweep.identifiers().zip(digests)
+    }
+
+    /// The state of the list of the last instance. `None` means that there are no lists.
+    pub fn last_list(&self) -> Option<Vec<u8>> {
+        self.lists.last().map(|some| some.lists.last().save())
     }
 }
 
@@ -126,117 +157,168 @@ impl Hashing {
 
     /// Continues `sweep`, and the lists of its instances with this one, and looks for no checkpoints.
     pub fn with_lists(sweep: Sweep, list: List) -> Self {
-        let lists = Lists::resume(sweep.instances(), list);
-        Hashing::new(sweep, Some(lists))
-    }
-
-    fn new(sweep: Sweep, lists: Option<Lists>) -> Self {
-        let pass = Pass { sweep, lists, held: 0, finds_checkpoints: false };
-        let batch = Batch::default();
-        Hashing { pass: Some(pass), thread: None, batch, finds_checkpoints: false }
+        Hashing::new(sweep, Some(list))
     }
 
     /// As [`Hashing::with_lists`], and looks for the checkpoints of the last instance.
     pub fn with_checkpoints(sweep: Sweep, list: List) -> Self {
-        let is_rewind = sweep.instances() == 2;
-        let mut hashing = Hashing::with_lists(sweep, list);
-        hashing.finds_checkpoints = is_rewind;
-        if let Some(pass) = &mut hashing.pass {
-            pass.finds_checkpoints = !is_rewind;
-        }
-        hashing
+        Hashing { finds_checkpoints: true, ..Hashing::with_lists(sweep, list) }
     }
 
-    /// Adds a granule that these instances hold, as [`Sweep::hold`] does, of whose files nothing is known.
-    /// Returns the checkpoints that were reached since the last call, in order.
+    fn new(sweep: Sweep, list: Option<List>) -> Self {
+        let instances = sweep.instances();
+        let lists = list.map_or(Vec::new(), |list| divided(instances, &list));
+        let pass = Some(Pass { chains: Chains { sweep, held: 0 }, lists });
+        let batch = Batch::default();
+        Hashing { instances, finds_checkpoints: false, pass, threads: None, batch }
+    }
+
+    /// Adds a granule that these instances hold, as [`Sweep::hold`] does, of whose files nothing is known
+    /// unless [`Hashing::add_line`] follows. Returns the checkpoints that were reached since the last call,
+    /// in order.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Vec<Reached> {
-        self.hold_lines(granule_id, instances, Vec::new())
-    }
-
-    /// The same of a granule with its lines in the lists of these instances. No line means that nothing is
-    /// known of its files.
-    pub fn hold_lines(
-        &mut self,
-        granule_id: &str,
-        instances: Range<usize>,
-        lines: Vec<Line>,
-    ) -> Vec<Reached> {
         let reached = if self.batch.is_full() { self.hand_over() } else { Vec::new() };
-        if self.finds_checkpoints && is_checkpoint(granule_id) {
+        let are_last = !instances.is_empty() && instances.end == self.instances;
+        if self.finds_checkpoints && are_last && is_checkpoint(granule_id) {
             self.batch.checkpoints.push(self.batch.ends.len());
         }
-        self.batch.push(granule_id, instances, lines);
+        self.batch.push(granule_id, instances);
         reached
+    }
+
+    /// Adds the line of the last granule in the lists of some of the instances that hold it, which `write`
+    /// appends. It has a line in the list of each of them, or in none.
+    pub fn add_line(&mut self, instances: Range<usize>, write: impl FnOnce(&mut Vec<u8>)) {
+        let Batch { ends, line_text, lines, .. } = &mut self.batch;
+        write(line_text);
+        lines.push(LineOfId { index: ends.len() - 1, end: line_text.len(), instances });
     }
 
     /// Hashes the remaining ids.
     pub fn finish(mut self) -> Hashed {
         let mut reached = Vec::new();
-        let mut pass = match self.thread.take() {
-            None => self.pass.take().expect("the pass is here while there is no thread"),
-            Some(thread) => {
-                drop(thread.to_hash);
-                reached.extend(thread.hashed.into_iter().flat_map(|batch| batch.reached));
-                thread.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let mut pass = match self.threads.take() {
+            None => self.pass.take().expect("the pass is here while there are no threads"),
+            Some(mut threads) => {
+                while !threads.pending.is_empty() {
+                    reached.extend(threads.receive().0);
+                }
+                threads.join()
             }
         };
-        self.batch.hash(&mut pass);
-        reached.append(&mut self.batch.reached);
-        Hashed { sweep: pass.sweep, lists: pass.lists, reached }
+        let lists = pass.lists.iter_mut().map(|some| some.hash(&self.batch)).collect();
+        reached.extend(with_lists(pass.chains.hash(&self.batch), lists));
+        Hashed { sweep: pass.chains.sweep, reached, lists: pass.lists }
     }
 
-    /// Sends the full batch to the thread, and takes an empty one. Returns the checkpoints of the batch
-    /// that the thread sent back.
+    /// Sends the full batch to the threads, and takes an empty one. Returns the checkpoints of the batch
+    /// that the threads have hashed.
     fn hand_over(&mut self) -> Vec<Reached> {
-        let thread = match &mut self.thread {
-            Some(thread) => thread,
+        let threads = match &mut self.threads {
+            Some(threads) => threads,
             none => {
-                let pass = self.pass.take().expect("the pass is here while there is no thread");
-                none.insert(HashingThread::spawn(pass))
+                let pass = self.pass.take().expect("the pass is here while there are no threads");
+                none.insert(Threads::spawn(pass))
             }
         };
-        let mut next = Batch::default();
-        if thread.pending == BATCHES_AHEAD {
-            next = thread.hashed.recv().expect("the thread sends each batch back");
-            thread.pending -= 1;
-        }
-        let reached = std::mem::take(&mut next.reached);
-        next.clear();
-        let full = std::mem::replace(&mut self.batch, next);
-        thread.to_hash.send(full).expect("the thread receives each batch");
-        thread.pending += 1;
+        let (reached, next) = match threads.pending.len() {
+            BATCHES_AHEAD => threads.receive(),
+            _ => Default::default(),
+        };
+        threads.send(std::mem::replace(&mut self.batch, next));
         reached
     }
 }
 
-impl HashingThread {
-    fn spawn(mut pass: Pass) -> Self {
-        let (to_hash, batches) = sync_channel::<Batch>(BATCHES_AHEAD);
+/// The lists of so many instances, all of which have these lines so far.
+fn divided(instances: usize, list: &List) -> Vec<ListsOfSome> {
+    let parts = match instances {
+        0..INSTANCES_OF_A_CAMPAIGN => 1,
+        _ => available_parallelism().map_or(1, |cores| cores.get().min(instances)),
+    };
+    let part = |part: usize| {
+        let instances = part * instances / parts..(part + 1) * instances / parts;
+        let lists = Lists::resume(instances.len(), list.clone());
+        ListsOfSome { instances, lists, has_last: part + 1 == parts }
+    };
+    (0..parts).map(part).collect()
+}
+
+/// The checkpoints with the states of the lists, which one of the parts has.
+fn with_lists(mut reached: Vec<Reached>, parts: Vec<Vec<Vec<u8>>>) -> Vec<Reached> {
+    for part in parts {
+        reached.iter_mut().zip(part).for_each(|(reached, list)| reached.list = Some(list));
+    }
+    reached
+}
+
+impl Threads {
+    fn spawn(Pass { chains, lists }: Pass) -> Self {
+        let lists = lists.into_iter().map(HashingThread::spawn).collect();
+        Threads { chains: HashingThread::spawn(chains), lists, pending: VecDeque::new() }
+    }
+
+    fn send(&mut self, batch: Batch) {
+        let batch = Arc::new(batch);
+        self.chains.send(&batch);
+        self.lists.iter().for_each(|thread| thread.send(&batch));
+        self.pending.push_back(batch);
+    }
+
+    /// Waits for the first batch that was sent. Returns its checkpoints, and the batch, to be filled again.
+    fn receive(&mut self) -> (Vec<Reached>, Batch) {
+        let reached = self.chains.receive();
+        let lists = self.lists.iter().map(HashingThread::receive).collect();
+        let mut batch = self.pending.pop_front().and_then(Arc::into_inner).unwrap_or_default();
+        batch.clear();
+        (with_lists(reached, lists), batch)
+    }
+
+    fn join(self) -> Pass {
+        // Each ends once nothing more can be sent to it.
+        let chains = self.chains.join();
+        Pass { chains, lists: self.lists.into_iter().map(HashingThread::join).collect() }
+    }
+}
+
+impl<Part: Continued> HashingThread<Part> {
+    fn spawn(mut part: Part) -> Self {
+        let (to_hash, batches) = sync_channel::<Arc<Batch>>(BATCHES_AHEAD);
         let (done, hashed) = sync_channel(BATCHES_AHEAD);
         let handle = std::thread::spawn(move || {
-            for mut batch in batches {
-                batch.hash(&mut pass);
-                if done.send(batch).is_err() {
+            for batch in batches {
+                let reached = part.hash(&batch);
+                drop(batch);
+                if done.send(reached).is_err() {
                     // The caller stopped early, so the remaining batches are not needed.
                     break;
                 }
             }
-            pass
+            part
         });
-        HashingThread { to_hash, hashed, handle, pending: 0 }
+        HashingThread { to_hash, hashed, handle }
+    }
+
+    fn send(&self, batch: &Arc<Batch>) {
+        self.to_hash.send(Arc::clone(batch)).expect("the thread receives each batch");
+    }
+
+    fn receive(&self) -> Vec<Part::Reached> {
+        self.hashed.recv().expect("the thread hashes each batch")
+    }
+
+    fn join(self) -> Part {
+        drop(self.to_hash);
+        self.handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 
 impl Batch {
     fn is_full(&self) -> bool {
-        self.ends.len() == BATCH_IDS || self.line_bytes >= BATCH_BYTES
+        self.ends.len() == BATCH_IDS || self.line_text.len() >= BATCH_BYTES
     }
 
-    fn push(&mut self, granule_id: &str, instances: Range<usize>, lines: Vec<Line>) {
-        if !lines.is_empty() {
-            self.line_bytes += lines.iter().map(|line| line.bytes.len()).sum::<usize>();
-            self.lines.push((self.ends.len(), lines));
-        }
+    fn push(&mut self, granule_id: &str, instances: Range<usize>) {
         self.text.push_str(granule_id);
         self.text.push('\n');
         self.ends.push(self.text.len());
@@ -246,8 +328,8 @@ impl Batch {
     fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
+        self.line_text.clear();
         self.lines.clear();
-        self.line_bytes = 0;
         self.instances.clear();
         self.checkpoints.clear();
     }
@@ -261,58 +343,79 @@ impl Batch {
         &self.text[self.start(index)..self.ends[index] - 1]
     }
 
-    /// Adds the lines of some ids, which these instances hold, to the lists.
-    fn list(&self, ids: Range<usize>, instances: &Range<usize>, lists: &mut Lists) {
-        let known = self.lines.partition_point(|(index, _)| *index < ids.start);
-        let mut start = ids.start;
-        let known = self.lines[known..].iter().take_while(|(index, _)| *index < ids.end);
-        for (index, lines) in known {
-            let names = &self.text[self.start(start)..self.start(*index)];
-            lists.push(names.as_bytes(), instances.clone());
-            for Line { bytes, instances } in lines {
-                lists.push(bytes, instances.clone());
+    /// The ids, divided where the instances that hold them change, and after each checkpoint: the indices,
+    /// these instances, and whether a checkpoint follows.
+    fn runs(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, bool)> {
+        let mut checkpoints = self.checkpoints.iter().copied().peekable();
+        let mut alike = self.instances.chunk_by(|a, b| a == b);
+        let (mut start, mut end) = (0, 0);
+        std::iter::from_fn(move || {
+            if start == end {
+                end += alike.next()?.len();
             }
-            start = index + 1;
-        }
-        let names = &self.text[self.start(start)..self.start(ids.end)];
-        lists.push(names.as_bytes(), instances.clone());
+            let last = checkpoints.next_if(|last| *last < end);
+            let run = start..last.map_or(end, |last| last + 1);
+            start = run.end;
+            Some((run.clone(), self.instances[run.start].clone(), last.is_some()))
+        })
     }
+}
+
+impl Continued for Chains {
+    type Reached = Reached;
 
     /// Adds all ids to the sweep, and notes the identifier at each checkpoint. Consecutive ids that the
     /// same instances hold are added together, up to a checkpoint, so that the links of one chain or of two
     /// stay in registers.
-    fn hash(&mut self, pass: &mut Pass) {
-        let Pass { sweep, lists, held, finds_checkpoints } = pass;
-        if *finds_checkpoints {
-            let latest = sweep.instances();
-            let is_one = |index: &usize| {
-                self.instances[*index].end == latest && is_checkpoint(self.granule_id(*index))
-            };
-            self.checkpoints = (0..self.ends.len()).filter(is_one).collect();
-        }
-        let mut checkpoints = self.checkpoints.iter().copied().peekable();
-        let mut start = 0;
-        for alike in self.instances.chunk_by(|a, b| a == b) {
-            let (instances, end) = (alike[0].clone(), start + alike.len());
-            let are_latest = !instances.is_empty() && instances.end == sweep.instances();
-            while start < end {
-                let last = checkpoints.next_if(|last| *last < end);
-                let next = last.map_or(end, |last| last + 1);
-                let granule_ids = (start..next).map(|index| self.granule_id(index));
-                sweep.hold_each(granule_ids, instances.clone());
-                if let Some(lists) = lists {
-                    self.list(start..next, &instances, lists);
-                }
-                *held += if are_latest { (next - start) as u64 } else { 0 };
-                if let Some(last) = last.filter(|_| are_latest) {
-                    let granule_id = self.granule_id(last).to_owned();
-                    let (identifier, held) = (sweep.latest(), *held);
-                    let list = lists.as_ref().map(|lists| lists.last().save());
-                    self.reached.push(Reached { granule_id, identifier, list, held });
-                }
-                start = next;
+    fn hash(&mut self, batch: &Batch) -> Vec<Reached> {
+        let mut reached = Vec::new();
+        for (ids, instances, is_checkpoint) in batch.runs() {
+            let are_last = !instances.is_empty() && instances.end == self.sweep.instances();
+            self.held += if are_last { ids.len() as u64 } else { 0 };
+            let last = ids.end - 1;
+            self.sweep.hold_each(ids.map(|index| batch.granule_id(index)), instances);
+            if is_checkpoint {
+                let granule_id = batch.granule_id(last).to_owned();
+                let (identifier, held) = (self.sweep.latest(), self.held);
+                reached.push(Reached { granule_id, identifier, list: None, held });
             }
         }
+        reached
+    }
+}
+
+impl ListsOfSome {
+    fn push(&mut self, bytes: &[u8], instances: &Range<usize>) {
+        let Range { start, end } = self.instances;
+        let own = |instance: usize| instance.clamp(start, end) - start;
+        self.lists.push(bytes, own(instances.start)..own(instances.end));
+    }
+}
+
+impl Continued for ListsOfSome {
+    type Reached = Vec<u8>;
+
+    /// Adds the lines of all ids, and returns the state of the list of the last instance at each checkpoint.
+    fn hash(&mut self, batch: &Batch) -> Vec<Vec<u8>> {
+        let mut reached = Vec::new();
+        let (mut lines, mut line_start) = (batch.lines.iter().peekable(), 0);
+        for (ids, instances, is_checkpoint) in batch.runs() {
+            let mut start = ids.start;
+            while let Some(line) = lines.next_if(|line| line.index < ids.end) {
+                if line.index >= start {
+                    let names = batch.start(start)..batch.start(line.index);
+                    self.push(batch.text[names].as_bytes(), &instances);
+                    start = line.index + 1;
+                }
+                self.push(&batch.line_text[line_start..line.end], &line.instances);
+                line_start = line.end;
+            }
+            self.push(batch.text[batch.start(start)..batch.start(ids.end)].as_bytes(), &instances);
+            if is_checkpoint && self.has_last {
+                reached.push(self.lists.last().save());
+            }
+        }
+        reached
     }
 }
 
@@ -371,20 +474,25 @@ mod tests {
 
     #[test]
     fn lines_of_granules_are_hashed_where_their_ids_are() {
-        let mut hashing = Hashing::with_lists(Sweep::over(3), List::start());
-        let mut texts = vec![String::new(); 3];
+        for instances in [3, 2 * INSTANCES_OF_A_CAMPAIGN] {
+            are_hashed(instances);
+        }
+    }
+
+    fn are_hashed(instances: usize) {
+        let mut hashing = Hashing::with_lists(Sweep::over(instances), List::start());
+        let mut texts = vec![String::new(); instances];
         for n in 0..2 * BATCH_IDS {
             let granule_id = format!("granule.{n:08}");
-            let mut lines = Vec::new();
+            hashing.hold(&granule_id, 0..instances);
             for (instance, text) in texts.iter_mut().enumerate() {
                 let files = if n % 7 == instance { "\tsize:1" } else { "" };
                 text.push_str(&format!("{granule_id}{files}\n"));
                 if n % 7 < 3 {
-                    let bytes = format!("{granule_id}{files}\n").into_bytes();
-                    lines.push(Line { bytes, instances: instance..instance + 1 });
+                    let line = format!("{granule_id}{files}\n");
+                    hashing.add_line(instance..instance + 1, |text| text.extend(line.bytes()));
                 }
             }
-            hashing.hold_lines(&granule_id, 0..3, lines);
         }
         let digests: Vec<Digest> = hashing.finish().sets().map(|(_, digest)| digest).collect();
         let expected = texts.iter().map(|text| {

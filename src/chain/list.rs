@@ -154,7 +154,7 @@ impl Lists {
 
     /// Adds a line, or a part of one, to the lists of these instances.
     pub fn push(&mut self, bytes: &[u8], instances: Range<usize>) {
-        if instances.is_empty() {
+        if instances.is_empty() || bytes.is_empty() {
             return;
         }
         let runs = self.split_at(instances.start)..self.split_at(instances.end);

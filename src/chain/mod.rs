@@ -35,7 +35,7 @@ mod step;
 mod sweep;
 
 #[doc(hidden)]
-pub use hashing::{Hashed, Hashing, Line, Reached};
+pub use hashing::{Hashed, Hashing, Reached};
 #[doc(hidden)]
 pub use lanes::Lanes;
 pub use list::{List, Lists};

@@ -90,7 +90,7 @@ pub fn each_checksum<E: From<Error>>(
             match file.checksums().iter().find(|checksum| checksum.algorithm() == algorithm) {
                 Some(checksum) => {
                     lacking.listed += 1;
-                    each(&granule_id, file, checksum)?;
+                    each(&granule_id, &file, checksum)?;
                 }
                 None => lacking.files += 1,
             }

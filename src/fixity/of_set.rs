@@ -110,7 +110,7 @@ fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
     if content.is_empty() {
         return vec![RecordedFile::unrecorded(granule_id)];
     }
-    let recorded = content.files().iter().map(|file| RecordedFile {
+    let recorded = content.files().into_iter().map(|file| RecordedFile {
         granule_id: granule_id.clone(),
         path: file.path(&granule_id).to_owned(),
         size: file.size(),

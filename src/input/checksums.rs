@@ -138,7 +138,8 @@ struct Line<'line> {
 
 /// The parts of a line in the style of BSD. The path may contain what ends it.
 fn bsd(line: &[u8]) -> Option<Line<'_>> {
-    let begin = line.windows(2).position(|two| two == b" (")?;
+    // Most lines are in the other style, and have none.
+    let begin = line.contains(&b'(').then(|| line.windows(2).position(|two| two == b" ("))??;
     let end = line.windows(4).rposition(|four| four == b") = ")?;
     let algorithm = std::str::from_utf8(&line[..begin]).ok()?;
     let checksum = std::str::from_utf8(&line[end + 4..]).ok()?;

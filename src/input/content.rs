@@ -34,7 +34,10 @@ impl StatedFile {
         location: &SourceLocation,
     ) -> Result<Option<Content>, Error> {
         let known = |StatedFile { path, content }: StatedFile| {
-            let (size, checksum) = (content.size(), content.checksum().cloned());
+            let (size, checksum) = match content {
+                FileContent::Size(size) => (Some(size), None),
+                FileContent::Checksum { checksum, size } => (size, Some(checksum)),
+            };
             KnownFile::new(granule_id, Some(path), size, checksum)
         };
         let stated = Content::of(granule_id, files.into_iter().filter_map(known).collect());

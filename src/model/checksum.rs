@@ -27,6 +27,11 @@ impl FilePath {
     /// - `"../A.nc"`: leads out of the root directory
     pub fn new(text: impl Into<Box<str>>) -> Result<Self, ValueError> {
         let text = text.into();
+        FilePath::check(&text).map(|()| FilePath(text))
+    }
+
+    /// Checks `text` without taking it.
+    pub(super) fn check(text: &str) -> Result<(), ValueError> {
         let bytes = text.len();
         if text.is_empty() {
             Err(ValueError::new("the path of a file cannot be empty"))
@@ -43,7 +48,7 @@ impl FilePath {
             let message = "the path of a file is relative to a root directory, and has no \"..\"";
             Err(ValueError::new(message))
         } else {
-            Ok(FilePath(text))
+            Ok(())
         }
     }
 
@@ -318,7 +323,15 @@ impl Checksum {
     /// - 3 bytes, of `crc32`: not 4
     /// - `b"\xff"`, of an unknown algorithm: not UTF-8
     pub fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, ValueError> {
-        let is_valid = match algorithm.checksum_bytes() {
+        match Checksum::is_valid(&algorithm, bytes) {
+            true => Ok(Checksum { algorithm, bytes: bytes.into() }),
+            false => Err(not_of(&algorithm)),
+        }
+    }
+
+    /// Whether a checksum of an algorithm can have these bytes.
+    pub(super) fn is_valid(algorithm: &Algorithm, bytes: &[u8]) -> bool {
+        match algorithm.checksum_bytes() {
             Some(length) => bytes.len() == length,
             None => {
                 let is_printed = |text: &str| {
@@ -327,10 +340,6 @@ impl Checksum {
                 (1..=Checksum::MAX_BYTES).contains(&bytes.len())
                     && std::str::from_utf8(bytes).is_ok_and(is_printed)
             }
-        };
-        match is_valid {
-            true => Ok(Checksum { algorithm, bytes: bytes.into() }),
-            false => Err(not_of(&algorithm)),
         }
     }
 

@@ -1,30 +1,20 @@
 //! The content of a granule: what is known of the bytes of its files.
 
-use std::cmp::Ordering;
-use std::fmt;
-
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::checksum::{Algorithm, Checksum, FilePath};
+use super::checksum::{Checksum, FilePath};
 use super::granule_id::GranuleId;
+use super::known_file::{EncodedFiles, KnownFile, encode};
 use super::message::quoted;
-
-/// What is known of the bytes of a file: its size, its checksums, or both.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct KnownFile {
-    /// `None` means that it equals the id of the granule.
-    path: Option<FilePath>,
-    /// In bytes. `None` means that it is not known.
-    size: Option<u64>,
-    /// At most one of each algorithm, the strongest first.
-    checksums: Vec<Checksum>,
-}
 
 /// What is known of the files of a granule, in ascending order of the bytes of their paths. Empty means
 /// that nothing is known.
+///
+/// It is kept as it is stored, so that what is read of many granules is neither taken apart nor put together
+/// again.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct Content {
-    files: Vec<KnownFile>,
+    encoded: Box<[u8]>,
 }
 
 /// How much of a granule a statement is about.
@@ -60,98 +50,14 @@ pub struct Contradiction {
     pub(super) stated: Option<String>,
 }
 
-impl KnownFile {
-    /// A file of a granule. `None` means that nothing is known of it.
-    pub fn new(
-        granule_id: &GranuleId,
-        path: Option<FilePath>,
-        size: Option<u64>,
-        checksum: Option<Checksum>,
-    ) -> Option<Self> {
-        let path = path.filter(|path| path.as_str() != granule_id.as_str());
-        let checksums: Vec<Checksum> = checksum.into_iter().collect();
-        let is_known = size.is_some() || !checksums.is_empty();
-        is_known.then_some(KnownFile { path, size, checksums })
-    }
-
-    /// Returns the path, also where it equals the id.
-    pub fn path<'a>(&'a self, granule_id: &'a GranuleId) -> &'a str {
-        self.path.as_ref().map_or(granule_id.as_str(), FilePath::as_str)
-    }
-
-    /// Returns the path. `None` means that it equals the id.
-    pub fn own_path(&self) -> Option<&FilePath> {
-        self.path.as_ref()
-    }
-
-    /// Returns the size in bytes. `None` means that it is not known.
-    pub fn size(&self) -> Option<u64> {
-        self.size
-    }
-
-    /// Returns the checksums, at most one of each algorithm, the strongest first.
-    pub fn checksums(&self) -> &[Checksum] {
-        &self.checksums
-    }
-
-    pub(super) fn checksum_of(&self, algorithm: &Algorithm) -> Option<&Checksum> {
-        self.checksums.iter().find(|checksum| checksum.algorithm() == algorithm)
-    }
-
-    /// What both state differently: what this file has, and what the other one has.
-    pub(super) fn differing(&self, other: &KnownFile) -> Option<(String, String)> {
-        let of_both = self
-            .checksums
-            .iter()
-            .filter_map(|checksum| Some((checksum, other.checksum_of(checksum.algorithm())?)));
-        let mut differing = of_both.filter(|(one, other)| one != other);
-        let shown = |checksum: &Checksum| format!("{} {checksum}", checksum.algorithm());
-        if let Some((one, other)) = differing.next() {
-            return Some((shown(one), shown(other)));
+impl Effect {
+    /// What it means that this is known after that.
+    pub(crate) fn of(before: EncodedFiles<'_>, after: EncodedFiles<'_>) -> Self {
+        if before == after {
+            return Effect::Nothing;
         }
-        let (one, other) = self.size.zip(other.size).filter(|(one, other)| one != other)?;
-        Some((format!("{one} bytes"), format!("{other} bytes")))
+        if before.is_within(after) { Effect::Describes } else { Effect::Replaces }
     }
-
-    /// Adds another statement about the file.
-    fn join(&mut self, other: KnownFile) -> Result<(), Contradiction> {
-        match self.differing(&other) {
-            None => {
-                self.merge(&other);
-                Ok(())
-            }
-            Some((known, stated)) => {
-                Err(Contradiction { path: other.path, known, stated: Some(stated) })
-            }
-        }
-    }
-
-    /// Adds what another statement of the same bytes has. Returns whether that is more.
-    fn merge(&mut self, other: &KnownFile) -> bool {
-        let mut is_more = self.size.is_none() && other.size.is_some();
-        self.size = self.size.or(other.size);
-        for checksum in &other.checksums {
-            if self.checksum_of(checksum.algorithm()).is_none() {
-                self.checksums.push(checksum.clone());
-                is_more = true;
-            }
-        }
-        self.checksums.sort_by(|one, other| by_strength(one.algorithm(), other.algorithm()));
-        is_more
-    }
-}
-
-/// The order of the digest: the strongest first, and those that are not known to be strong by their names.
-fn by_strength(one: &Algorithm, other: &Algorithm) -> Ordering {
-    let rank = |algorithm: &Algorithm| match algorithm {
-        Algorithm::Sha512 => 0,
-        Algorithm::Sha384 => 1,
-        Algorithm::Sha256 => 2,
-        Algorithm::Sha1 => 3,
-        Algorithm::Md5 => 4,
-        _ => 5,
-    };
-    rank(one).cmp(&rank(other)).then_with(|| one.as_str().cmp(other.as_str()))
 }
 
 impl Content {
@@ -171,31 +77,34 @@ impl Content {
         stated.sort_by(|one, other| one.path(granule_id).cmp(other.path(granule_id)));
         let mut files: Vec<KnownFile> = Vec::new();
         for file in stated {
-            match files.last_mut().filter(|last| last.path == file.path) {
+            match files.last_mut().filter(|last| last.own_path() == file.own_path()) {
                 None => files.push(file),
-                Some(known) => known.join(file)?,
+                Some(known) => match known.differing(&file) {
+                    None => {
+                        known.merge(&file);
+                    }
+                    Some((known, stated)) => {
+                        let (path, stated) = (file.own_path().cloned(), Some(stated));
+                        return Err(Contradiction { path, known, stated });
+                    }
+                },
             }
         }
-        Ok(Content { files })
+        Ok(Content::of_files(&files))
+    }
+
+    fn of_files(files: &[KnownFile]) -> Self {
+        Content { encoded: encode(files).into() }
     }
 
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
+        self.encoded.is_empty()
     }
 
     /// Returns the files, in ascending order of the bytes of their paths.
-    pub fn files(&self) -> &[KnownFile] {
-        &self.files
-    }
-
-    /// Returns the files, to be stated together with others.
-    pub fn into_files(self) -> Vec<KnownFile> {
-        self.files
-    }
-
-    pub(super) fn place(&self, granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
-        self.files.binary_search_by(|file| file.path(granule_id).cmp(path))
+    pub fn files(&self) -> Vec<KnownFile> {
+        self.encoded().decode()
     }
 
     /// The content after a statement, what that does, and the first contradiction if it replaces
@@ -206,169 +115,77 @@ impl Content {
         stated: &Content,
         extent: Extent,
     ) -> (Content, Effect, Option<Contradiction>) {
-        if extent == Extent::All {
-            let (after, effect, contradiction) = self.after(granule_id, stated, Extent::Whole);
-            let is_less = after != *stated;
-            return (
-                stated.clone(),
-                if is_less { Effect::Replaces } else { effect },
-                contradiction,
-            );
+        if self == stated {
+            return (stated.clone(), Effect::Nothing, None);
         }
-        let (mut after, mut effect, mut contradiction) = (stated.clone(), Effect::Nothing, None);
-        for file in &mut after.files {
-            let known = self.place(granule_id, file.path(granule_id)).map(|at| &self.files[at]);
-            let Ok(known) = known else {
+        if extent == Extent::All {
+            let (_, _, contradiction) = self.after(granule_id, stated, Extent::Whole);
+            let effect = Effect::of(self.encoded(), stated.encoded());
+            return (stated.clone(), effect, contradiction);
+        }
+        let known = self.files();
+        let (mut after, mut effect, mut contradiction) = (stated.files(), Effect::Nothing, None);
+        for file in &mut after {
+            let Ok(place) = place(&known, granule_id, file.path(granule_id)) else {
                 effect = effect.max(Effect::Describes);
                 continue;
             };
-            if let Some((known, stated)) = known.differing(file) {
+            if let Some((known, stated)) = known[place].differing(file) {
                 effect = Effect::Replaces;
-                let path = file.path.clone();
-                contradiction.get_or_insert(Contradiction { path, known, stated: Some(stated) });
+                let (path, stated) = (file.own_path().cloned(), Some(stated));
+                contradiction.get_or_insert(Contradiction { path, known, stated });
                 continue;
             }
-            let mut both = known.clone();
+            let mut both = known[place].clone();
             if both.merge(file) {
                 effect = effect.max(Effect::Describes);
             }
             *file = both;
         }
-        for known in &self.files {
-            let Err(place) = after.place(granule_id, known.path(granule_id)) else { continue };
+        for known in known {
+            let path = known.path(granule_id);
+            let Err(place) = place(&after, granule_id, path) else { continue };
             match extent {
-                Extent::Named => after.files.insert(place, known.clone()),
+                Extent::Named => after.insert(place, known),
                 Extent::Whole | Extent::All => {
                     effect = Effect::Replaces;
-                    let path = known.path.clone();
-                    contradiction.get_or_insert(Contradiction {
-                        path,
-                        known: String::new(),
-                        stated: None,
-                    });
+                    let (path, known) = (known.own_path().cloned(), String::new());
+                    contradiction.get_or_insert(Contradiction { path, known, stated: None });
                 }
             }
         }
-        (after, effect, contradiction)
+        (Content::of_files(&after), effect, contradiction)
     }
 
     /// Appends the line of a granule in the canonical list of its set.
     pub fn write_line(&self, granule_id: &str, line: &mut Vec<u8>) {
-        line.extend(granule_id.as_bytes());
-        for KnownFile { path, size, checksums } in &self.files {
-            line.push(b'\t');
-            match (checksums.first(), size) {
-                (Some(checksum), _) => {
-                    line.extend(format!("{}:{checksum}", checksum.algorithm()).as_bytes());
-                }
-                (None, size) => {
-                    line.extend(format!("size:{}", size.unwrap_or_default()).as_bytes());
-                }
-            }
-            if let Some(path) = path {
-                line.push(b':');
-                line.extend(path.as_str().as_bytes());
-            }
-        }
-        line.push(b'\n');
+        self.encoded().write_line(granule_id, line);
     }
 
-    /// Appends an encoding, which [`Content::decode`] reads: for each file a byte with the number of its
-    /// checksums and whether it has a path and a size, and those; for each checksum the number of its
-    /// algorithm (or the name), and its bytes. Lengths and sizes have seven bits in a byte, the least
-    /// significant first.
-    pub(crate) fn encode(&self, bytes: &mut Vec<u8>) {
-        for KnownFile { path, size, checksums } in &self.files {
-            let flags = u64::from(path.is_some()) | u64::from(size.is_some()) << 1;
-            write_number(flags | (checksums.len() as u64) << 2, bytes);
-            if let Some(path) = path {
-                write_part(path.as_str().as_bytes(), bytes);
-            }
-            if let Some(size) = size {
-                write_number(*size, bytes);
-            }
-            for checksum in checksums {
-                let mut known = Algorithm::KNOWN.iter().zip(1_u8..);
-                match known.find(|(known, _)| *known == checksum.algorithm()) {
-                    Some((_, number)) => {
-                        bytes.push(number);
-                        bytes.extend(checksum.as_bytes());
-                    }
-                    None => {
-                        bytes.push(0);
-                        write_part(checksum.algorithm().as_str().as_bytes(), bytes);
-                        write_part(checksum.as_bytes(), bytes);
-                    }
-                }
-            }
-        }
+    /// The encoding.
+    pub(crate) fn encoded(&self) -> EncodedFiles<'_> {
+        EncodedFiles::of_checked(&self.encoded)
     }
 
     /// The content with this encoding. `None` means that the bytes are not one.
-    pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
-        let mut files = Vec::new();
-        while !bytes.is_empty() {
-            let flags = read_number(&mut bytes)?;
-            let text =
-                |bytes: &mut &[u8]| Some(std::str::from_utf8(read_part(bytes)?).ok()?.to_owned());
-            let path = match flags & 1 {
-                0 => None,
-                _ => Some(FilePath::new(text(&mut bytes)?).ok()?),
-            };
-            let size = match flags & 2 {
-                0 => None,
-                _ => Some(read_number(&mut bytes)?),
-            };
-            let mut checksums = Vec::new();
-            for _ in 0..flags >> 2 {
-                let (number, rest) = bytes.split_first()?;
-                bytes = rest;
-                let algorithm: Algorithm = match usize::from(*number).checked_sub(1) {
-                    None => text(&mut bytes)?.parse().ok()?,
-                    Some(known) => Algorithm::KNOWN.get(known)?.clone(),
-                };
-                let value = match algorithm.checksum_bytes() {
-                    None => read_part(&mut bytes)?,
-                    Some(length) => {
-                        let (value, rest) = bytes.split_at_checked(length)?;
-                        bytes = rest;
-                        value
-                    }
-                };
-                checksums.push(Checksum::from_bytes(algorithm, value).ok()?);
-            }
-            files.push(KnownFile { path, size, checksums });
-        }
-        Some(Content { files })
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        EncodedFiles::check(bytes).map(Content::from)
     }
 }
 
-fn write_part(part: &[u8], bytes: &mut Vec<u8>) {
-    write_number(part.len() as u64, bytes);
-    bytes.extend(part);
-}
-
-fn write_number(mut number: u64, bytes: &mut Vec<u8>) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
+impl From<EncodedFiles<'_>> for Content {
+    fn from(files: EncodedFiles<'_>) -> Self {
+        Content { encoded: files.as_bytes().into() }
     }
-    bytes.push(number as u8);
 }
 
-fn read_part<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = usize::try_from(read_number(bytes)?).ok()?;
-    let (part, rest) = bytes.split_at_checked(length)?;
-    *bytes = rest;
-    Some(part)
-}
-
-fn read_number(bytes: &mut &[u8]) -> Option<u64> {
-    let end = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
-    let (number, rest) = bytes.split_at(end + 1);
-    *bytes = rest;
-    let add = |number: u64, byte: &u8| Some(number.checked_mul(0x80)? | u64::from(byte & 0x7f));
-    number.iter().rev().try_fold(0, add)
+/// Where the file with a path is among others, or would be.
+pub(super) fn place(
+    files: &[KnownFile],
+    granule_id: &GranuleId,
+    path: &str,
+) -> Result<usize, usize> {
+    files.binary_search_by(|file| file.path(granule_id).cmp(path))
 }
 
 impl Contradiction {
@@ -398,15 +215,6 @@ impl Contradiction {
     }
 }
 
-impl fmt::Display for KnownFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.checksums.first(), self.size) {
-            (Some(checksum), _) => write!(f, "{checksum:?}"),
-            (None, size) => write!(f, "size:{}", size.unwrap_or_default()),
-        }
-    }
-}
-
 /// What is known of a file, as it is written in JSON: its path unless that is the id of the granule, and what is
 /// known.
 #[derive(Serialize, Deserialize)]
@@ -422,10 +230,10 @@ pub(crate) struct WrittenFile {
 impl Serialize for Content {
     /// The files, as they are written in a log and in the command line's JSON.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.files.iter().map(|file| WrittenFile {
-            path: file.path.as_ref().map(|path| path.as_str().to_owned()),
-            size: file.size,
-            checksums: file.checksums.iter().map(|checksum| format!("{checksum:?}")).collect(),
+        serializer.collect_seq(self.files().iter().map(|file| WrittenFile {
+            path: file.own_path().map(|path| path.as_str().to_owned()),
+            size: file.size(),
+            checksums: file.checksums().iter().map(|checksum| format!("{checksum:?}")).collect(),
         }))
     }
 }
@@ -547,15 +355,14 @@ mod tests {
         ]);
         let stated = content(&[file("A.nc", None, Some(("md5", OTHER_MD5)))]);
         let (after, ..) = known.after(&id(), &stated, Extent::Named);
-        assert_eq!(after, content(&[stated.files[0].clone(), file("b", Some(1), None)]));
+        assert_eq!(after, content(&[stated.files()[0].clone(), file("b", Some(1), None)]));
         assert_eq!(known.after(&id(), &stated, Extent::Whole).0, stated);
     }
 
     #[test]
     fn one_sha_256_of_a_file_that_is_named_as_its_granule_takes_34_bytes() {
-        let mut bytes = Vec::new();
-        content(&[file("A.nc", None, Some(("sha256", &"ab".repeat(32))))]).encode(&mut bytes);
-        assert_eq!(bytes.len(), 34);
+        let content = content(&[file("A.nc", None, Some(("sha256", &"ab".repeat(32))))]);
+        assert_eq!(content.encoded().as_bytes().len(), 34);
     }
 
     fn any_file() -> impl Strategy<Value = KnownFile> {
@@ -578,14 +385,15 @@ mod tests {
         #[test]
         fn a_content_is_read_as_it_was_written(files in prop::collection::vec(any_file(), 0..6)) {
             let stated = Content::of(&id(), files.clone());
-            let paths: Vec<&str> = files.iter().map(|file| file.path.as_ref().map_or("A.nc", FilePath::as_str)).collect();
+            let paths: Vec<&str> = files.iter().map(|file| file.own_path().map_or("A.nc", FilePath::as_str)).collect();
             let is_repeated = (1..paths.len()).any(|at| paths[..at].contains(&paths[at]));
             prop_assert!(stated.is_ok() || is_repeated);
             let content = stated.unwrap_or_default();
-            prop_assert!(content.files.is_sorted_by(|a, b| a.path(&id()) < b.path(&id())));
-            let mut bytes = Vec::new();
-            content.encode(&mut bytes);
-            prop_assert_eq!(Content::decode(&bytes), Some(content.clone()));
+            let read = content.files();
+            prop_assert!(read.is_sorted_by(|a, b| a.path(&id()) < b.path(&id())));
+            prop_assert_eq!(Content::of(&id(), read), Ok(content.clone()));
+            let bytes = content.encoded().as_bytes();
+            prop_assert_eq!(Content::decode(bytes), Some(content.clone()));
             prop_assert_eq!(content.after(&id(), &content, Extent::Whole).1, Effect::Nothing);
             for end in 0..bytes.len() {
                 prop_assert_ne!(Content::decode(&bytes[..end]), Some(content.clone()));

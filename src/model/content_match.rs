@@ -1,6 +1,7 @@
 //! What is known of a granule in one place beside what is known of it in another: the files of both are matched,
 //! and compared where they have an algorithm in common.
 
+use super::content::place;
 use super::{Checksum, Content, Contradiction, GranuleId, KnownFile};
 
 /// How what is known of a granule compares with what is known of it elsewhere.
@@ -23,10 +24,14 @@ impl Content {
         if self.is_empty() || other.is_empty() {
             return ContentMatch::Unknown;
         }
+        if self == other {
+            return ContentMatch::Equal;
+        }
         let mut are_comparable = true;
         let mut pairs = 0;
-        for file in self.files() {
-            let Some(same) = self.counterpart(granule_id, file, other) else { continue };
+        let (files, others) = (self.files(), other.files());
+        for file in &files {
+            let Some(same) = counterpart(granule_id, file, &files, &others) else { continue };
             pairs += 1;
             if let Some((known, stated)) = file.differing(same) {
                 let (path, stated) = (file.own_path().cloned(), Some(stated));
@@ -43,30 +48,30 @@ impl Content {
             false => ContentMatch::NotComparable,
         }
     }
+}
 
-    /// The file of another content that is the same as one of this.
-    fn counterpart<'a>(
-        &self,
-        granule_id: &GranuleId,
-        file: &KnownFile,
-        other: &'a Content,
-    ) -> Option<&'a KnownFile> {
-        if let Ok(place) = other.place(granule_id, file.path(granule_id)) {
-            return other.files().get(place);
-        }
-        if let ([_], [lone]) = (self.files(), other.files()) {
-            return Some(lone);
-        }
-        let segment = |file: &KnownFile| {
-            let path = file.path(granule_id);
-            path.rsplit('/').next().unwrap_or(path).to_owned()
-        };
-        let wanted = segment(file);
-        if self.files().iter().filter(|it| segment(it) == wanted).count() > 1 {
-            return None;
-        }
-        let mut found = other.files().iter().filter(|it| segment(it) == wanted);
-        let first = found.next()?;
-        found.next().is_none().then_some(first)
+/// The file elsewhere that is the same as one of these.
+fn counterpart<'a>(
+    granule_id: &GranuleId,
+    file: &KnownFile,
+    files: &[KnownFile],
+    others: &'a [KnownFile],
+) -> Option<&'a KnownFile> {
+    if let Ok(place) = place(others, granule_id, file.path(granule_id)) {
+        return others.get(place);
     }
+    if let ([_], [lone]) = (files, others) {
+        return Some(lone);
+    }
+    let segment = |file: &KnownFile| {
+        let path = file.path(granule_id);
+        path.rsplit('/').next().unwrap_or(path).to_owned()
+    };
+    let wanted = segment(file);
+    if files.iter().filter(|it| segment(it) == wanted).count() > 1 {
+        return None;
+    }
+    let mut found = others.iter().filter(|it| segment(it) == wanted);
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }

@@ -14,6 +14,7 @@ mod granule_id;
 mod granule_url;
 mod history;
 mod identifier;
+mod known_file;
 mod licence;
 mod limit;
 mod message;
@@ -29,7 +30,7 @@ mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
 pub(crate) use content::WrittenFile;
-pub use content::{Content, Contradiction, Effect, Extent, KnownFile};
+pub use content::{Content, Contradiction, Effect, Extent};
 pub use content_match::ContentMatch;
 pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
@@ -44,6 +45,8 @@ pub use history::{
 };
 pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
+pub(crate) use known_file::EncodedFiles;
+pub use known_file::KnownFile;
 pub use licence::{Licence, LicenceError};
 pub use limit::{Limit, LimitError, Limits};
 pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};

@@ -1,27 +1,119 @@
 //! What is known of the files of granules, read beside their holding periods, and the lines that it gives
 //! in canonical lists.
 
-use std::iter::Peekable;
 use std::ops::Range;
 
-use crate::chain::{Line, List};
+use crate::chain::{Hashing, List, Reached};
 use crate::error::Result;
-use crate::model::{Content, GranuleId, Timestamp};
-use crate::store::{self, Begin, DatasetKey, Period, Snapshot, StoredContent};
+use crate::model::{EncodedFiles, GranuleId, Timestamp};
+use crate::store::{Begin, ContentRows, DatasetKey, Period, Snapshot};
 
-/// What is known of the files of a granule, and since when, in microseconds.
-#[derive(Debug, Clone)]
-pub(super) struct Known {
-    pub since: i64,
-    pub content: Content,
+/// What was known of the files of one granule, since when. It is filled again for each granule.
+#[derive(Debug, Default)]
+pub(super) struct FilesOverTime {
+    encoded: Vec<u8>,
+    /// In microseconds, and where the encoding is.
+    rows: Vec<(i64, Range<usize>)>,
+}
+
+/// What was known of the files of a granule during a part of the time, in order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FilesDuring<'a> {
+    encoded: &'a [u8],
+    rows: &'a [(i64, Range<usize>)],
+}
+
+impl FilesOverTime {
+    pub fn push(&mut self, since: i64, files: EncodedFiles<'_>) {
+        let start = self.encoded.len();
+        self.encoded.extend_from_slice(files.as_bytes());
+        self.rows.push((since, start..self.encoded.len()));
+    }
+
+    /// Adds what was known elsewhere.
+    pub fn extend(&mut self, files: FilesDuring<'_>) {
+        files.iter().for_each(|(since, files)| self.push(since, files));
+    }
+
+    /// Puts it in order. Of several at one time, the first that was added counts.
+    pub fn sort(&mut self) {
+        self.rows.sort_by_key(|(since, _)| *since);
+        self.rows.dedup_by_key(|(since, _)| *since);
+    }
+
+    pub fn clear(&mut self) {
+        self.encoded.clear();
+        self.rows.clear();
+    }
+
+    /// What became known from an instant on and before another one. `None` means for ever.
+    pub fn during(&self, from: i64, until: Option<i64>) -> FilesDuring<'_> {
+        let start = self.rows.partition_point(|(since, _)| *since < from);
+        let rows = &self.rows[start..];
+        let is_within = |(since, _): &(i64, _)| until.is_none_or(|until| *since < until);
+        let end = rows.partition_point(is_within);
+        FilesDuring { encoded: &self.encoded, rows: &rows[..end] }
+    }
+}
+
+impl<'a> FilesDuring<'a> {
+    /// Whether nothing was known.
+    pub fn is_empty(self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// What was known, and since when, in microseconds.
+    pub fn iter(self) -> impl Iterator<Item = (i64, EncodedFiles<'a>)> {
+        let files = |range: &Range<usize>| EncodedFiles::of_checked(&self.encoded[range.clone()]);
+        self.rows.iter().map(move |(since, range)| (*since, files(range)))
+    }
+
+    /// Adds the lines of the granule that was added last in the lists of the instances that hold it, given
+    /// the number of the first instance at a time or after it. None if nothing is known.
+    pub fn add_lines(
+        self,
+        hashing: &mut Hashing,
+        granule_id: &str,
+        held: &Range<usize>,
+        mut number: impl FnMut(i64) -> usize,
+    ) {
+        if self.is_empty() || held.is_empty() {
+            return;
+        }
+        let mut line = |files: EncodedFiles<'_>, instances: Range<usize>| {
+            if !instances.is_empty() {
+                hashing.add_line(instances, |text| files.write_line(granule_id, text));
+            }
+        };
+        let (mut start, mut files) = (held.start, EncodedFiles::default());
+        for (since, next) in self.iter() {
+            let since = number(since).clamp(start, held.end);
+            line(files, start..since);
+            (start, files) = (since, next);
+        }
+        line(files, start..held.end);
+    }
+
+    /// Hashes a granule that some instances hold, with its lines.
+    pub fn hold(
+        self,
+        hashing: &mut Hashing,
+        granule_id: &str,
+        held: Range<usize>,
+        number: impl FnMut(i64) -> usize,
+    ) -> Vec<Reached> {
+        let reached = hashing.hold(granule_id, held.clone());
+        self.add_lines(hashing, granule_id, &held, number);
+        reached
+    }
 }
 
 /// The contents of a dataset, in the order of its granules.
 pub(super) struct Contents<'read> {
-    rows: Peekable<Box<dyn Iterator<Item = Result<StoredContent>> + 'read>>,
+    rows: ContentRows<'read>,
     /// The granule of the last period, and what is known of it at any time.
     granule_id: Vec<u8>,
-    of_granule: Vec<Known>,
+    of_granule: FilesOverTime,
     /// How many of these were within one of its periods.
     used: usize,
     /// The first granule of which something is known outside every period in which it was held.
@@ -29,62 +121,52 @@ pub(super) struct Contents<'read> {
 }
 
 impl<'read> Contents<'read> {
-    /// The contents of granules from one on: all of them, or those in force at an instant and after it.
-    pub fn of(
-        read: &'read Snapshot,
-        dataset: DatasetKey,
-        begin: Begin<'_>,
-        at: Option<Timestamp>,
-    ) -> Self {
-        let rows: Box<dyn Iterator<Item = _> + 'read> =
-            Box::new(read.content_from(dataset, begin, at));
+    /// The contents of granules from one on.
+    pub fn of(read: &'read Snapshot, dataset: DatasetKey, begin: Begin<'_>) -> Self {
         Contents {
-            rows: rows.peekable(),
+            rows: read.content_from(dataset, begin),
             granule_id: Vec::new(),
-            of_granule: Vec::new(),
+            of_granule: FilesOverTime::default(),
             used: 0,
             stray: None,
         }
     }
 
-    /// What was known of a granule during a period in which it was held, in order of time. Must be called
-    /// for each period, in order of granule and time.
+    /// What was known of a granule during a period in which it was held. Must be called for each period, in
+    /// order of granule and time.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
-    pub fn during(&mut self, period: &Period<'_>) -> Result<&[Known]> {
+    pub fn during(&mut self, period: &Period<'_>) -> Result<FilesDuring<'_>> {
         if self.granule_id != period.granule_id {
             self.advance_to(period.granule_id)?;
         }
-        let start = self.of_granule.partition_point(|known| known.since < period.ingested);
-        let ends = |known: &Known| period.deleted.is_none_or(|deleted| known.since < deleted);
-        let end = start + self.of_granule[start..].iter().take_while(|known| ends(known)).count();
-        self.used += end - start;
-        Ok(&self.of_granule[start..end])
+        let during = self.of_granule.during(period.ingested, period.deleted);
+        self.used += during.rows.len();
+        Ok(during)
     }
 
     fn advance_to(&mut self, granule_id: &[u8]) -> Result<()> {
         self.leave();
         self.granule_id.clear();
         self.granule_id.extend_from_slice(granule_id);
-        while let Some(stored) = self.rows.next_if(|row| {
-            row.as_ref().map_or(true, |row| row.granule_id.as_str().as_bytes() <= granule_id)
-        }) {
-            let stored = stored?;
-            if stored.granule_id.as_str().as_bytes() == granule_id {
-                let (since, content) = (stored.since.as_micros(), stored.content()?);
-                self.of_granule.push(Known { since, content });
+        while let Some(row) =
+            self.rows.peek()?.filter(|row| row.granule_id.as_bytes() <= granule_id)
+        {
+            if row.granule_id.as_bytes() == granule_id {
+                self.of_granule.push(row.since, row.files);
             } else {
-                self.stray.get_or_insert(stored.granule_id.to_string());
+                self.stray.get_or_insert_with(|| row.granule_id.to_owned());
             }
+            self.rows.advance();
         }
         Ok(())
     }
 
     /// Leaves the last granule.
     fn leave(&mut self) {
-        if self.used < self.of_granule.len() && self.stray.is_none() {
+        if self.used < self.of_granule.rows.len() && self.stray.is_none() {
             self.stray = Some(String::from_utf8_lossy(&self.granule_id).into_owned());
         }
         self.used = 0;
@@ -98,23 +180,28 @@ impl<'read> Contents<'read> {
     /// Those of [`Contents::during`].
     pub fn stray(mut self) -> Result<Option<String>> {
         self.leave();
-        match self.rows.next().transpose()? {
-            Some(row) if self.stray.is_none() => Ok(Some(row.granule_id.to_string())),
+        match self.rows.peek()? {
+            Some(row) if self.stray.is_none() => Ok(Some(row.granule_id.to_owned())),
             _ => Ok(self.stray),
         }
     }
 }
 
 /// What is known at an instant of the granules of a dataset that are held then, in canonical order.
-pub(super) struct Held<'read> {
-    rows: Peekable<Box<dyn Iterator<Item = Result<StoredContent>> + 'read>>,
+pub(super) struct ContentsAt<'read> {
+    rows: ContentRows<'read>,
+    /// What is known of the last granule, encoded.
+    encoded: Vec<u8>,
 }
 
-impl<'read> Held<'read> {
+impl<'read> ContentsAt<'read> {
     /// What is known at an instant.
-    pub fn at(read: &'read Snapshot, dataset: DatasetKey, at: Timestamp) -> Self {
-        let rows: Box<dyn Iterator<Item = _> + 'read> = Box::new(read.content_at(dataset, at));
-        Held { rows: rows.peekable() }
+    ///
+    /// # Errors
+    ///
+    /// A failed read.
+    pub fn new(read: &'read Snapshot, dataset: DatasetKey, at: Timestamp) -> Result<Self> {
+        Ok(ContentsAt { rows: read.content_until(dataset, at)?, encoded: Vec::new() })
     }
 
     /// What is known of a granule. Must be called in canonical order.
@@ -122,17 +209,16 @@ impl<'read> Held<'read> {
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
-    pub fn of(&mut self, granule_id: &str) -> Result<Content> {
-        while let Some(stored) = self
-            .rows
-            .next_if(|row| row.as_ref().map_or(true, |row| row.granule_id.as_str() <= granule_id))
-        {
-            let stored = stored?;
-            if stored.granule_id.as_str() == granule_id {
-                return stored.content();
+    pub fn of(&mut self, granule_id: &str) -> Result<EncodedFiles<'_>> {
+        self.encoded.clear();
+        while let Some(row) = self.rows.peek()?.filter(|row| row.granule_id <= granule_id) {
+            if row.granule_id == granule_id {
+                self.encoded.clear();
+                self.encoded.extend_from_slice(row.files.as_bytes());
             }
+            self.rows.advance();
         }
-        Ok(Content::default())
+        Ok(EncodedFiles::of_checked(&self.encoded))
     }
 }
 
@@ -149,45 +235,14 @@ pub(super) fn list(
     list: &mut List,
 ) -> Result<()> {
     let ids: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
-    let known = read.content_among(dataset, at, &ids, store::Known::Held)?;
-    let mut known = known.into_iter().peekable();
+    let mut known = read.content_among(dataset, at, &ids)?.into_iter().peekable();
     let mut line = Vec::new();
     for granule_id in granule_ids {
         let stored = known.next_if(|stored| stored.granule_id == *granule_id);
-        let content = stored.map_or(Ok(Content::default()), |stored| stored.content())?;
+        let content = stored.map(|stored| stored.content).unwrap_or_default();
         line.clear();
         content.write_line(granule_id.as_str(), &mut line);
         list.push(&line);
     }
     Ok(())
-}
-
-/// The lines of a granule in the lists of the instances that hold it, given what is known of it during a
-/// period, and the number of the first instance at a time or after it. None if nothing is known.
-pub(super) fn lines(
-    granule_id: &str,
-    held: &Range<usize>,
-    known: &[Known],
-    mut number: impl FnMut(i64) -> usize,
-) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    if known.is_empty() || held.is_empty() {
-        return lines;
-    }
-    let mut line = |content: &Content, instances: Range<usize>| {
-        if !instances.is_empty() {
-            let mut bytes = Vec::new();
-            content.write_line(granule_id, &mut bytes);
-            lines.push(Line { bytes, instances });
-        }
-    };
-    let mut start = held.start;
-    let mut content = &Content::default();
-    for known in known {
-        let since = number(known.since).clamp(start, held.end);
-        line(content, start..since);
-        (start, content) = (since, &known.content);
-    }
-    line(content, start..held.end);
-    lines
 }

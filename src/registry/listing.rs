@@ -181,7 +181,7 @@ impl<S: Borrow<Staging>> Distinct<S> {
         let (mut stated, mut last) = (Vec::new(), None);
         while let Some(repeated) = self.sorted.next_if(repeats).transpose()? {
             let Some(content) = repeated.content else { continue };
-            stated.extend(content.into_files());
+            stated.extend(content.files());
             last = repeated.location;
             // However often a granule is listed, its files fit into memory.
             if stated.len() > Content::MAX_STATED {
@@ -191,7 +191,7 @@ impl<S: Borrow<Staging>> Distinct<S> {
             }
         }
         if !stated.is_empty() {
-            let mut files = first.content.take().unwrap_or_default().into_files();
+            let mut files = first.content.take().unwrap_or_default().files();
             files.append(&mut stated);
             let content = Content::of(granule_id, files).map_err(|contradiction| {
                 let message = contradiction.at_once(granule_id);

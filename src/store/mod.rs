@@ -34,11 +34,12 @@ pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name
 pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    Begin, DatasetKey, Known, NewPeriod, Period, SourceKey, StoredAnnotation, StoredContent,
+    Begin, DatasetKey, NewPeriod, Period, SourceKey, StoredAnnotation, StoredContent,
     StoredDataset, StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange,
     Watch, WorkerRow,
 };
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};
 pub(crate) use session::{Snapshot, Transaction};
+pub(crate) use table::ContentRows;
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};

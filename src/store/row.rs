@@ -11,7 +11,7 @@ use super::session::{Snapshot, Transaction};
 use super::statement::{Columns, Existing, Scope, Sql, Value, damaged};
 use super::statement::{TABLES, Table};
 use super::{Error, Result};
-use crate::model::{DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp, quoted};
+use crate::model::{Content, DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp, quoted};
 
 /// A row of a table. The column `dataset_id` is not part of it where it is the first one.
 pub(crate) trait Row: Sized {
@@ -94,10 +94,17 @@ fields! {
     DatasetKey: dataset_key, |dataset| (*dataset).into();
     DatasetName: dataset_name, |name| name.into();
     GranuleId: granule_id, |granule_id| granule_id.into();
+    Content: content, |content| content.encoded().as_bytes().into();
 }
 
-/// What the values of most rows take.
-const CHECKED_BYTES: usize = 256;
+/// The bytes that the checksum of a row is of. What the values of most rows take is there from the start.
+pub(super) struct CheckedBytes(Vec<u8>);
+
+impl Default for CheckedBytes {
+    fn default() -> Self {
+        CheckedBytes(Vec::with_capacity(256))
+    }
+}
 
 /// The columns of a row, one after the other.
 pub(crate) struct Reader<'row> {
@@ -114,20 +121,25 @@ impl Reader<'_> {
 }
 
 /// Whether a row agrees with its checksum, which is in the column after the others.
-pub(super) fn is_sound(table: &Table, row: &dyn Columns, first: usize) -> Result<bool> {
+pub(super) fn is_sound(
+    table: &Table,
+    row: &dyn Columns,
+    first: usize,
+    CheckedBytes(checked): &mut CheckedBytes,
+) -> Result<bool> {
     let end = first + table.columns.len();
-    let mut checked = Vec::with_capacity(CHECKED_BYTES);
+    checked.clear();
     for column in first..end {
-        add(&mut checked, &row.value(column)?);
+        add(checked, &row.value(column)?);
     }
-    let stated = i64::from(crc32fast::hash(&checked));
+    let stated = i64::from(crc32fast::hash(checked));
     Ok(matches!(row.value(end)?, Value::Int(Some(check)) if check == stated))
 }
 
-fn row_check(values: &[Value<'_>]) -> Value<'static> {
-    let mut checked = Vec::with_capacity(CHECKED_BYTES);
-    values.iter().for_each(|value| add(&mut checked, value));
-    i64::from(crc32fast::hash(&checked)).into()
+fn row_check(values: &[Value<'_>], CheckedBytes(checked): &mut CheckedBytes) -> Value<'static> {
+    checked.clear();
+    values.iter().for_each(|value| add(checked, value));
+    i64::from(crc32fast::hash(checked)).into()
 }
 
 /// Adds a value to what a checksum is of: its type, and a number in 8 bytes, the least significant first,
@@ -194,20 +206,40 @@ impl Snapshot {
         values: &[Value<'_>],
         decode: impl Fn(R, &dyn Columns, usize) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let table = R::table();
+        let end = R::table().columns.len() + 1;
         let mut rows = Vec::new();
+        self.each_sound(scope, sql, values, R::table(), &mut |row| {
+            rows.push(decode(self.decoded(row, 0)?, row, end)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Calls `each` for the rows of a query that begins with all columns of a table.
+    ///
+    /// # Errors
+    ///
+    /// Those of `each`; [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum.
+    pub(super) fn each_sound(
+        &self,
+        scope: Scope,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        table: &'static Table,
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        let mut checked = CheckedBytes::default();
         let mut differing = None;
         let read = self.session.rows(scope, sql, values, &mut |row| {
-            if !is_sound(table, row, 0)? {
+            if !is_sound(table, row, 0, &mut checked)? {
                 let dataset = table.dataset_column().map(|column| row.int(column)).transpose()?;
                 differing = Some((dataset, position(table, row, 0)?));
                 return Err(damaged("a row differs from its checksum"));
             }
-            rows.push(decode(self.decoded(row, 0)?, row, table.columns.len() + 1)?);
-            Ok(())
+            each(row)
         });
         match differing {
-            None => read.map(|()| rows),
+            None => read,
             Some((dataset, position)) => Err(self.differs(table, dataset, &position)),
         }
     }
@@ -276,8 +308,9 @@ impl Snapshot {
         let mut found = (0, String::new());
         for (scope, values) in parts {
             let sql = if values.is_empty() { every } else { of_dataset };
+            let mut checked = CheckedBytes::default();
             self.session.rows(scope, sql, &values, &mut |row| {
-                if !is_sound(table, row, 0)? {
+                if !is_sound(table, row, 0, &mut checked)? {
                     if found.0 == 0 {
                         found.1 = position(table, row, 0)?;
                     }
@@ -327,6 +360,7 @@ impl Transaction {
         }
         self.session.lock(dataset)?;
         let mut values = Vec::with_capacity(rows.len() * (table.columns.len() + 1));
+        let mut checked = CheckedBytes::default();
         for row in rows {
             let first = values.len();
             if table.begins_with_dataset() {
@@ -335,7 +369,7 @@ impl Transaction {
             encode(row, &mut values);
             debug_assert_eq!(values.len() - first, table.columns.len(), "{}", table.name);
             if table.what.is_some() {
-                values.push(row_check(&values[first..]));
+                values.push(row_check(&values[first..], &mut checked));
             }
         }
         self.session.insert(table, existing, &values)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance, LastPull,
+    Annotation, Content, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance, LastPull,
     Limits, Timestamp, Withdrawal,
 };
 
@@ -194,17 +194,8 @@ pub(crate) struct StoredContent {
     pub granule_id: GranuleId,
     /// When the change took effect that states it.
     pub since: Timestamp,
-    /// All that is known, encoded.
-    pub files: Vec<u8>,
-}
-
-/// Of which rows those are returned that say what is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// What is known at the time of a granule that is held then.
-    Held,
-    /// What was known last, of a granule that need not be held any more.
-    Last,
+    /// All that is known.
+    pub content: Content,
 }
 
 /// How far the checks of files at a root have come, as it is stored.

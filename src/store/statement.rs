@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
-use crate::model::{DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp};
+use crate::model::{Content, DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp};
 
 /// A table whose rows are read and written whole.
 #[derive(Debug)]
@@ -409,6 +409,10 @@ impl dyn Columns + '_ {
 
     pub fn byte_string(&self, column: usize) -> Result<Vec<u8>> {
         Ok(self.bytes(column)?.to_vec())
+    }
+
+    pub fn content(&self, column: usize) -> Result<Content> {
+        Content::decode(self.bytes(column)?).ok_or_else(|| not_a("description of files", column))
     }
 
     pub fn granule_id(&self, column: usize) -> Result<GranuleId> {

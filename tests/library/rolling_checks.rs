@@ -100,7 +100,7 @@ impl Running {
     /// Checks all files of a granule: each is good, or has the status.
     fn add(&mut self, granule: &GranuleFiles, status: Option<&'static str>) {
         let id = &granule.granule_id;
-        let paths: Vec<String> = match granule.content.files() {
+        let paths: Vec<String> = match granule.content.files().as_slice() {
             [] => vec![id.to_string()],
             files => files.iter().map(|file| file.path(id).to_owned()).collect(),
         };

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, Result};
 use crate::model::{
-    Content, DatasetName, Effect, Event, EventKind, Extent, GranuleId, Instance, Timestamp,
+    DatasetName, Effect, EncodedFiles, Event, EventKind, Instance, Timestamp,
 };
-use crate::registry::contents::Known;
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
@@ -116,22 +115,20 @@ impl Snapshot {
                 let what = format!("{dataset} has a row with a date of {date} microseconds");
                 return Err(Error::damaged(what));
             }
-            let first = known.first().filter(|first| first.since == ingested);
+            let first = known.iter().next().filter(|(since, _)| *since == ingested);
             if is_after(ingested) {
                 let ingest = (ingested, EventKind::Ingested);
-                let content = first.map(|first| &first.content);
-                events.add_stored(ingest, granule_id, producer, content)?;
+                events.add_stored(ingest, granule_id, producer, first.map(|(_, files)| files))?;
             }
-            let mut before = &Content::default();
-            for Known { since, content } in known {
-                let before = std::mem::replace(&mut before, content);
-                if *since != ingested && is_after(*since) {
-                    let id = GranuleId::new(granule_id).map_err(Error::damaged)?;
-                    let kind = match before.after(&id, content, Extent::All) {
-                        (_, Effect::Replaces, _) => EventKind::Replaced,
-                        _ => EventKind::Described,
+            let mut before = EncodedFiles::default();
+            for (since, files) in known.iter() {
+                let before = std::mem::replace(&mut before, files);
+                if since != ingested && is_after(since) {
+                    let kind = match Effect::of(before, files) {
+                        Effect::Replaces => EventKind::Replaced,
+                        Effect::Describes | Effect::Nothing => EventKind::Described,
                     };
-                    events.add_stored((*since, kind), granule_id, "", Some(content))?;
+                    events.add_stored((since, kind), granule_id, "", Some(files))?;
                 }
             }
             match deleted.filter(|deleted| is_after(*deleted)) {

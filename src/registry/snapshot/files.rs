@@ -14,7 +14,7 @@ use crate::model::{
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
-use crate::store::{DatasetKey, Known};
+use crate::store::DatasetKey;
 
 impl Snapshot {
     /// What was known of the files of a set when it was in force, in canonical order of the granules.
@@ -88,7 +88,7 @@ impl Snapshot {
         let first = self.ask_of(dataset, |read, key| read.first_content(key, 16))?;
         let mut totals = FileTotals::default();
         for stored in &first {
-            totals.add(&stored.content()?);
+            totals.add(&stored.content);
         }
         Ok((!first.is_empty()).then(|| totals.usual_algorithm().cloned()))
     }
@@ -126,7 +126,7 @@ impl FileList {
         let registry = &self.registry;
         let read = || {
             let read = registry.read()?;
-            let known = read.content_among(self.dataset, self.at, &ids, Known::Held)?;
+            let known = read.content_among(self.dataset, self.at, &ids)?;
             read.check_same_file()?;
             Ok(known)
         };
@@ -135,8 +135,7 @@ impl FileList {
         let mut line = Vec::new();
         for id in ids {
             let stored = known.next_if(|stored| stored.granule_id.as_str() == id);
-            let content = stored.map_or(Ok(Content::default()), |stored| stored.content());
-            let content = content.map_err(|error| registry.named(error))?;
+            let content = stored.map(|stored| stored.content).unwrap_or_default();
             if let Some((_, list)) = &mut self.proof {
                 line.clear();
                 content.write_line(id, &mut line);

@@ -3,13 +3,13 @@
 use std::vec;
 
 use super::view::{Snapshot, dataset_of};
-use crate::chain::{Hashing, Line, List, Sweep};
+use crate::chain::{Hashing, List, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
     Criteria, DatasetName, Digest, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set,
     Subset, Timestamp,
 };
-use crate::registry::contents::Held;
+use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
 use crate::registry::proof::{self, Proof};
 use crate::store::{self, DatasetKey, SubsetKey};
@@ -411,7 +411,7 @@ pub(in crate::registry) fn identify_selected(
     patterns: &[Pattern],
 ) -> Result<Identified> {
     let mut pages = GranulePages::held(dataset, instance.timestamp);
-    let mut known = Held::at(read, dataset, instance.timestamp);
+    let mut known = ContentsAt::new(read, dataset, instance.timestamp)?;
     // All granules, and those that are selected.
     let mut hashing = Hashing::with_lists(Sweep::over(2), List::start());
     let (mut granules, mut selected) = (0, 0);
@@ -421,14 +421,11 @@ pub(in crate::registry) fn identify_selected(
             let is_selected = patterns.iter().any(|pattern| pattern.matches(granule_id));
             selected += u64::from(is_selected);
             let sets = 0..if is_selected { 2 } else { 1 };
-            let content = known.of(granule_id)?;
-            let mut lines = Vec::new();
-            if !content.is_empty() {
-                let mut bytes = Vec::new();
-                content.write_line(granule_id, &mut bytes);
-                lines.push(Line { bytes, instances: sets.clone() });
+            hashing.hold(granule_id, sets.clone());
+            let files = known.of(granule_id)?;
+            if !files.is_empty() {
+                hashing.add_line(sets, |line| files.write_line(granule_id, line));
             }
-            hashing.hold_lines(granule_id, sets, lines);
         }
     }
     let hashed = hashing.finish();

@@ -10,7 +10,9 @@ use std::thread::JoinHandle;
 use super::READ_AHEAD_BYTES;
 use crate::disk::scratch;
 use crate::error::Result;
-use crate::model::{Content, Event, EventKind, GranuleId, SourceLocation, Timestamp};
+use crate::model::{
+    Content, EncodedFiles, Event, EventKind, GranuleId, SourceLocation, Timestamp,
+};
 
 /// The order in which events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -79,15 +81,14 @@ impl Header {
 }
 
 /// Appends an event of these ids; the producer's is empty if it is the same. The source location is
-/// the number of the source and the line. Returns the length of the content.
+/// the number of the source and the line. What is stated has at most [`Content::MAX_BYTES`] bytes.
 pub(super) fn encode(
     bytes: &mut Vec<u8>,
     (at, kind): (i64, EventKind),
     [granule_id, producer]: [&str; 2],
     (source, line): (u32, u64),
-    content: Option<&Content>,
-) -> usize {
-    let start = bytes.len();
+    files: Option<EncodedFiles<'_>>,
+) {
     let header = Header {
         kind: kind as u8,
         at,
@@ -95,19 +96,12 @@ pub(super) fn encode(
         line,
         granule_id: granule_id.len(),
         producer: producer.len(),
-        content: NO_CONTENT,
+        content: files.map_or(NO_CONTENT, |files| files.as_bytes().len() as u32 + 1),
     };
     bytes.extend(header.encode());
     bytes.extend(granule_id.as_bytes());
     bytes.extend(producer.as_bytes());
-    let Some(content) = content else { return 0 };
-    let before = bytes.len();
-    content.encode(bytes);
-    let length = bytes.len() - before;
-    // A greater length than [`Content::MAX_BYTES`] is refused.
-    let encoded = (length as u32).saturating_add(1);
-    bytes[start + CONTENT_AT..start + HEADER_BYTES].copy_from_slice(&encoded.to_le_bytes());
-    length
+    bytes.extend(files.unwrap_or_default().as_bytes());
 }
 
 /// An encoded event, which may be followed by further bytes.

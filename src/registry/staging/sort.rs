@@ -18,7 +18,7 @@ use super::READ_AHEAD_BYTES;
 use super::record::{ARGUMENT, Buffer, NOWHERE, Record, Runs, SortBy, Spill, encode, read_after};
 use crate::disk::{Section, scratch};
 use crate::error::{Error, Result};
-use crate::model::{Content, Event, EventKind, GranuleId, SourceLocation, quoted};
+use crate::model::{Content, EncodedFiles, Event, EventKind, GranuleId, SourceLocation, quoted};
 use crate::registry::parallel::ahead_within;
 
 /// Bytes of encoded events that are kept in memory before they are written as a run. There are two
@@ -88,7 +88,8 @@ impl Staging {
         let location = self.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
         let ids = [event.granule_id.as_str(), producer];
-        self.push((event.at.as_micros(), event.kind), ids, location, event.content.as_ref())
+        let files = event.content.as_ref().map(Content::encoded);
+        self.push((event.at.as_micros(), event.kind), ids, location, files)
     }
 
     /// Adds the event of a stored row, at a time in microseconds. The producer's id is empty if it
@@ -102,9 +103,9 @@ impl Staging {
         (at, kind): (i64, EventKind),
         granule_id: &str,
         producer: &str,
-        content: Option<&Content>,
+        files: Option<EncodedFiles<'_>>,
     ) -> Result<()> {
-        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events), content)
+        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events), files)
     }
 
     fn push(
@@ -112,17 +113,17 @@ impl Staging {
         event: (i64, EventKind),
         ids: [&str; 2],
         location: (u32, u64),
-        content: Option<&Content>,
+        files: Option<EncodedFiles<'_>>,
     ) -> Result<()> {
         let start = self.buffer.bytes.len();
-        let bytes = encode(&mut self.buffer.bytes, event, ids, location, content);
+        let bytes = files.map_or(0, |files| files.as_bytes().len());
         if bytes > Content::MAX_BYTES {
-            self.buffer.bytes.truncate(start);
             let what = format!("what is stated of the files of {}", quoted(ids[0]));
             return Err(Error::too_long(&what, "bytes", bytes, Content::MAX_BYTES));
         }
+        encode(&mut self.buffer.bytes, event, ids, location, files);
         self.events += 1;
-        self.contents += u64::from(content.is_some());
+        self.contents += u64::from(files.is_some());
         if let Some(&previous) = self.buffer.starts.last() {
             let (previous, next) =
                 (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));

@@ -6,8 +6,8 @@ use super::history::{self, Recomputed, Rows, Stated};
 use super::subsets::{Selected, Subsets};
 use crate::chain::{Hashed, Hashing, List, Reached, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
-use crate::registry::contents::{Contents, Known, lines};
+use crate::model::{DatasetName, Timestamp, quoted};
+use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
 use crate::store::{self, Begin, DatasetKey, Period};
@@ -134,7 +134,7 @@ impl Pass<'_> {
         let mut checkpoints = Checkpoints::of(self.read, self.key);
         let sweep = Sweep::over(history.len());
         let mut hashing = Hashing::with_checkpoints(sweep, List::start());
-        let mut contents = Contents::of(self.read, self.key, Begin::Start, None);
+        let mut contents = Contents::of(self.read, self.key, Begin::Start);
         let mut selecting = subsets.select();
         self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
             progress.advance()?;
@@ -153,7 +153,7 @@ impl Pass<'_> {
         let end = rows.last_held().map(|granule_id| Reached {
             granule_id: granule_id.to_owned(),
             identifier: hashed.sweep.latest(),
-            list: hashed.lists.as_ref().map(|lists| lists.last().save()),
+            list: hashed.last_list(),
             held,
         });
         let agreement = checkpoints.finish(end)?;
@@ -167,16 +167,12 @@ fn hold<'row>(
     rows: &mut Rows<'_>,
     hashing: &mut Hashing,
     period: Period<'row>,
-    known: &[Known],
+    known: FilesDuring<'_>,
 ) -> Option<(&'row str, Vec<Reached>)> {
     let (granule_id, span) = rows.held(period)?;
-    if !known.is_empty()
-        && let Ok(granule_id) = GranuleId::new(granule_id)
-    {
-        rows.state(&granule_id, period.ingested, known);
-    }
-    let lines = lines(granule_id, &span, known, |micros| rows.number(micros));
-    Some((granule_id, hashing.hold_lines(granule_id, span, lines)))
+    rows.state(granule_id, period.ingested, known);
+    let reached = known.hold(hashing, granule_id, span, |micros| rows.number(micros));
+    Some((granule_id, reached))
 }
 
 /// Calls `show` for every granule row that lasts beyond a time (`None`: for all of them), by id and then
@@ -194,12 +190,12 @@ pub(in crate::registry) fn prove_changes(
     read: &store::Snapshot,
     (dataset, key): (&DatasetName, DatasetKey),
     after: Option<Timestamp>,
-    mut show: impl FnMut(Period<'_>, &[Known]) -> Result<()>,
+    mut show: impl FnMut(Period<'_>, FilesDuring<'_>) -> Result<()>,
 ) -> Result<()> {
     let changes = Stated::after(read, key, after)?;
     let mut rows = Rows::after(after, &changes);
     let mut hashing = Hashing::with_lists(Sweep::over(changes.len()), List::start());
-    let mut contents = Contents::of(read, key, Begin::Start, after);
+    let mut contents = Contents::of(read, key, Begin::Start);
     read.each_change(key, after, |row| -> Result<()> {
         let known = contents.during(&row)?;
         hold(&mut rows, &mut hashing, row, known);

@@ -7,9 +7,9 @@ use super::finding::{Code, Findings};
 use crate::chain::Timeline;
 use crate::error::Result;
 use crate::model::{
-    Content, Digest, Effect, Extent, GranuleId, Identifier, Instance, Timestamp, quoted,
+    Digest, Effect, EncodedFiles, GranuleId, Identifier, Instance, Timestamp, quoted,
 };
-use crate::registry::contents::Known;
+use crate::registry::contents::FilesDuring;
 use crate::store::{DatasetKey, Period, Snapshot, StoredInstance};
 
 /// The stored values of an instance, without its note.
@@ -175,22 +175,21 @@ impl<'history> Rows<'history> {
 
     /// Counts what became known of a granule while it was held, from a time on. Reports times at which there
     /// was no change.
-    pub fn state(&mut self, granule_id: &GranuleId, ingested: i64, known: &[Known]) {
-        let mut before = &Content::default();
-        for Known { since, content } in known {
-            let (_, effect, _) = before.after(granule_id, content, Extent::All);
-            before = content;
-            if self.after.is_some_and(|after| *since <= after.as_micros()) {
+    pub fn state(&mut self, granule_id: &str, ingested: i64, known: FilesDuring<'_>) {
+        let mut before = EncodedFiles::default();
+        for (since, files) in known.iter() {
+            let before = std::mem::replace(&mut before, files);
+            if self.after.is_some_and(|after| since <= after.as_micros()) {
                 continue;
             }
-            match (self.timeline.number(*since), effect) {
-                (Err(_), _) => self.refuse_date(granule_id.as_str(), "described", *since),
-                _ if *since == ingested => {}
+            match (self.timeline.number(since), Effect::of(before, files)) {
+                (Err(_), _) => self.refuse_date(granule_id, "described", since),
+                _ if since == ingested => {}
                 (Ok(number), Effect::Describes) => self.changed[number].described += 1,
                 (Ok(number), Effect::Replaces) => self.changed[number].replaced += 1,
                 (Ok(_), Effect::Nothing) => {
-                    let at = Timestamp::from_micros(*since);
-                    self.findings.add(Code::Files, at, Some(granule_id.as_str()), || {
+                    let at = Timestamp::from_micros(since);
+                    self.findings.add(Code::Files, at, Some(granule_id), || {
                         "what is known of its files was stated again".to_owned()
                     });
                 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::finding::{Code, Findings, readable};
 use super::history::Stated;
-use crate::chain::{Chain, Hashed, Hashing, Line, List, Sweep};
+use crate::chain::{Chain, Hashed, Hashing, List, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{Criteria, Digest, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
-use crate::registry::contents::{self, Known, lines};
+use crate::registry::contents::{self, FilesDuring};
 use crate::store::{DatasetKey, Snapshot, SubsetKey};
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
@@ -158,7 +158,7 @@ impl Selecting {
         &mut self,
         granule_id: &str,
         (ingested, deleted): (i64, Option<i64>),
-        known: &[Known],
+        known: FilesDuring<'_>,
     ) {
         if self.granule_id != granule_id {
             granule_id.clone_into(&mut self.granule_id);
@@ -177,27 +177,29 @@ impl Selecting {
         }
         let patterns = &mut self.patterns;
         let criteria = self.criteria.get_or_insert_with(|| patterns.users_of(granule_id));
+        // The subsets of each criteria, and those of them that hold the granule.
+        let held: Vec<(Range<usize>, Range<usize>)> = criteria
+            .iter()
+            .map(|&criteria| {
+                let subsets = self.subsets[criteria].clone();
+                let held = during(&self.timestamps[subsets.clone()]);
+                (subsets.clone(), subsets.start + held.start..subsets.start + held.end)
+            })
+            .filter(|(_, held)| !held.is_empty())
+            .collect();
         // Consecutive subsets that all select the granule are hashed together.
-        let (mut span, mut span_lines) = (0..0, Vec::new());
-        for &criteria in &*criteria {
-            let subsets = self.subsets[criteria].clone();
-            let held = during(&self.timestamps[subsets.clone()]);
-            let held = subsets.start + held.start..subsets.start + held.end;
-            if held.is_empty() {
-                continue;
+        for together in held.chunk_by(|(_, one), (_, next)| one.end == next.start) {
+            let span = together[0].1.start..together[together.len() - 1].1.end;
+            self.more[span.start] += 1;
+            self.more[span.end] -= 1;
+            self.hashing.hold(granule_id, span);
+            for (subsets, held) in together {
+                let of_criteria = &self.timestamps[subsets.clone()];
+                let number =
+                    |micros: i64| subsets.start + of_criteria.partition_point(|&at| at < micros);
+                known.add_lines(&mut self.hashing, granule_id, held, number);
             }
-            if held.start != span.end {
-                let lines = std::mem::take(&mut span_lines);
-                hold(&mut self.hashing, &mut self.more, (granule_id, span), lines);
-                span = held.start..held.start;
-            }
-            span.end = held.end;
-            let of_criteria = &self.timestamps[subsets.clone()];
-            let number =
-                |micros: i64| subsets.start + of_criteria.partition_point(|&at| at < micros);
-            span_lines.extend(lines(granule_id, &held, known, number));
         }
-        hold(&mut self.hashing, &mut self.more, (granule_id, span), span_lines);
     }
 
     /// The result, after the last row.
@@ -212,20 +214,6 @@ impl Selecting {
         let recomputed = recomputed.take(self.timestamps.len()).collect();
         Selected { recomputed, steps: hashed.sweep.steps(), patterns_tried: self.patterns.tried }
     }
-}
-
-fn hold(
-    hashing: &mut Hashing,
-    more: &mut [i64],
-    (granule_id, span): (&str, Range<usize>),
-    lines: Vec<Line>,
-) {
-    if span.is_empty() {
-        return;
-    }
-    more[span.start] += 1;
-    more[span.end] -= 1;
-    hashing.hold_lines(granule_id, span, lines);
 }
 
 fn patterns(subset: &Subset) -> &[Pattern] {

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{GranuleFiles, dataset_of};
-use crate::store::{DatasetKey, Known, StoredFinding, StoredRoot, Transaction};
+use crate::store::{DatasetKey, StoredFinding, StoredRoot, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
 /// than this from now was taken by a clock that was ahead, and does not hold.
@@ -368,7 +368,7 @@ impl FileCheck {
         let mut held = transaction.periods_among(key, &ids)?;
         let timestamp = self.set.instance().timestamp;
         held.retain(|period| period.deleted.is_none() && period.ingested <= timestamp);
-        let mut later = transaction.content_among(key, Timestamp::MAX, &ids, Known::Last)?;
+        let mut later = transaction.last_content_among(key, &ids)?;
         later.retain(|known| known.since > timestamp);
         let is_current = |granule_id: &GranuleId| {
             held.binary_search_by(|period| period.granule_id.cmp(granule_id)).is_ok()

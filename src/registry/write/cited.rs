@@ -10,7 +10,7 @@ use crate::model::{
     Content, Criteria, DatasetName, Digest, Event, EventKind, GranuleId, Identifier, Instance,
     Pattern, SourceLocation, Subset, Timestamp,
 };
-use crate::registry::contents::{Contents, Known};
+use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::proof;
@@ -174,11 +174,11 @@ struct Changes<Show> {
     granule_id: String,
     changes: Vec<(i64, EventKind)>,
     /// What becomes known of it, at any time.
-    known: Vec<Known>,
+    known: FilesOverTime,
     show: Show,
 }
 
-impl<Show: FnMut(&str, (i64, Option<i64>), &[Known]) -> Result<()>> Changes<Show> {
+impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Changes<Show> {
     /// Calls `show` for every period in which a granule is held, from when until when, with what is known of
     /// it meanwhile, once the events were added to the rows. They are those of a log, in order of granule;
     /// those that are stored are added once.
@@ -188,10 +188,10 @@ impl<Show: FnMut(&str, (i64, Option<i64>), &[Known]) -> Result<()>> Changes<Show
         show: Show,
     ) -> Result<()> {
         let mut changes =
-            Changes { granule_id: String::new(), changes: Vec::new(), known: Vec::new(), show };
+            Changes { granule_id: String::new(), changes: Vec::new(), known: FilesOverTime::default(), show };
         let mut events = events.peekable();
         if let Some(key) = from.key {
-            let mut contents = Contents::of(from.read, key, Begin::Start, None);
+            let mut contents = Contents::of(from.read, key, Begin::Start);
             from.read.each_period(key, Begin::Start, None, |period| -> Result<()> {
                 let granule_id = proof::granule_id(period.granule_id, from.dataset)?;
                 while let Some(event) = events.next_if(|event| match event {
@@ -201,7 +201,7 @@ impl<Show: FnMut(&str, (i64, Option<i64>), &[Known]) -> Result<()>> Changes<Show
                     changes.add_event(event?)?;
                 }
                 changes.add(granule_id, period.ingested, EventKind::Ingested)?;
-                changes.known.extend_from_slice(contents.during(&period)?);
+                changes.known.extend(contents.during(&period)?);
                 match period.deleted {
                     Some(deleted) => changes.add(granule_id, deleted, EventKind::Deleted),
                     None => Ok(()),
@@ -217,7 +217,7 @@ impl<Show: FnMut(&str, (i64, Option<i64>), &[Known]) -> Result<()>> Changes<Show
         self.add(event.granule_id.as_str(), since, event.kind)?;
         let says = |content: &Content| event.kind != EventKind::Ingested || !content.is_empty();
         if let Some(content) = event.content.filter(says) {
-            self.known.push(Known { since, content });
+            self.known.push(since, content.encoded());
         }
         Ok(())
     }
@@ -233,15 +233,11 @@ impl<Show: FnMut(&str, (i64, Option<i64>), &[Known]) -> Result<()>> Changes<Show
 
     fn end_granule(&mut self) -> Result<()> {
         self.changes.sort_unstable();
-        self.known.sort_by_key(|known| known.since);
-        self.known.dedup_by_key(|known| known.since);
+        self.known.sort();
         let mut since = None;
         let mut show = |ingested: i64, deleted: Option<i64>| {
-            let start = self.known.partition_point(|known| known.since < ingested);
-            let end = deleted.map_or(self.known.len(), |deleted| {
-                self.known.partition_point(|known| known.since < deleted)
-            });
-            (self.show)(&self.granule_id, (ingested, deleted), &self.known[start..end.max(start)])
+            let known = self.known.during(ingested, deleted);
+            (self.show)(&self.granule_id, (ingested, deleted), known)
         };
         for (at, kind) in self.changes.drain(..) {
             match (kind, since) {

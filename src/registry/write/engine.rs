@@ -22,7 +22,7 @@ use crate::model::{
 use crate::registry::error::made_of;
 use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::each_batch;
-use crate::store::{Known, NewPeriod, StoredContent};
+use crate::store::{NewPeriod, StoredContent};
 
 /// The events that were skipped, counted so that callers can report them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -104,7 +104,7 @@ struct Rows<'event> {
 }
 
 /// The start of the period in which a granule is held, while its events are replayed.
-enum Held<'event, 'stored> {
+enum Holding<'event, 'stored> {
     No,
     /// Before the events.
     Stored(&'stored Granule),
@@ -178,7 +178,7 @@ impl<'a> Entry<'a> {
         let Target { transaction, dataset, .. } = *self.target;
         let mut ids: Vec<&str> = stored.iter().map(|period| period.granule_id.as_str()).collect();
         ids.dedup();
-        transaction.content_among(dataset, Timestamp::MAX, &ids, Known::Last)
+        transaction.last_content_among(dataset, &ids)
     }
 
     /// Removes what checks have found in the files of granules that are deleted, or of which something else
@@ -229,13 +229,13 @@ impl<'a> Entry<'a> {
         rows: &mut Rows<'event>,
     ) -> Result<()> {
         let mut held = match stored.last() {
-            Some(period) if period.deleted.is_none() => Held::Stored(period),
-            _ => Held::No,
+            Some(period) if period.deleted.is_none() => Holding::Stored(period),
+            _ => Holding::No,
         };
         // What is known now, and what was known last.
-        let mut last = known.map(StoredContent::content).transpose()?.unwrap_or_default();
+        let mut last = known.map(|known| known.content.clone()).unwrap_or_default();
         let mut now = match (&held, known) {
-            (Held::Stored(period), Some(known)) if known.since >= period.ingested => last.clone(),
+            (Holding::Stored(period), Some(known)) if known.since >= period.ingested => last.clone(),
             _ => Content::default(),
         };
         for at_once in events.chunk_by(|one, next| one.at == next.at) {
@@ -266,34 +266,34 @@ impl<'a> Entry<'a> {
             }
             let stated = stated.as_deref();
             held = match (kind, held) {
-                (EventKind::Ingested, Held::No) => {
+                (EventKind::Ingested, Holding::No) => {
                     self.check_new(event)?;
                     now = self.first_known(event, stated, &last, rows)?;
                     self.tally(event)?.ingested += 1;
-                    Held::New(event)
+                    Holding::New(event)
                 }
-                (EventKind::Deleted, Held::Stored(_)) => {
+                (EventKind::Deleted, Holding::Stored(_)) => {
                     self.tally(event)?.deleted += 1;
                     rows.ends.push((&event.granule_id, event.at));
-                    Held::No
+                    Holding::No
                 }
-                (EventKind::Deleted, Held::New(ingested)) => {
+                (EventKind::Deleted, Holding::New(ingested)) => {
                     self.tally(event)?.deleted += 1;
                     rows.new.push(period(ingested, Some(event.at)));
-                    Held::No
+                    Holding::No
                 }
                 (EventKind::Ingested, held) => {
                     self.refuse_held(event, &held)?;
                     self.state(event, stated, &mut now, rows)?;
                     held
                 }
-                (EventKind::Deleted, Held::No) => {
+                (EventKind::Deleted, Holding::No) => {
                     self.refuse_missing(event)?;
-                    Held::No
+                    Holding::No
                 }
-                (EventKind::Described | EventKind::Replaced, Held::No) => {
+                (EventKind::Described | EventKind::Replaced, Holding::No) => {
                     self.refuse_missing(event)?;
-                    Held::No
+                    Holding::No
                 }
                 (EventKind::Described | EventKind::Replaced, held) => {
                     self.state(event, stated, &mut now, rows)?;
@@ -303,11 +303,11 @@ impl<'a> Entry<'a> {
             if !now.is_empty() {
                 last.clone_from(&now);
             }
-            if matches!(held, Held::No) {
+            if matches!(held, Holding::No) {
                 now = Content::default();
             }
         }
-        if let Held::New(ingested) = held {
+        if let Holding::New(ingested) = held {
             rows.new.push(period(ingested, None));
         }
         Ok(())
@@ -331,7 +331,8 @@ impl<'a> Entry<'a> {
                 self.replacements.add(event, &contradiction);
             }
         }
-        rows.contents.push(StoredContent::new(&event.granule_id, event.at, stated));
+        let granule_id = event.granule_id.clone();
+        rows.contents.push(StoredContent { granule_id, since: event.at, content: stated.clone() });
         Ok(stated.clone())
     }
 
@@ -359,10 +360,9 @@ impl<'a> Entry<'a> {
         if let Some(contradiction) = contradiction {
             self.replacements.add(event, &contradiction);
         }
-        let row = StoredContent::new(granule_id, event.at, &after);
-        if row.files.len() > Content::MAX_BYTES {
+        let (bytes, most) = (after.encoded().as_bytes().len(), Content::MAX_BYTES);
+        if bytes > most {
             let what = format!("what is known of the files of {granule_id}");
-            let (bytes, most) = (row.files.len(), Content::MAX_BYTES);
             return Err(Error::too_long(&what, "bytes", bytes, most).at(event.location.clone()));
         }
         let relists = line_of(granule_id, known) != line_of(granule_id, &after);
@@ -372,7 +372,8 @@ impl<'a> Entry<'a> {
             Effect::Replaces => tally.replaced += 1,
             _ => tally.described += 1,
         }
-        rows.contents.push(row);
+        let (granule_id, content) = (granule_id.clone(), after.clone());
+        rows.contents.push(StoredContent { granule_id, since: event.at, content });
         *known = after;
         Ok(())
     }
@@ -477,11 +478,11 @@ impl<'a> Entry<'a> {
         Ok(())
     }
 
-    fn refuse_held(&mut self, event: &Event, held: &Held<'_, '_>) -> Result<()> {
+    fn refuse_held(&mut self, event: &Event, held: &Holding<'_, '_>) -> Result<()> {
         let (since, producer) = match held {
-            Held::No => return Ok(()),
-            Held::Stored(period) => (period.ingested, period.producer_granule.clone()),
-            Held::New(event) => (event.at, event.producer_granule.clone()),
+            Holding::No => return Ok(()),
+            Holding::Stored(period) => (period.ingested, period.producer_granule.clone()),
+            Holding::New(event) => (event.at, event.producer_granule.clone()),
         };
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::held_then(event, since)),
@@ -555,7 +556,7 @@ fn stated_at_once(events: &[Event]) -> Result<Option<Content>> {
         return Ok(None);
     }
     let granule_id = &events[0].granule_id;
-    let files = stated.into_iter().flat_map(|content| content.files().to_vec()).collect();
+    let files = stated.into_iter().flat_map(|content| content.files()).collect();
     let content = Content::of(granule_id, files).map_err(|contradiction| {
         let message = contradiction.at_once(granule_id);
         let location = events.last().and_then(|event| event.location.clone());

@@ -10,7 +10,7 @@ use crate::model::{
     Confirmation, DatasetName, EventKind, Extent, GranuleId, Identifier, Instance, Limits, Moment,
     Timestamp,
 };
-use crate::registry::contents::Held;
+use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
@@ -117,12 +117,12 @@ impl Registry {
             };
             let set = select(transaction, &selection)?.set;
             let at = set.instance().timestamp;
-            let mut known = Held::at(transaction, target.dataset, at);
+            let mut known = ContentsAt::new(transaction, target.dataset, at)?;
             let wanted = GranulePages::of(transaction, &set)?.granules(transaction);
             let wanted = wanted.map(|granule| {
                 let granule = granule?;
                 let content = known.of(granule.granule_id.as_str())?;
-                Ok(ingest(granule, content))
+                Ok(ingest(granule, content.into()))
             });
             let claim = Some(Claim::of(self, &set));
             let events = target.difference(wanted, claim, Extent::All, &mut Guard::default())?;

@@ -12,7 +12,7 @@ use crate::chain::Timeline;
 use crate::chain::{Hashed, Hashing, List, Reached, Sweep, is_checkpoint};
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
-use crate::registry::contents::{Contents, Known, lines};
+use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::proof;
 use crate::store::{Begin, NewPeriod, StoredContent};
 
@@ -110,6 +110,8 @@ pub(super) struct Pass<'a> {
     resume: Resume,
     /// The last granule that the last instance holds, of those that were hashed. Empty if there is none.
     last_held: String,
+    /// What is known of the last granule that was appended.
+    known: FilesOverTime,
     /// The number of granule rows that were read.
     rows: u64,
     /// How many granules the instance in force and the last one hold of those that were hashed.
@@ -138,6 +140,7 @@ impl<'a> Pass<'a> {
             timeline,
             resume,
             last_held: String::new(),
+            known: FilesOverTime::default(),
             rows: 0,
             in_force: 0,
             held: 0,
@@ -158,12 +161,15 @@ impl<'a> Pass<'a> {
         };
         let position = (period.granule_id, ingested);
         let start = contents.partition_point(|it| (&it.granule_id, it.since) < position);
-        let known = contents[start..].iter().take_while(of_period).map(|stored| {
-            Ok(Known { since: stored.since.as_micros(), content: stored.content()? })
-        });
-        let known = known.collect::<Result<Vec<Known>>>()?;
+        let mut known = std::mem::take(&mut self.known);
+        known.clear();
+        for stored in contents[start..].iter().take_while(of_period) {
+            known.push(stored.since.as_micros(), stored.content.encoded());
+        }
         let dates = (ingested.as_micros(), deleted.map(Timestamp::as_micros));
-        self.hold(period.granule_id.as_str(), dates, &known)
+        let held = self.hold(period.granule_id.as_str(), dates, known.during(i64::MIN, None));
+        self.known = known;
+        held
     }
 
     /// Hashes a granule that is held from an instant until just before another one.
@@ -171,7 +177,7 @@ impl<'a> Pass<'a> {
         &mut self,
         granule_id: &str,
         (ingested, deleted): (i64, Option<i64>),
-        known: &[Known],
+        known: FilesDuring<'_>,
     ) -> Result<()> {
         let span = span(&mut self.timeline, ingested, deleted);
         if !span.is_empty() && span.end == self.timeline.changes() {
@@ -182,8 +188,7 @@ impl<'a> Pass<'a> {
         self.in_force += u64::from(span.start == 0 && !span.is_empty());
         let timeline = &mut self.timeline;
         let number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
-        let lines = lines(granule_id, &span, known, number);
-        self.checkpoints.add(self.hashing.hold_lines(granule_id, span, lines))
+        self.checkpoints.add(known.hold(&mut self.hashing, granule_id, span, number))
     }
 
     /// Reads and hashes the rows after the resume point.
@@ -193,7 +198,7 @@ impl<'a> Pass<'a> {
         let resume = std::mem::replace(&mut self.resume, Resume { after: None, appends: false });
         let (_, begin) = resume.point();
         let last = latest.as_ref().map(|latest| latest.timestamp);
-        let mut contents = Contents::of(transaction, *dataset, begin, last);
+        let mut contents = Contents::of(transaction, *dataset, begin);
         transaction.each_period(*dataset, begin, last, |period| {
             self.rows += 1;
             progress.advance()?;
@@ -259,9 +264,7 @@ impl Checkpoints<'_> {
 
     /// Sets the checkpoint after the last granule, so that an append need not read the ones before it.
     fn add_end(&mut self, last_held: &str, hashed: &Hashed, granules: u64) -> Result<()> {
-        let Some(list) = hashed.lists.as_ref().map(|lists| lists.last().save()) else {
-            return Ok(());
-        };
+        let Some(list) = hashed.last_list() else { return Ok(()) };
         if last_held.is_empty() || is_checkpoint(last_held) {
             return Ok(());
         }

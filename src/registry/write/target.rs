@@ -5,10 +5,10 @@ use super::results::{Results, check_accepted, check_entered_note, check_expected
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Dataset, DatasetName, Digest, Effect, Event, EventKind, Extent, Granule, GranuleId,
+    Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Event, EventKind, Extent, Granule, GranuleId,
     IdPage, Identifier, Instance, Limit, Limits, Set, Timestamp, quoted,
 };
-use crate::registry::contents::Held;
+use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{GranulePages, Ids, Only, Walk};
@@ -250,7 +250,7 @@ impl<'a> Target<'a> {
             }
         };
         let last = self.last().unwrap_or(Timestamp::MIN);
-        let mut known = Held::at(self.transaction, self.dataset, last);
+        let mut known = ContentsAt::new(self.transaction, self.dataset, last)?;
         let mut events = Staging::default();
         let mut walk =
             Walk::of(self.registry, (Ids::of(held.0), held.1), (wanted.peekable(), claim));
@@ -268,7 +268,7 @@ impl<'a> Target<'a> {
                 Only::Both(event) => {
                     let stated = event.content.as_ref();
                     let before = known.of(event.granule_id.as_str())?;
-                    if stated.is_some_and(|stated| says(&before, &event, stated, extent)) {
+                    if stated.is_some_and(|stated| says(before, &event, stated, extent)) {
                         events.add(&Event { kind: EventKind::Described, ..event })?;
                     }
                     continue;
@@ -282,9 +282,10 @@ impl<'a> Target<'a> {
 }
 
 /// Whether something else is known of a granule after what is stated of it.
-fn says(known: &Content, event: &Event, stated: &Content, extent: Extent) -> bool {
+fn says(known: EncodedFiles<'_>, event: &Event, stated: &Content, extent: Extent) -> bool {
     let is_said = extent == Extent::All || !stated.is_empty();
-    is_said && known.after(&event.granule_id, stated, extent).1 != Effect::Nothing
+    let is_new = || Content::from(known).after(&event.granule_id, stated, extent).1;
+    is_said && known != stated.encoded() && is_new() != Effect::Nothing
 }
 
 /// The ingest of a granule with what was known of it, at a time that is set later.

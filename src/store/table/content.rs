@@ -1,44 +1,150 @@
 //! The table `content`: what is known of the files of granules, and since when.
 
-use crate::model::{Content, GranuleId, Timestamp};
+use crate::model::{EncodedFiles, Timestamp};
 use crate::store::Result;
-use crate::store::page::{ascending, paged};
+use crate::store::page::{ascending, out_of_order};
 use crate::store::row::row;
-use crate::store::rows::{Begin, DatasetKey, Known, StoredContent};
+use crate::store::rows::{Begin, DatasetKey, StoredContent};
 use crate::store::session::Snapshot;
-use crate::store::statement::{Scope, Sql, Value, damaged};
+use crate::store::statement::{CONTENT, Columns, Scope, Sql, Value, damaged};
 
-row!(StoredContent in CONTENT { granule_id, since, files });
+row!(StoredContent in CONTENT { granule_id, since, content });
 
-impl StoredContent {
-    /// The row of what is known of a granule from an instant on.
-    pub fn new(granule_id: &GranuleId, since: Timestamp, content: &Content) -> Self {
-        let mut files = Vec::new();
-        content.encode(&mut files);
-        StoredContent { granule_id: granule_id.clone(), since, files }
+/// A row as it is read in a pass over many, with an id that has not been checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentRow<'page> {
+    pub granule_id: &'page str,
+    /// In microseconds.
+    pub since: i64,
+    pub files: EncodedFiles<'page>,
+}
+
+/// Rows of the table, packed into a few buffers.
+#[derive(Default)]
+struct ContentPage {
+    ids: String,
+    files: Vec<u8>,
+    /// When each was first known, and where its id and its files end.
+    rows: Vec<(i64, usize, usize)>,
+}
+
+/// The rows of a pass over many granules, by id and then by time, a page at a time.
+pub(crate) struct ContentRows<'read> {
+    read: &'read Snapshot,
+    dataset: DatasetKey,
+    sql: &'static Sql,
+    /// The last parameter of the query, if it has one.
+    at: Option<Timestamp>,
+    /// After which row the next page begins.
+    after: (String, i64),
+    page: ContentPage,
+    /// The index of the next row in the page.
+    next: usize,
+    /// How many rows the next page has. 0 means that there is no further page.
+    limit: u32,
+}
+
+/// How many rows the first page has: a row may be as long as [`Content::MAX_BYTES`].
+const FIRST_ROWS: u32 = 256;
+
+/// About how many bytes the other pages have.
+const PAGE_BYTES: usize = 4 * 1_024 * 1_024;
+
+impl ContentPage {
+    fn row(&self, index: usize) -> Option<ContentRow<'_>> {
+        let (since, id_end, files_end) = *self.rows.get(index)?;
+        let before = index.checked_sub(1).map_or((0, 0, 0), |before| self.rows[before]);
+        let (granule_id, files) = (&self.ids[before.1..id_end], &self.files[before.2..files_end]);
+        Some(ContentRow { granule_id, since, files: EncodedFiles::of_checked(files) })
     }
 
-    /// What is known.
+    fn push(&mut self, row: &dyn Columns) -> Result<()> {
+        let (granule_id, since, files) = (row.text(1)?, row.int(2)?, row.bytes(3)?);
+        if EncodedFiles::check(files).is_none() {
+            return Err(damaged(format_args!("what is known of {granule_id} cannot be read")));
+        }
+        self.ids.push_str(granule_id);
+        self.files.extend_from_slice(files);
+        self.rows.push((since, self.ids.len(), self.files.len()));
+        Ok(())
+    }
+}
+
+impl ContentRows<'_> {
+    /// The next row, which remains the next one until [`ContentRows::advance`].
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the row does not say it.
-    pub fn content(&self) -> Result<Content> {
-        Content::decode(&self.files).ok_or_else(|| {
-            damaged(format_args!("what is known of {} cannot be read", self.granule_id))
-        })
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged, or the rows are not in order.
+    pub fn peek(&mut self) -> Result<Option<ContentRow<'_>>> {
+        if self.next == self.page.rows.len() && self.limit > 0 {
+            self.read_page()?;
+        }
+        Ok(self.page.row(self.next))
+    }
+
+    /// Skips the next row.
+    pub fn advance(&mut self) {
+        self.next += 1;
+    }
+
+    fn read_page(&mut self) -> Result<()> {
+        let (scope, limit) = (Scope::Dataset(self.dataset), self.limit);
+        // After an error there is no further page.
+        self.limit = 0;
+        let mut page = std::mem::take(&mut self.page);
+        (page.ids.clear(), page.files.clear(), page.rows.clear());
+        let (id, since) = &self.after;
+        let mut values = vec![self.dataset.into(), id.as_str().into(), (*since).into()];
+        values.push(limit.into());
+        values.extend(self.at.map(Value::from));
+        self.read.each_sound(scope, self.sql, &values, &CONTENT, &mut |row| page.push(row))?;
+        let mut last = (id.as_str(), *since);
+        for row in (0..).map_while(|index| page.row(index)) {
+            let next = (row.granule_id, row.since);
+            if next <= last {
+                return Err(out_of_order("content"));
+            }
+            last = next;
+        }
+        if page.rows.len() == limit as usize {
+            let row_bytes = (page.ids.len() + page.files.len()) / page.rows.len();
+            let rows = u32::try_from(PAGE_BYTES / row_bytes.max(1)).unwrap_or(u32::MAX);
+            self.limit = rows.clamp(1, self.read.page_rows());
+        }
+        self.after = (last.0.to_owned(), last.1);
+        (self.page, self.next) = (page, 0);
+        Ok(())
     }
 }
 
 impl Snapshot {
-    /// What is known at an instant of some granules, in canonical order, which is that of the ids.
-    /// Granules of which nothing is known are left out.
+    /// What is known at an instant of some granules that are held then, in canonical order, which is that of
+    /// the ids. Granules of which nothing is known are left out.
     pub fn content_among(
         &self,
         dataset: DatasetKey,
         at: Timestamp,
         granule_ids: &[&str],
-        known: Known,
+    ) -> Result<Vec<StoredContent>> {
+        self.content_of(dataset, at, granule_ids, false)
+    }
+
+    /// What was known last of some granules, which need not be held any more.
+    pub fn last_content_among(
+        &self,
+        dataset: DatasetKey,
+        granule_ids: &[&str],
+    ) -> Result<Vec<StoredContent>> {
+        self.content_of(dataset, Timestamp::MAX, granule_ids, true)
+    }
+
+    fn content_of(
+        &self,
+        dataset: DatasetKey,
+        at: Timestamp,
+        granule_ids: &[&str],
+        is_of_former: bool,
     ) -> Result<Vec<StoredContent>> {
         static BETWEEN: Sql = Sql::new(
             "SELECT EXISTS (
@@ -88,8 +194,8 @@ impl Snapshot {
         if !self.exists(dataset, &BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
-        let any = i64::from(known == Known::Last);
-        let values = [dataset.into(), Value::Texts(granule_ids), at.into(), any.into()];
+        let former = i64::from(is_of_former);
+        let values = [dataset.into(), Value::Texts(granule_ids), at.into(), former.into()];
         ascending(
             "content",
             self.select::<StoredContent>(Scope::Dataset(dataset), &AMONG, &values)?,
@@ -98,42 +204,28 @@ impl Snapshot {
         )
     }
 
-    /// What was known of granules from one on, by id and then by time: all of it, or what is known at an
-    /// instant and what became known after it.
-    pub fn content_from(
-        &self,
-        dataset: DatasetKey,
-        begin: Begin<'_>,
-        at: Option<Timestamp>,
-    ) -> impl Iterator<Item = Result<StoredContent>> + use<'_> {
+    /// What was known at any time of granules from one on, by id and then by time.
+    pub fn content_from(&self, dataset: DatasetKey, begin: Begin<'_>) -> ContentRows<'_> {
         static PAGE: Sql = Sql::new(
             "SELECT {content.*}
             FROM {content}
             WHERE dataset_id = ?1 AND (granule_id, since) > (?2, ?3)
-              AND since >= coalesce((
-                SELECT max(other.since)
-                FROM {content} AS other
-                WHERE other.dataset_id = ?1 AND other.granule_id = content.granule_id
-                  AND other.since <= ?4), ?4)
             ORDER BY granule_id, since
-            LIMIT ?5",
+            LIMIT ?4",
         );
+        self.content_rows(dataset, &PAGE, begin, None)
+    }
+
+    fn content_rows(
+        &self,
+        dataset: DatasetKey,
+        sql: &'static Sql,
+        begin: Begin<'_>,
+        at: Option<Timestamp>,
+    ) -> ContentRows<'_> {
         let (id, since) = begin.start();
-        let at = at.map_or(i64::MIN, Timestamp::as_micros);
-        paged(
-            (id.to_owned(), since),
-            move |(id, since), limit| {
-                let after = [dataset.into(), id.as_str().into(), (*since).into()];
-                let values = [after.as_slice(), &[at.into(), limit.into()]].concat();
-                ascending(
-                    "content",
-                    self.select::<StoredContent>(Scope::Dataset(dataset), &PAGE, &values)?,
-                    |first| position(first) > (id.as_str(), *since),
-                    |one, next| position(one) < position(next),
-                )
-            },
-            |last| (last.granule_id.to_string(), last.since.as_micros()),
-        )
+        let (after, page) = ((id.to_owned(), since), ContentPage::default());
+        ContentRows { read: self, dataset, sql, at, after, page, next: 0, limit: FIRST_ROWS }
     }
 
     /// Whether something is or was known of a granule of a dataset.
@@ -147,45 +239,33 @@ impl Snapshot {
         self.exists(dataset, &HAS, &[dataset.into()])
     }
 
-    /// What is known at an instant of the granules that are held then, in canonical order. Granules of
-    /// which nothing is known are left out. Costs a pass over the granules.
-    pub fn content_at(
-        &self,
-        dataset: DatasetKey,
-        at: Timestamp,
-    ) -> impl Iterator<Item = Result<StoredContent>> + use<'_> {
+    /// What was known until an instant of the granules that are held then, each since it was ingested, by id and
+    /// then by time: the last row of a granule is what is known of it at that instant. Costs a pass over the
+    /// granules.
+    ///
+    /// # Errors
+    ///
+    /// A failed read.
+    pub fn content_until(&self, dataset: DatasetKey, at: Timestamp) -> Result<ContentRows<'_>> {
         static PAGE: Sql = Sql::new(
             "SELECT {content.*}
             FROM {granule}
             JOIN {content}
               ON content.dataset_id = ?1
               AND content.granule_id = granule.granule_id
-              AND content.since = (
-                SELECT max(other.since)
-                FROM {content} AS other
-                WHERE other.dataset_id = ?1 AND other.granule_id = granule.granule_id
-                  AND other.since >= granule.ingested AND other.since <= ?2)
-            WHERE granule.dataset_id = ?1 AND granule.granule_id > ?3
-              AND granule.ingested <= ?2 AND (granule.deleted IS NULL OR granule.deleted > ?2)
-            ORDER BY granule.granule_id
+              AND content.since >= granule.ingested AND content.since <= ?5
+            WHERE granule.dataset_id = ?1 AND granule.granule_id >= ?2
+              AND (content.granule_id > ?2 OR content.since > ?3)
+              AND granule.ingested <= ?5 AND (granule.deleted IS NULL OR granule.deleted > ?5)
+            ORDER BY granule.granule_id, granule.ingested, content.since
             LIMIT ?4",
         );
-        paged(
-            String::new(),
-            move |after, limit| {
-                if after.is_empty() && !self.has_content(dataset)? {
-                    return Ok(Vec::new());
-                }
-                let values = [dataset.into(), at.into(), after.as_str().into(), limit.into()];
-                ascending(
-                    "content",
-                    self.select::<StoredContent>(Scope::Dataset(dataset), &PAGE, &values)?,
-                    |first| first.granule_id.as_str() > after.as_str(),
-                    |one, next| one.granule_id < next.granule_id,
-                )
-            },
-            |last| last.granule_id.to_string(),
-        )
+        let mut rows = self.content_rows(dataset, &PAGE, Begin::Start, Some(at));
+        // Of most datasets nothing is known.
+        if !self.has_content(dataset)? {
+            rows.limit = 0;
+        }
+        Ok(rows)
     }
 
     /// What is known of the first granules of a dataset of which something is known, at most `limit` of them.
@@ -199,8 +279,4 @@ impl Snapshot {
         );
         self.select(Scope::Dataset(dataset), &FIRST, &[dataset.into(), limit.into()])
     }
-}
-
-fn position(stored: &StoredContent) -> (&str, i64) {
-    (stored.granule_id.as_str(), stored.since.as_micros())
 }

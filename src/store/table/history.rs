@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{ascending, paged};
-use crate::store::row::{is_sound, row};
+use crate::store::row::{CheckedBytes, is_sound, row};
 use crate::store::rows::{DatasetKey, StoredInstance};
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{self, Columns, Scope, Sql, Value, damaged};
@@ -489,7 +489,7 @@ impl Snapshot {
             note: read.note,
             annotations: Vec::new(),
         };
-        let is_sound = is_sound(&statement::INSTANCE, row, first)?;
+        let is_sound = is_sound(&statement::INSTANCE, row, first, &mut CheckedBytes::default())?;
         let stored = StoredInstance { instance, is_sound };
         Ok(ReadInstance { dataset: DatasetKey(row.int(first)?), stored, has_annotations })
     }

@@ -17,3 +17,5 @@ mod outline;
 mod payment;
 mod raw;
 mod subset;
+
+pub(crate) use content::ContentRows;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use crate::store::Result;
 use crate::store::page::out_of_order;
-use crate::store::row::{is_sound, position};
+use crate::store::row::{CheckedBytes, is_sound, position};
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Snapshot, Transaction};
 use crate::store::statement::{Existing, Scope, Sql, TABLES, Table, Value, damaged};
@@ -136,9 +136,9 @@ impl Snapshot {
         given.push(limit.into());
         let columns: Vec<&str> = table.all_columns().collect();
         let mut values: Vec<Raw> = Vec::new();
-        let mut differing = None;
+        let (mut checked, mut differing) = (CheckedBytes::default(), None);
         let read = self.session.rows(scope, sql, &given, &mut |row| {
-            if table.what.is_some() && !is_sound(table, row, 0)? {
+            if table.what.is_some() && !is_sound(table, row, 0, &mut checked)? {
                 differing = Some(position(table, row, 0)?);
                 return Err(damaged("a row differs from its checksum"));
             }

@@ -180,7 +180,7 @@ impl Args {
         for entry in entries {
             let Entry { granule_id, content, .. } = entry?;
             for file in content.unwrap_or_default().files() {
-                found.add(&granule_id, file)?;
+                found.add(&granule_id, &file)?;
                 stated += 1;
             }
         }
