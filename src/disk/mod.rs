@@ -6,12 +6,13 @@ mod atomic_file;
 mod directory;
 pub mod reserved;
 pub mod scratch;
+mod sort;
 
 pub use atomic_file::AtomicFile;
 pub(crate) use atomic_file::directory_of;
 pub(crate) use directory::Directory;
-pub(crate) use scratch::{Entry, Section, Sorted, Sorter};
 pub use scratch::{Records, Spool};
+pub(crate) use sort::{Merge, Sorted, Sorter};
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::problem::Problem;
 use super::recorded::RecordedFile;
 use super::unexpected::plain;
-use crate::disk::{Entry, Sorted, Sorter, scratch};
+use crate::disk::{Sorted, Sorter, scratch};
 use crate::error::Result;
 use crate::model::{Checksum, GranuleId, KnownFile};
 
@@ -33,7 +33,7 @@ impl FoundFiles {
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, granule_id: &GranuleId, file: &KnownFile) -> Result<()> {
         let value = encoded(&kept(file.size(), file.checksums()));
-        self.found.add(plain(file.path(granule_id)).as_bytes(), &value)
+        self.found.add(&[plain(file.path(granule_id)).as_bytes()], &[&value])
     }
 
     /// Adds what is recorded of a file.
@@ -44,7 +44,7 @@ impl FoundFiles {
     pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
         let kept = kept(file.size, &file.checksums);
         let value = encoded(&(file.granule_id.as_str(), &file.path, kept));
-        self.recorded.add(plain(&file.path).as_bytes(), &value)
+        self.recorded.add(&[plain(&file.path).as_bytes()], &[&value])
     }
 
     /// Compares them.
@@ -54,8 +54,8 @@ impl FoundFiles {
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn compare(self) -> Result<Compared> {
         let mut compared = Compared {
-            recorded: self.recorded.finish()?,
-            found: self.found.finish()?,
+            recorded: Sorted::of(self.recorded)?,
+            found: Sorted::of(self.found)?,
             next_found: None,
             current: None,
         };
@@ -63,6 +63,9 @@ impl FoundFiles {
         Ok(compared)
     }
 }
+
+/// A path, and what is known of it.
+type Entry = (Box<[u8]>, Box<[u8]>);
 
 /// What is recorded beside what was found, in the order of the paths: each file, and what is wrong with it.
 /// A file that was found and is not recorded is left out.

@@ -48,20 +48,20 @@ impl DirectoryFiles {
                 Ok(entry) => entry,
                 Err(error) => {
                     // The rest of this directory is unknown.
-                    present.add(&of_entry(b"."), why(&error).as_bytes())?;
+                    present.add(&[&of_entry(b".")], &[why(&error).as_bytes()])?;
                     levels.pop();
                     continue;
                 }
             };
             if !kind.is_dir() {
                 if !leads_to_directory(&path, kind) {
-                    present.add(&name, b"")?;
+                    present.add(&[&name], &[])?;
                 }
                 continue;
             }
             match fs::read_dir(&path) {
                 Ok(entries) => levels.push(([&name, &b"/"[..]].concat(), entries)),
-                Err(error) => present.add(&name, why(&error).as_bytes())?,
+                Err(error) => present.add(&[&name], &[why(&error).as_bytes()])?,
             }
         }
         Ok(DirectoryFiles { present, expected: Sorter::default() })
@@ -73,7 +73,7 @@ impl DirectoryFiles {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn expect(&mut self, path: &str) -> Result<()> {
-        self.expected.add(plain(path).as_bytes(), b"")
+        self.expected.add(&[plain(path).as_bytes()], &[])
     }
 
     /// The files that no granule has, in the order of their paths: [`Problem::Unexpected`], and
@@ -83,8 +83,8 @@ impl DirectoryFiles {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn unexpected(self) -> Result<UnexpectedFiles> {
-        let expected = self.expected.finish()?.peekable();
-        Ok(UnexpectedFiles { present: self.present.finish()?, expected })
+        let expected = Sorted::of(self.expected)?.peekable();
+        Ok(UnexpectedFiles { present: Sorted::of(self.present)?, expected })
     }
 }
 

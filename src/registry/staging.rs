@@ -1,72 +1,66 @@
-//! The external merge sort of events.
+//! Events that are sorted: a small number in memory, more of them on disk.
 //!
-//! Events are encoded into a buffer; a full buffer is sorted and appended to an unlinked temporary
-//! file as a *run*, while the next one is filled. Reading merges the runs with the events that are
-//! still in the buffer. Events that are added in order form a single run, whatever their number, so
-//! the file is then written and read once and nothing is sorted.
+//! The key of an event is what it is sorted by: its id, a byte of 0, which no id contains, its time and its kind,
+//! or the time, the side and the id. Its value is the rest: its place in the input, the producer's id, and what
+//! is stated of files.
 
 use std::borrow::Borrow;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
-use std::io::BufReader;
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::thread::Scope;
 
-use super::READ_AHEAD_BYTES;
-use super::record::{ARGUMENT, Buffer, NOWHERE, Record, Runs, SortBy, Spill, encode, read_after};
-use crate::disk::{Section, scratch};
+use super::parallel::ahead_within;
+use crate::disk::{Merge, Sorter, scratch};
 use crate::error::{Error, Result};
-use crate::model::{Content, EncodedFiles, Event, EventKind, GranuleId, SourceLocation, quoted};
-use crate::registry::parallel::ahead_within;
+use crate::model::{
+    Content, EncodedFiles, Event, EventKind, GranuleId, SourceLocation, Timestamp, quoted,
+};
 
-/// Bytes of encoded events that are kept in memory before they are written as a run. There are two
-/// buffers: one is filled while the other is written.
-const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
+/// The order in which events are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum SortBy {
+    /// By granule, time and kind, deletions first: as the rows of granules are stored.
+    #[default]
+    Granule,
+    /// By time, side and granule: as the changes of a log are written.
+    Time,
+}
+
+/// The kinds, in their order.
+const KINDS: [EventKind; 4] =
+    [EventKind::Deleted, EventKind::Ingested, EventKind::Described, EventKind::Replaced];
+
+/// The kinds in the order of the sides of a line of a log.
+const SIDES: [EventKind; 4] =
+    [EventKind::Ingested, EventKind::Deleted, EventKind::Described, EventKind::Replaced];
+
+/// Encodes that there is no source location.
+const NOWHERE: u32 = u32::MAX;
+
+/// Encodes a source location that is an argument of the command line.
+const ARGUMENT: u32 = u32::MAX - 1;
 
 /// Events that are added in any order and can be read, several times, in another one. Repeated and
 /// contradicting events are kept: their reader finds them next to each other.
-#[derive(Debug)]
-pub(in crate::registry) struct Staging {
+#[derive(Debug, Default)]
+pub(super) struct Staging {
     by: SortBy,
     /// The names of the sources, in the order of their numbers.
     sources: Vec<Arc<str>>,
-    buffer: Buffer,
-    spill: Spill,
-    events: u64,
-    /// How many of them state something of files.
+    sorter: Sorter,
+    /// How many events state something of files.
     contents: u64,
-    buffer_bytes: usize,
-}
-
-impl Default for Staging {
-    fn default() -> Self {
-        Staging::with_buffer(BUFFER_BYTES, SortBy::default())
-    }
 }
 
 impl Staging {
     /// Events that are read by time.
     pub fn by_time() -> Self {
-        Staging::with_buffer(BUFFER_BYTES, SortBy::Time)
-    }
-
-    fn with_buffer(buffer_bytes: usize, by: SortBy) -> Self {
-        Staging {
-            by,
-            sources: Vec::new(),
-            buffer: Buffer::default(),
-            spill: Spill::default(),
-            events: 0,
-            contents: 0,
-            buffer_bytes,
-        }
+        Staging { by: SortBy::Time, ..Staging::default() }
     }
 
     /// The number of events.
     pub fn count(&self) -> u64 {
-        self.events
+        self.sorter.count()
     }
 
     /// The number of events that state something of files.
@@ -76,7 +70,7 @@ impl Staging {
 
     /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
-        self.events == 0
+        self.count() == 0
     }
 
     /// Adds an event.
@@ -105,37 +99,82 @@ impl Staging {
         producer: &str,
         files: Option<EncodedFiles<'_>>,
     ) -> Result<()> {
-        self.push((at, kind), [granule_id, producer], (NOWHERE, self.events), files)
+        self.push((at, kind), [granule_id, producer], (NOWHERE, 0), files)
     }
 
     fn push(
         &mut self,
-        event: (i64, EventKind),
-        ids: [&str; 2],
-        location: (u32, u64),
+        (at, kind): (i64, EventKind),
+        [granule_id, producer]: [&str; 2],
+        (source, line): (u32, u64),
         files: Option<EncodedFiles<'_>>,
     ) -> Result<()> {
-        let start = self.buffer.bytes.len();
         let bytes = files.map_or(0, |files| files.as_bytes().len());
         if bytes > Content::MAX_BYTES {
-            let what = format!("what is stated of the files of {}", quoted(ids[0]));
+            let what = format!("what is stated of the files of {}", quoted(granule_id));
             return Err(Error::too_long(&what, "bytes", bytes, Content::MAX_BYTES));
         }
-        encode(&mut self.buffer.bytes, event, ids, location, files);
-        self.events += 1;
         self.contents += u64::from(files.is_some());
-        if let Some(&previous) = self.buffer.starts.last() {
-            let (previous, next) =
-                (Record(&self.buffer.bytes[previous..start]), Record(&self.buffer.bytes[start..]));
-            self.buffer.is_out_of_order |= next.compare(previous, self.by).is_lt();
+        let place = |kinds: [EventKind; 4]| kinds.iter().position(|it| *it == kind).unwrap_or(0);
+        // In the order of the numbers.
+        let time = (at.cast_unsigned() ^ 1 << 63).to_be_bytes();
+        let (source, line) = (source.to_be_bytes(), line.to_be_bytes());
+        // An id has at most 1,024 bytes.
+        let length = (producer.len() as u16).to_be_bytes();
+        let has_files = [u8::from(files.is_some())];
+        let files = files.unwrap_or_default().as_bytes();
+        let value: [&[u8]; 6] =
+            [&source, &line, &length, producer.as_bytes(), &has_files, files];
+        let id = granule_id.as_bytes();
+        match self.by {
+            SortBy::Granule => self.sorter.add(&[id, &[0], &time, &[place(KINDS) as u8]], &value),
+            SortBy::Time => self.sorter.add(&[&time, &[place(SIDES) as u8], id], &value),
         }
-        self.buffer.starts.push(start);
-        if self.buffer.bytes.len() < self.buffer_bytes {
-            return Ok(());
-        }
-        let buffer = std::mem::take(&mut self.buffer);
-        self.buffer = self.spill.write(buffer, self.by)?;
-        Ok(())
+    }
+
+    /// The event with this key and this value. `None` means that they are not those of one.
+    fn decode(&self, key: &[u8], value: &[u8]) -> Option<Event> {
+        let (id, time, kind) = match self.by {
+            SortBy::Granule => {
+                let (rest, [a, b, c, d, e, f, g, h, kind]) = key.split_last_chunk()?;
+                let id = rest.strip_suffix(&[0])?;
+                (id, [*a, *b, *c, *d, *e, *f, *g, *h], KINDS.get(usize::from(*kind))?)
+            }
+            SortBy::Time => {
+                let (time, rest) = key.split_first_chunk()?;
+                let (side, id) = rest.split_first()?;
+                (id, *time, SIDES.get(usize::from(*side))?)
+            }
+        };
+        let (source, rest) = value.split_first_chunk()?;
+        let (line, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (producer, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+        let (has_files, files) = rest.split_first()?;
+        let line = u64::from_be_bytes(*line);
+        let location = match u32::from_be_bytes(*source) {
+            NOWHERE => None,
+            ARGUMENT => Some(SourceLocation::Argument { number: line }),
+            source => {
+                let source = Arc::clone(self.sources.get(source as usize)?);
+                Some(SourceLocation::Line { source, line })
+            }
+        };
+        let granule_id = |bytes: &[u8]| GranuleId::from_bytes(bytes).ok();
+        Some(Event {
+            granule_id: granule_id(id)?,
+            at: Timestamp::from_micros((u64::from_be_bytes(time) ^ 1 << 63).cast_signed())?,
+            kind: *kind,
+            producer_granule: match producer {
+                [] => None,
+                producer => Some(granule_id(producer)?),
+            },
+            content: match has_files {
+                0 => None,
+                _ => Some(Content::decode(files)?),
+            },
+            location,
+        })
     }
 
     /// The events in order. Equal events are returned in the order in which they were added.
@@ -166,90 +205,15 @@ impl Staging {
 }
 
 /// The events of a [`Staging`], in order. It keeps a reference to the staging area.
-pub(in crate::registry) struct Sorted<S> {
+pub(super) struct Sorted<S> {
     staging: S,
-    runs: Vec<Run>,
-    /// The next event of each run that has one.
-    heads: BinaryHeap<Reverse<Head>>,
+    merge: Merge,
 }
 
 impl<S: Borrow<Staging>> Sorted<S> {
     /// As [`Staging::sorted`].
     pub fn of(staging: S) -> Result<Self> {
-        let source = staging.borrow();
-        let Runs { file, runs: spilled, .. } = source.spill.runs()?;
-        let mut runs = Vec::new();
-        if let Some(file) = file {
-            for run in spilled {
-                let section = Section { file: Arc::clone(&file), rest: run };
-                let file = BufReader::with_capacity(READ_AHEAD_BYTES, section);
-                runs.push(Run::Spilled { file, last: Vec::new() });
-            }
-        }
-        runs.push(Run::Buffered(source.buffer.order(source.by).into_iter()));
-        let mut heads = BinaryHeap::new();
-        for (number, run) in runs.iter_mut().enumerate() {
-            let mut bytes = Vec::new();
-            if run.read(source, &mut bytes)? {
-                heads.push(Reverse(Head { bytes, run: number, by: source.by }));
-            }
-        }
-        Ok(Sorted { staging, runs, heads })
-    }
-}
-
-enum Run {
-    Spilled {
-        file: BufReader<Section>,
-        /// The last event that was read.
-        last: Vec<u8>,
-    },
-    Buffered(std::vec::IntoIter<usize>),
-}
-
-/// The next event of a run. It is compared by its key and then by its run, so that equal events
-/// keep the order in which they were added.
-struct Head {
-    bytes: Vec<u8>,
-    run: usize,
-    by: SortBy,
-}
-
-impl Ord for Head {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let keys = Record(&self.bytes).compare(Record(&other.bytes), self.by);
-        keys.then_with(|| self.run.cmp(&other.run))
-    }
-}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Head {}
-
-impl Run {
-    /// Reads the next event of the run into a buffer. Returns `false` at its end.
-    fn read(&mut self, staging: &Staging, into: &mut Vec<u8>) -> Result<bool> {
-        let next = match self {
-            Run::Buffered(starts) => starts.next().map(|start| staging.buffer.record(start).0),
-            Run::Spilled { file, last } => {
-                let read = read_after(last, file);
-                let has_read = read.map_err(|source| scratch::unusable("read", source))?;
-                has_read.then_some(last.as_slice())
-            }
-        };
-        into.clear();
-        into.extend_from_slice(next.unwrap_or_default());
-        Ok(next.is_some())
+        Ok(Sorted { merge: Merge::of(&staging.borrow().sorter)?, staging })
     }
 }
 
@@ -257,16 +221,10 @@ impl<S: Borrow<Staging>> Iterator for Sorted<S> {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Result<Event>> {
-        let mut first = self.heads.peek_mut()?;
-        let Reverse(head) = &mut *first;
         let staging = self.staging.borrow();
-        let event = Record(&head.bytes).decode(&staging.sources);
-        // The run's next event takes its place, which costs less than to remove it and add another.
-        let has_next = self.runs[head.run].read(staging, &mut head.bytes);
-        if !matches!(has_next, Ok(true)) {
-            PeekMut::pop(first);
-        }
-        Some(has_next.and(event))
+        self.merge.next(&staging.sorter, |key, value| {
+            staging.decode(key, value).ok_or_else(scratch::unreadable)
+        })
     }
 }
 
@@ -283,7 +241,7 @@ const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
 /// # Errors
 ///
 /// Those of `events` and of `enter`.
-pub(in crate::registry) fn each_batch<'scope>(
+pub(super) fn each_batch<'scope>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,
     events: impl Iterator<Item = Result<Event>> + Send + 'scope,
@@ -317,11 +275,13 @@ fn next_batch(
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::{Error, ErrorKind};
-    use crate::model::{FilePath, KnownFile, Timestamp};
+    use crate::error::ErrorKind;
+    use crate::model::{FilePath, KnownFile};
 
     fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Event {
         Event {
@@ -362,7 +322,8 @@ mod tests {
             if is_sorted {
                 events = sorted.clone();
             }
-            let mut staging = Staging::with_buffer(buffer_bytes, by);
+            let sorter = Sorter::with_buffer(buffer_bytes);
+            let mut staging = Staging { by, sorter, ..Staging::default() };
             for event in &events {
                 staging.add(event).unwrap();
             }
@@ -371,10 +332,7 @@ mod tests {
                 let read: Vec<Event> = staging.sorted().unwrap().map(Result::unwrap).collect();
                 prop_assert_eq!(&read, &sorted);
             }
-            if is_sorted {
-                let runs = staging.spill.runs().unwrap().runs.len();
-                prop_assert!(runs <= 1, "{} runs", runs);
-            }
+            prop_assert!(!is_sorted || staging.sorter.runs() <= 1);
         }
     }
 

@@ -1,0 +1,504 @@
+//! The external merge sort.
+//!
+//! Entries are added to a buffer; a full buffer is sorted and appended to an unlinked temporary file as a
+//! *run*, while the next one is filled. Reading merges the runs with the entries that are still in the
+//! buffer. Entries that are added in order form a single run, whatever their number, so the file is then
+//! written and read once and nothing is sorted.
+//!
+//! In the file, an entry is written as what differs from the one before: of the key what is between the
+//! beginning and the end that both have, of the value what is after the beginning that both have.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use super::scratch::{self, Section};
+use crate::error::Result;
+
+/// Bytes of entries that are kept in memory before they are written as a run. There are two buffers: one is
+/// filled while the other is written.
+const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
+
+/// Bytes that are read ahead in each run, and that are written at once.
+const READ_AHEAD_BYTES: usize = 32 * 1_024;
+
+/// Entries of a key and a value that are added in any order, and can be read, several times, in the order of
+/// their keys, and those of one key in the order in which they were added.
+#[derive(Debug)]
+pub(crate) struct Sorter {
+    buffer: Buffer,
+    spill: Spill,
+    count: u64,
+    buffer_bytes: usize,
+}
+
+impl Default for Sorter {
+    fn default() -> Self {
+        Sorter::with_buffer(BUFFER_BYTES)
+    }
+}
+
+impl Sorter {
+    pub(crate) fn with_buffer(buffer_bytes: usize) -> Self {
+        Sorter { buffer: Buffer::default(), spill: Spill::default(), count: 0, buffer_bytes }
+    }
+
+    /// The number of entries.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Adds an entry, given the parts of its key and those of its value.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    pub fn add(&mut self, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
+        self.buffer.push(key, value);
+        self.count += 1;
+        if self.buffer.bytes.len() >= self.buffer_bytes {
+            self.buffer = self.spill.write(std::mem::take(&mut self.buffer))?;
+        }
+        Ok(())
+    }
+
+    /// The number of runs in the temporary file.
+    #[cfg(test)]
+    pub(crate) fn runs(&self) -> usize {
+        self.spill.runs().unwrap().runs.len()
+    }
+}
+
+/// The entries of a [`Sorter`], in order.
+pub(crate) struct Sorted {
+    sorter: Sorter,
+    merge: Merge,
+}
+
+impl Sorted {
+    /// # Errors
+    ///
+    /// Those of [`Merge::of`].
+    pub fn of(sorter: Sorter) -> Result<Self> {
+        Ok(Sorted { merge: Merge::of(&sorter)?, sorter })
+    }
+}
+
+impl Iterator for Sorted {
+    type Item = Result<(Box<[u8]>, Box<[u8]>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.merge.next(&self.sorter, |key, value| Ok((key.into(), value.into())))
+    }
+}
+
+/// How far the entries of a [`Sorter`] were read.
+pub(crate) struct Merge {
+    runs: Vec<Run>,
+    /// The next entry of each run that has one.
+    heads: BinaryHeap<Reverse<Head>>,
+}
+
+impl Merge {
+    /// Before the first entry.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written or read.
+    pub fn of(sorter: &Sorter) -> Result<Self> {
+        let Runs { file, runs: spilled, .. } = sorter.spill.runs()?;
+        let mut runs = Vec::new();
+        if let Some(file) = file {
+            for rest in spilled {
+                let section = Section { file: Arc::clone(&file), rest };
+                let file = BufReader::with_capacity(READ_AHEAD_BYTES, section);
+                runs.push(Run::Spilled { file, last: Entry::default() });
+            }
+        }
+        runs.push(Run::Buffered(sorter.buffer.order().into_iter()));
+        let mut heads = BinaryHeap::new();
+        for (number, run) in runs.iter_mut().enumerate() {
+            let mut entry = Entry::default();
+            if run.read(sorter, &mut entry)? {
+                heads.push(Reverse(Head { entry, run: number }));
+            }
+        }
+        Ok(Merge { runs, heads })
+    }
+
+    /// What `decode` makes of the next entry of the sorter that it was made of. `None` means that there is
+    /// none.
+    ///
+    /// # Errors
+    ///
+    /// Those of `decode`; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot
+    /// be read.
+    pub fn next<T>(
+        &mut self,
+        sorter: &Sorter,
+        decode: impl FnOnce(&[u8], &[u8]) -> Result<T>,
+    ) -> Option<Result<T>> {
+        let mut first = self.heads.peek_mut()?;
+        let Reverse(head) = &mut *first;
+        let decoded = decode(&head.entry.key, &head.entry.value);
+        // The run's next entry takes its place, which costs less than to remove it and add another.
+        let has_next = self.runs[head.run].read(sorter, &mut head.entry);
+        if !matches!(has_next, Ok(true)) {
+            PeekMut::pop(first);
+        }
+        Some(has_next.and(decoded))
+    }
+}
+
+enum Run {
+    Spilled {
+        file: BufReader<Section>,
+        /// The last entry that was read.
+        last: Entry,
+    },
+    Buffered(std::vec::IntoIter<usize>),
+}
+
+impl Run {
+    /// Reads the next entry. Returns `false` at the end.
+    fn read(&mut self, sorter: &Sorter, into: &mut Entry) -> Result<bool> {
+        let (key, value) = match self {
+            Run::Buffered(starts) => match starts.next() {
+                Some(start) => sorter.buffer.entry(start),
+                None => return Ok(false),
+            },
+            Run::Spilled { file, last } => {
+                if file.buffer().is_empty() && file.get_ref().rest.is_empty() {
+                    return Ok(false);
+                }
+                last.read_next(file).map_err(|source| scratch::unusable("read", source))?;
+                (last.key.as_slice(), last.value.as_slice())
+            }
+        };
+        into.key.clear();
+        into.key.extend_from_slice(key);
+        into.value.clear();
+        into.value.extend_from_slice(value);
+        Ok(true)
+    }
+}
+
+/// The next entry of a run. It is compared by its key and then by its run, so that the entries of one key
+/// keep the order in which they were added.
+struct Head {
+    entry: Entry,
+    run: usize,
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.entry.key.cmp(&other.entry.key).then_with(|| self.run.cmp(&other.run))
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Head {}
+
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Entry {
+    /// Writes the entry after this one, which takes its place. Returns the number of bytes.
+    fn write_next(
+        &mut self,
+        (key, value): (&[u8], &[u8]),
+        bytes: &mut Vec<u8>,
+        file: &mut impl Write,
+    ) -> io::Result<u64> {
+        bytes.clear();
+        let start = shared(key.iter(), self.key.iter());
+        let (rest, rest_before) = (&key[start..], &self.key[start..]);
+        let end = shared(rest.iter().rev(), rest_before.iter().rev());
+        let own = &rest[..rest.len() - end];
+        let value_start = shared(value.iter(), self.value.iter());
+        let own_value = &value[value_start..];
+        for length in [start, own.len(), end, value_start, own_value.len()] {
+            write_length(length, bytes);
+        }
+        bytes.extend_from_slice(own);
+        bytes.extend_from_slice(own_value);
+        file.write_all(bytes)?;
+        self.key.truncate(start);
+        self.key.extend_from_slice(rest);
+        self.value.truncate(value_start);
+        self.value.extend_from_slice(own_value);
+        Ok(bytes.len() as u64)
+    }
+
+    /// Reads the entry after this one, which takes its place.
+    fn read_next(&mut self, file: &mut impl Read) -> io::Result<()> {
+        let mut lengths = [0; 5];
+        for length in &mut lengths {
+            *length = read_length(file)?;
+        }
+        let [start, own, end, value_start, own_value] = lengths;
+        let before = self.key.len();
+        let last = before.checked_sub(end).filter(|_| start <= before);
+        let (Some(last), true) = (last, value_start <= self.value.len()) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        // The parts that both keys share stay: only what is between them is read.
+        let length = start + own + end;
+        self.key.resize(before.max(length), 0);
+        self.key.copy_within(last..before, start + own);
+        self.key.truncate(length);
+        file.read_exact(&mut self.key[start..start + own])?;
+        self.value.resize(value_start + own_value, 0);
+        file.read_exact(&mut self.value[value_start..])
+    }
+}
+
+/// How many bytes are equal before the first that differ.
+fn shared<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
+    one.zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// Appends a length: seven bits in a byte, the least significant first.
+fn write_length(mut length: usize, bytes: &mut Vec<u8>) {
+    while length >= 0x80 {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+}
+
+fn read_length(file: &mut impl Read) -> io::Result<usize> {
+    let mut length = 0;
+    for shift in (0..usize::BITS).step_by(7) {
+        let mut byte = [0];
+        file.read_exact(&mut byte)?;
+        length |= usize::from(byte[0] & 0x7f) << shift;
+        if byte[0] & 0x80 == 0 {
+            return Ok(length);
+        }
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
+
+/// Entries one after the other, and the position at which each begins: the lengths of its key and its value
+/// in four bytes each, and both.
+#[derive(Debug, Default)]
+struct Buffer {
+    bytes: Vec<u8>,
+    starts: Vec<usize>,
+    is_out_of_order: bool,
+}
+
+impl Buffer {
+    fn push(&mut self, key: &[&[u8]], value: &[&[u8]]) {
+        let start = self.bytes.len();
+        for parts in [key, value] {
+            let length: usize = parts.iter().map(|part| part.len()).sum();
+            let length = u32::try_from(length).expect("no entry has 4 GiB");
+            self.bytes.extend(length.to_le_bytes());
+        }
+        key.iter().chain(value).for_each(|part| self.bytes.extend_from_slice(part));
+        if let Some(&previous) = self.starts.last() {
+            self.is_out_of_order |= self.entry(start).0 < self.entry(previous).0;
+        }
+        self.starts.push(start);
+    }
+
+    /// The positions at which the entries begin, in the order of the entries.
+    fn order(&self) -> Vec<usize> {
+        let mut order = self.starts.clone();
+        if self.is_out_of_order {
+            order.sort_by(|&a, &b| self.entry(a).0.cmp(self.entry(b).0));
+        }
+        order
+    }
+
+    /// The key and the value of the entry that begins at a position.
+    fn entry(&self, start: usize) -> (&[u8], &[u8]) {
+        let (lengths, rest) = self.bytes[start..].split_at(8);
+        let length = |at: usize| {
+            let [a, b, c, d] = [lengths[at], lengths[at + 1], lengths[at + 2], lengths[at + 3]];
+            u32::from_le_bytes([a, b, c, d]) as usize
+        };
+        let (key, rest) = rest.split_at(length(0));
+        (key, &rest[..length(4)])
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.starts.clear();
+        self.is_out_of_order = false;
+    }
+}
+
+/// The runs that were written, and one that may be being written.
+#[derive(Debug, Default)]
+struct Spill {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    Written(Written),
+    Writing(JoinHandle<Result<Written>>),
+    /// The error was returned already.
+    Failed,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State::Written(Written::default())
+    }
+}
+
+/// The runs, and a buffer that can be filled again.
+#[derive(Debug, Default)]
+struct Written {
+    runs: Runs,
+    spare: Buffer,
+}
+
+/// Runs in a file.
+#[derive(Debug, Clone, Default)]
+struct Runs {
+    /// `None` means that there are none.
+    file: Option<Arc<File>>,
+    runs: Vec<Range<u64>>,
+    /// The last entry of the last run: a buffer that begins after it continues that run.
+    last: Entry,
+}
+
+impl Spill {
+    /// Writes a buffer, as a new run or as the continuation of the last one, while the caller fills
+    /// the buffer that is returned.
+    ///
+    /// # Errors
+    ///
+    /// The buffer before cannot be written.
+    fn write(&mut self, mut buffer: Buffer) -> Result<Buffer> {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Written { mut runs, spare } = finish(state)?;
+        let write = move || {
+            runs.write(&buffer)?;
+            buffer.clear();
+            Ok(Written { runs, spare: buffer })
+        };
+        let thread = std::thread::Builder::new().spawn(write);
+        *state = State::Writing(thread.map_err(|source| scratch::unusable("write", source))?);
+        Ok(spare)
+    }
+
+    /// The runs, once all are written.
+    ///
+    /// # Errors
+    ///
+    /// As [`Spill::write`].
+    fn runs(&self) -> Result<Runs> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Written { runs, .. } = finish(&mut state)?;
+        *state = State::Written(Written { runs: runs.clone(), spare: Buffer::default() });
+        Ok(runs)
+    }
+}
+
+/// Waits for what is being written, and takes it out of the state.
+fn finish(state: &mut State) -> Result<Written> {
+    match std::mem::replace(state, State::Failed) {
+        State::Written(written) => Ok(written),
+        State::Writing(thread) => {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+        State::Failed => {
+            let source = io::Error::other("an earlier attempt failed");
+            Err(scratch::unusable("write", source))
+        }
+    }
+}
+
+impl Runs {
+    fn write(&mut self, buffer: &Buffer) -> Result<()> {
+        let order = buffer.order();
+        let Some(&first) = order.first() else { return Ok(()) };
+        let mut file = match &self.file {
+            Some(file) => &**file,
+            None => self.file.insert(Arc::new(scratch::file()?)),
+        };
+        let continues =
+            !self.runs.is_empty() && self.last.key.as_slice() <= buffer.entry(first).0;
+        if !continues {
+            self.last = Entry::default();
+        }
+        let append = || {
+            let begin = file.seek(SeekFrom::End(0))?;
+            let mut writer = BufWriter::with_capacity(READ_AHEAD_BYTES, file);
+            let (mut end, mut bytes) = (begin, Vec::new());
+            for start in order {
+                end += self.last.write_next(buffer.entry(start), &mut bytes, &mut writer)?;
+            }
+            writer.flush()?;
+            Ok(begin..end)
+        };
+        let written = append().map_err(|source| scratch::unusable("write", source))?;
+        match self.runs.last_mut().filter(|_| continues) {
+            Some(run) => run.end = written.end,
+            None => self.runs.push(written),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn entries_are_read_as_a_stable_sort_of_what_was_added(
+            mut entries in prop::collection::vec(("[a-cé]{0,6}", "[xy]{0,9}"), 0..300),
+            buffer_bytes in 1_usize..2_000,
+            is_sorted in any::<bool>(),
+        ) {
+            let mut sorted = entries.clone();
+            sorted.sort_by(|one, other| one.0.cmp(&other.0));
+            if is_sorted {
+                entries.clone_from(&sorted);
+            }
+            let mut sorter = Sorter::with_buffer(buffer_bytes);
+            for (key, value) in &entries {
+                let (start, end) = value.as_bytes().split_at(value.len() / 2);
+                sorter.add(&[key.as_bytes()], &[start, end]).unwrap();
+            }
+            prop_assert_eq!(sorter.count(), entries.len() as u64);
+            prop_assert!(!is_sorted || sorter.runs() <= 1);
+            // It can be read several times.
+            Merge::of(&sorter).unwrap().next(&sorter, |_, _| Ok(()));
+            let read: Vec<(String, String)> = Sorted::of(sorter).unwrap().map(|entry| {
+                let (key, value) = entry.unwrap();
+                let text = |bytes: Box<[u8]>| String::from_utf8(bytes.into_vec()).unwrap();
+                (text(key), text(value))
+            }).collect();
+            prop_assert_eq!(read, sorted);
+        }
+    }
+}
