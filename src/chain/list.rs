@@ -181,6 +181,9 @@ impl Lists {
         if instance >= self.instances {
             return self.runs.len();
         }
+        if self.runs.len() == self.instances {
+            return instance;
+        }
         match self.runs.binary_search_by_key(&instance, |(first, _)| *first) {
             Ok(run) => run,
             Err(run) => {
