@@ -198,8 +198,8 @@ fn listing(has_checksums: bool) -> Listing {
     listing
 }
 
-/// The first `sync`, one of the same again, a change before all others and `verify` of granules with a SHA-256
-/// each, beside those without. `bare` is what the chain alone takes.
+/// The first `sync`, one of the same again, a change before all others and `verify` of granules with a
+/// SHA-256 each, beside those without. `bare` is what the chain alone takes.
 fn with_checksums(directory: &Path, bare: f64) {
     let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
     let [names, sums] = [false, true].map(|has_checksums| {

@@ -126,8 +126,8 @@ fn lanes() {
     }
 }
 
-/// The lists of ten years in which a part of the files is replaced every night, each file every ten months, as
-/// one thread hashes them: the lines of an id and a SHA-256.
+/// The lists of ten years in which a part of the files is replaced every night, each file every ten
+/// months, as one thread hashes them: the lines of an id and a SHA-256.
 fn lists() {
     const NIGHTS: usize = 3_650;
     let mut lists = Lists::over(NIGHTS);

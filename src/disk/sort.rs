@@ -442,8 +442,7 @@ impl Runs {
             Some(file) => &**file,
             None => self.file.insert(Arc::new(scratch::file()?)),
         };
-        let continues =
-            !self.runs.is_empty() && self.last.key.as_slice() <= buffer.entry(first).0;
+        let continues = !self.runs.is_empty() && self.last.key.as_slice() <= buffer.entry(first).0;
         if !continues {
             self.last = Entry::default();
         }

@@ -112,7 +112,6 @@ impl fmt::Display for KnownFile {
     }
 }
 
-
 /// The encoding of some files, in this order.
 pub(super) fn encode(files: &[KnownFile]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -123,8 +123,7 @@ impl Staging {
         let length = (producer.len() as u16).to_be_bytes();
         let has_files = [u8::from(files.is_some())];
         let files = files.unwrap_or_default().as_bytes();
-        let value: [&[u8]; 6] =
-            [&source, &line, &length, producer.as_bytes(), &has_files, files];
+        let value: [&[u8]; 6] = [&source, &line, &length, producer.as_bytes(), &has_files, files];
         let id = granule_id.as_bytes();
         match self.by {
             SortBy::Granule => self.sorter.add(&[id, &[0], &time, &[place(KINDS) as u8]], &value),

@@ -41,5 +41,5 @@ pub(crate) use rows::{
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};
 pub(crate) use session::{Snapshot, Transaction};
-pub(crate) use table::ContentRows;
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
+pub(crate) use table::ContentRows;

@@ -11,7 +11,9 @@ use super::session::{Snapshot, Transaction};
 use super::statement::{Columns, Existing, Scope, Sql, Value, damaged};
 use super::statement::{TABLES, Table};
 use super::{Error, Result};
-use crate::model::{Content, DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp, quoted};
+use crate::model::{
+    Content, DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp, quoted,
+};
 
 /// A row of a table. The column `dataset_id` is not part of it where it is the first one.
 pub(crate) trait Row: Sized {

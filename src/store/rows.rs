@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Content, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance, LastPull,
-    Limits, Timestamp, Withdrawal,
+    Annotation, Content, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance,
+    LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.

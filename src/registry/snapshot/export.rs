@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, Result};
-use crate::model::{
-    DatasetName, Effect, EncodedFiles, Event, EventKind, Instance, Timestamp,
-};
+use crate::model::{DatasetName, Effect, EncodedFiles, Event, EventKind, Instance, Timestamp};
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;

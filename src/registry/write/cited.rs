@@ -187,8 +187,12 @@ impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Chang
         events: impl Iterator<Item = Result<Event>>,
         show: Show,
     ) -> Result<()> {
-        let mut changes =
-            Changes { granule_id: String::new(), changes: Vec::new(), known: FilesOverTime::default(), show };
+        let mut changes = Changes {
+            granule_id: String::new(),
+            changes: Vec::new(),
+            known: FilesOverTime::default(),
+            show,
+        };
         let mut events = events.peekable();
         if let Some(key) = from.key {
             let mut contents = Contents::of(from.read, key, Begin::Start);

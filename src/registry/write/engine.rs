@@ -235,7 +235,9 @@ impl<'a> Entry<'a> {
         // What is known now, and what was known last.
         let mut last = known.map(|known| known.content.clone()).unwrap_or_default();
         let mut now = match (&held, known) {
-            (Holding::Stored(period), Some(known)) if known.since >= period.ingested => last.clone(),
+            (Holding::Stored(period), Some(known)) if known.since >= period.ingested => {
+                last.clone()
+            }
             _ => Content::default(),
         };
         for at_once in events.chunk_by(|one, next| one.at == next.at) {

@@ -5,8 +5,8 @@ use super::results::{Results, check_accepted, check_entered_note, check_expected
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Event, EventKind, Extent, Granule, GranuleId,
-    IdPage, Identifier, Instance, Limit, Limits, Set, Timestamp, quoted,
+    Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Event, EventKind, Extent, Granule,
+    GranuleId, IdPage, Identifier, Instance, Limit, Limits, Set, Timestamp, quoted,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
