@@ -8,7 +8,7 @@ use accession::disk::Spool;
 use accession::input::{InputFormat, OpenedFile};
 use accession::mirror::{
     self as library, MirrorDifference, OtherContent, Outcome, PullOptions, Pulled, Status,
-    manifest, read_replica, source_name,
+    read_replica, source_name,
 };
 use accession::model::{ContentMatch, SourceOptions};
 use accession::{ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Monitor};
@@ -240,7 +240,7 @@ pub fn import(
                 "",
             ));
         }
-        let reader = manifest::Reader::open(file.unzipped()?, &name, now())?;
+        let reader = library::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
         reader.read_into(&mut import, |_| {})?;
     } else {
         let mut events = file.events(&wanted.reading)?;

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use accession::citation::references::{self, Reference};
 use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
-use accession::mirror::{manifest, read_published};
+use accession::mirror::Primary;
 use accession::model::{WarningKind, quoted};
 use accession::{
     DatasetName, Entry, ErrorKind, EventKind, GranuleId, Import, Monitor, SourceLocation,
@@ -252,26 +252,18 @@ pub fn import_events(
     session: &Session,
     import: &mut Import,
 ) -> Result<u64> {
-    let published = file.path().map(|path| read_published(path, dataset)).transpose()?;
-    let (reader, name) = match published.flatten() {
-        Some(manifest) => (manifest, file.name()),
-        None => open(file)?,
-    };
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
+    let now = session.now()?;
+    let published = file.path().map(|path| Primary::of_directory(path, dataset, None, now));
+    if let Some(published) = published.transpose()?.flatten() {
+        return import_log(&published, &progress, import);
+    }
+    let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
-        let manifest = manifest::Reader::open(file.unzipped()?, &name, session.now()?)?;
-        if import.is_daily {
-            return Err(Error::usage(
-                "a manifest has its own times: they cannot be combined by day",
-            )
-            .with_hint("omit --every"));
-        }
-        manifest.read_into(import, |events| {
-            let _ = progress.advance(events);
-        })?;
-        return Ok(0);
+        let manifest = Primary::from_manifest(file.unzipped()?, &name, None, now)?;
+        return import_log(&manifest, &progress, import);
     }
     let mut events = file.events(options)?;
     let mut spaces = EdgeSpaces::default();
@@ -290,6 +282,18 @@ pub fn import_events(
     pages.add(events.records());
     pages.check(missing, session)?;
     Ok(events.left_out())
+}
+
+/// Reads a log into an import, of which no event is left out.
+fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<u64> {
+    if import.is_daily {
+        return Err(Error::usage("a manifest has its own times: they cannot be combined by day")
+            .with_hint("omit --every"));
+    }
+    log.read_into(import, |events| {
+        let _ = progress.advance(events);
+    })?;
+    Ok(0)
 }
 
 /// What to do with a search result of which pages are missing.

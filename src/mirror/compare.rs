@@ -1,13 +1,15 @@
 //! Comparing a mirror with its primary.
 
 use super::differences::MirrorDifferences;
-use super::http::{FetchedHead, Follow, Followed};
+use super::follow::{Follow, Followed};
+use super::place::FoundHead;
 use super::plan::Reading;
-use super::primary::{Kind, Primary};
+use super::primary::Primary;
+use super::read::{annotations, read_beside};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    Dataset, DatasetName, Digest, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
+    Dataset, DatasetName, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp};
 
@@ -28,7 +30,7 @@ pub struct Comparison {
     /// Whether it is compared as of its latest change.
     is_of_latest: bool,
     /// The head that was read at an address. `None` means that the mirror agreed with it.
-    head: Option<Box<FetchedHead>>,
+    head: Option<Box<FoundHead>>,
 }
 
 /// What followed a comparison.
@@ -66,42 +68,17 @@ pub fn compare(
         false => None,
     };
     drop(here);
-    let empty = (Identifier::EMPTY, Digest::EMPTY);
-    let held = latest.as_ref().map_or(empty, |latest| (latest.identifier, latest.digest));
-    let (reading, source, head, etag, renamed) = match &primary.kind {
-        Kind::Manifest(manifest) => {
-            let mut work = mirror.begin("reading", "granules", None);
-            let read = |granules| work.advance_by(granules);
-            let reading = Reading::of_manifest(manifest, held, at, read)?;
-            drop(work);
-            let present = reading.record.name.clone();
-            let renamed =
-                manifest.named.as_ref().and_then(|it| (*it != present).then_some(present));
-            (reading, manifest.source.clone(), None, None, renamed)
-        }
-        Kind::Remote(remote, named) => {
-            let follow = Follow {
-                remote,
-                mirror,
-                dataset,
-                latest: latest.as_ref(),
-                at,
-                named: named.as_ref(),
-            };
-            let Followed { reading, head, etag, renamed } = follow.read()?;
-            let source = Some(remote.address().to_string());
-            // The tag is that of the whole log. That it was withdrawn is reported each time.
-            let etag = etag.filter(|_| at.is_none() && reading.withdrawn.is_none());
-            (reading, source, head, etag, renamed)
-        }
-    };
+    let follow = Follow { primary, mirror, dataset, latest: latest.as_ref(), at };
+    let Followed { reading, head, etag, renamed } = follow.read()?;
+    // The tag is that of the whole log. That it was withdrawn is reported each time.
+    let etag = etag.filter(|_| at.is_none() && reading.withdrawn.is_none());
     let instance = reading.primary().expect("a log without a change then is refused");
     let status = status(mirror, latest, instance, reading.standing())?;
     let mut compared = Comparison {
         status,
         mirror: mirror.clone(),
         reading: Box::new(reading),
-        source,
+        source: primary.place.source(),
         options: primary.options.clone(),
         etag,
         renamed,
@@ -182,7 +159,7 @@ impl Comparison {
         self.reading.knows_the_same()
     }
 
-    /// Reads the annotations of the primary, for a pull into the dataset. They are read once.
+    /// Reads the annotations of the primary, for a pull into the dataset.
     ///
     /// # Errors
     ///
@@ -192,17 +169,13 @@ impl Comparison {
         dataset: &DatasetName,
         primary: &Primary,
     ) -> Result<PrimaryAnnotations> {
-        let mut read = std::mem::take(&mut self.reading.annotations);
-        if let (Kind::Remote(remote, _), Some(head)) = (&primary.kind, self.head.take())
-            && !head.head.annotations.is_empty()
-        {
-            let until = head.head.timestamp;
-            (_, _, read) = remote.beside(head, until)?;
-        }
+        let (place, of) = (&*primary.place, self.head.as_mut());
+        let Some(of) = of.filter(|of| !of.head.annotations.is_empty()) else {
+            return Ok(PrimaryAnnotations::default());
+        };
+        let until = of.head.timestamp;
+        let read = read_beside(place, of, |of| annotations(place, of, until))?;
         let mut annotations = PrimaryAnnotations::of(read);
-        if annotations.is_empty() {
-            return Ok(annotations);
-        }
         let first = self.reading.first_read();
         if let Some(source) = &self.source {
             self.mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {

@@ -119,7 +119,7 @@ impl<'a> MirrorDifferences<'a> {
             return Ok(());
         }
         let error = Error::not_as_expected(change.timestamp, identifier, expected);
-        Err(error.at(Some(location.clone())))
+        Err(error.at(location.clone()))
     }
 }
 

@@ -9,21 +9,24 @@
 
 mod compare;
 mod differences;
-mod http;
+mod follow;
 pub mod log;
+mod place;
 mod plan;
 mod primary;
 mod pull;
+mod read;
+mod replica;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
-pub use http::{
-    Address, HttpOptions, Remote, Replica, Retry, read_replica, source_name,
-};
 pub use log::manifest::{self, export, write_up_to};
+pub use place::{Address, HttpOptions, Remote, Retry, source_name};
+pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
 pub use primary::Primary;
-pub use primary::read_published;
 pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
+pub(crate) use read::read_log;
+pub use replica::{Replica, read_replica};
 
 use serde::Serialize;
 

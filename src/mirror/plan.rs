@@ -1,16 +1,14 @@
 //! What is read of a log to compare a mirror with it, and what is found there.
 
 use super::Standing;
-use super::log::manifest::{Item, events};
-use super::log::{Head, LogLine};
-use super::primary::Manifest;
+use super::log::{Head, LogLine, events};
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, Instance, LogChange, Moment, SourceLocation,
     Timestamp, Withdrawal,
 };
-use crate::registry::{LogChanges, LoggedAnnotations, MirrorSource, Registry, Replay};
+use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
 
 /// What is read of the log of a primary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +85,7 @@ pub(super) struct Reading {
     /// selected change.
     pub replay: Replay,
     /// The last change that matters, and where it was read.
-    pub selected: Option<(LogChange, SourceLocation)>,
+    pub selected: Option<(LogChange, Option<SourceLocation>)>,
     /// The time of the change after the selected one.
     after_selected: Option<Timestamp>,
     /// The change since which the primary held the granules that the mirror holds, if what was known of their
@@ -100,15 +98,13 @@ pub(super) struct Reading {
     /// The number of the last change that was read, or before which nothing was.
     last: u64,
     pub record: Dataset,
-    /// The annotations of a manifest. Those at an address are read when they are taken.
-    pub annotations: LoggedAnnotations,
     /// When and why the primary withdrew the dataset. `None`: it did not, or the head was not sent again.
     pub withdrawn: Option<Withdrawal>,
 }
 
 impl Reading {
     /// Begins to read a log for a mirror that holds `held`. `head`: where the change is stated after
-    /// which it is read.
+    /// which it is read. `None` means that this is not known.
     pub fn begin(
         plan: Plan,
         head: Option<SourceLocation>,
@@ -124,43 +120,13 @@ impl Reading {
             replay: Replay::default(),
             last: after.as_ref().map_or(0, |after| after.number),
             since: after.clone(),
-            selected: after.zip(head),
+            selected: after.map(|after| (after, head)),
             after_selected: None,
             after_since: None,
             changes: LogChanges::default(),
             record: Dataset::named(name),
-            annotations: LoggedAnnotations::default(),
             withdrawn: None,
         }
-    }
-
-    /// Reads a manifest.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; its events contradict each other, or
-    /// it has no history then; [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown).
-    pub fn of_manifest(
-        manifest: &Manifest,
-        held: (Identifier, Digest),
-        at: Option<Moment>,
-        mut read: impl FnMut(u64) -> Result<()>,
-    ) -> Result<Self> {
-        let placeholder = "unread".parse().expect("it has letters only");
-        let mut reading = Reading::begin(Plan::Whole, None, held, at, placeholder);
-        let mut reader = manifest.reader()?;
-        while let Some(item) = reader.item()? {
-            match item {
-                Item::Line(log_line, change) => {
-                    read(log_line.granules() as u64)?;
-                    reading.take(*log_line, change, reader.location())?;
-                }
-                Item::Annotation(annotation) => reading.annotations.add(annotation)?,
-                Item::Subset(_) => {}
-                Item::Head(head) => reading.finish(&head, manifest.named.as_ref(), at)?,
-            }
-        }
-        Ok(reading)
     }
 
     /// Whether the staged events begin with what the mirror holds.
@@ -210,7 +176,7 @@ impl Reading {
             self.plan = Plan::From(change.clone());
             self.replay = Replay::default();
         }
-        self.selected = Some((change, location));
+        self.selected = Some((change, Some(location)));
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Seek, Write};
 
 use tempfile::SpooledTempFile;
 
-use super::files::{ANNOTATIONS, HEAD, LOG, SUBSETS, head_in, text_in};
+use super::files::{ANNOTATIONS, SUBSETS, head_in, text_in};
 use super::log::{self, is_same};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
@@ -12,6 +12,7 @@ use crate::mirror::log::manifest;
 use crate::mirror::log::{
     Head, HeadFile, LinesDigest, LogWriter, Position, Segments, SubsetWriter,
 };
+use crate::mirror::{HEAD, LOG};
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{Listed, Registry, Snapshot};
 

@@ -6,15 +6,12 @@ use std::path::Path;
 
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::HEAD;
 use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
 use crate::model::{DatasetName, Timestamp, quoted};
 
 /// The directory of the datasets.
 pub(super) const DATASETS: &str = "datasets";
-/// The directory of a dataset's segments.
-pub(super) const LOG: &str = "log";
-/// The head of a dataset.
-pub(super) const HEAD: &str = "head.json";
 /// The cited subsets of a dataset.
 pub(super) const SUBSETS: &str = "subsets.jsonl";
 /// The annotations of a dataset, if it has any.

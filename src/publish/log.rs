@@ -4,16 +4,16 @@
 use std::fs::File;
 use std::io;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use serde::Deserialize;
 
-use super::files::LOG;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{Checks, Head, LogReader, MAX_LINE_BYTES, Position, Segment, Segments};
+use crate::mirror::log::{Checks, Head, MAX_LINE_BYTES, Segment, Segments};
+use crate::mirror::{FoundHead, LOG, PublishedDirectory, read_log};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
 use crate::registry::{RecordVersion, Selection, Snapshot};
 
@@ -147,19 +147,18 @@ pub(super) fn check_end(log: &Directory, head: &Head) -> Result<Option<String>> 
     noted.map(|it| it.note).map_err(|_| damaged(number, "the line is not a change"))
 }
 
-/// Proves that all segments and their compressed forms are as they were written. Returns the note of
-/// the last change.
-pub(super) fn check_all(log: &Directory, head: &Head) -> Result<Option<String>> {
-    check_lengths(log, &head.segments)?;
-    let mut last = None;
-    each_published(log, head, |change| {
-        last = Some(change);
-        Ok(true)
+/// Proves that all segments of a dataset and their compressed forms are as they were written. Returns the note
+/// of the last change.
+pub(super) fn check_all(directory: &Directory, head: &Head) -> Result<Option<String>> {
+    let log = entered(directory)?;
+    check_lengths(&log, &head.segments)?;
+    let mut note = None;
+    each_published(directory, head, |change| {
+        note = change.note;
+        Ok(())
     })?;
-    head.check_end(last.as_ref().map_or(0, |last| last.number), last.as_ref())
-        .map_err(|what| Error::published_damaged(log.path(), None, what))?;
-    check_compressed(log, &head.segments)?;
-    Ok(last.and_then(|last| last.note))
+    check_compressed(&log, &head.segments)?;
+    Ok(note)
 }
 
 /// Refuses a registry that does not continue what was published, whose last change has this note: a
@@ -265,17 +264,19 @@ fn contradiction(
     directory: &Directory,
 ) -> Result<Error> {
     let mut contradiction = None;
-    each_published(&entered(directory)?, head, |change| {
+    each_published(directory, head, |change| {
+        if contradiction.is_some() {
+            return Ok(());
+        }
         let found = instance_at(snapshot, name, change.timestamp)?;
         let is_same = found.is_some_and(|found| {
             (found.timestamp, found.identifier) == (change.timestamp, change.identifier)
         });
         let count = snapshot.count_history(name, Some(change.timestamp))?;
-        if is_same && count == change.number {
-            return Ok(true);
+        if !is_same || count != change.number {
+            contradiction = Some((change.number, change.timestamp));
         }
-        contradiction = Some((change.number, change.timestamp));
-        Ok(false)
+        Ok(())
     })?;
     let last = (head.changes, head.latest().map_or(Timestamp::MIN, |(timestamp, ..)| timestamp));
     let (change, timestamp) = contradiction.unwrap_or(last);
@@ -294,44 +295,35 @@ fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result
     }
 }
 
-/// Calls `show` for each change that was published, until it returns `false`.
+/// Calls `show` for each change that was published.
 fn each_published(
-    log: &Directory,
+    directory: &Directory,
     head: &Head,
-    mut show: impl FnMut(LogChange) -> Result<bool>,
+    mut show: impl FnMut(LogChange) -> Result<()>,
 ) -> Result<()> {
-    let source: Arc<str> = log.path().to_string_lossy().into();
-    let mut reader = LogReader::at(Position::default(), source, 0, Timestamp::MAX);
-    for (index, segment) in head.segments.0.iter().enumerate() {
-        let name = Segment::file_name(index);
-        let path = log.path_of(&name);
-        let failed = |source| Error::cannot("read", &path, source);
-        reader.lines().enter(path.to_string_lossy().into(), 0);
-        let Some(file) = log.read(&name)? else { return Ok(()) };
-        let mut file = BufReader::new(file.take(segment.bytes));
-        let mut line = Vec::new();
-        while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)? > 0 {
-            let read = reader.read(&line).map_err(|error| {
-                let line = match error.location() {
-                    Some(SourceLocation::Line { line, .. }) => Some(*line),
-                    _ => None,
-                };
-                let what = error.message();
-                // It is one line of a manifest that is wrong.
-                let what = what.strip_prefix("not a manifest: ").unwrap_or(what);
-                Error::published_damaged(&path, line, what)
-            })?;
-            if let Some((_, Some(change))) = read
-                && !show(change)?
-            {
-                return Ok(());
-            }
-            line.clear();
-        }
-        if reader.position().check != Some(segment.check) {
-            let what = "its last line is not the one that its head announces";
-            return Err(Error::published_damaged(&path, None, what));
-        }
+    let place = PublishedDirectory::of(Directory::open(directory.path())?);
+    let of = FoundHead { head: head.clone(), etag: None, moved_to: None };
+    let mut failed = None;
+    let read = read_log(&place, &of, None, Timestamp::MAX, &mut |_, change, _| {
+        let shown = change.map_or(Ok(()), &mut show);
+        shown.inspect_err(|error| failed = Some(error.clone()))
+    });
+    match (read, failed) {
+        (_, Some(error)) => Err(error),
+        (Err(error), None) => Err(damaged(error)),
+        (Ok(()), None) => Ok(()),
     }
-    Ok(())
+}
+
+/// What is wrong with a published log, as it was read, if it is not that it cannot be read.
+fn damaged(error: Error) -> Error {
+    match error.location() {
+        Some(SourceLocation::Line { source, line }) => {
+            let what = error.message();
+            // It is one line of a manifest that is wrong.
+            let what = what.strip_prefix("not a manifest: ").unwrap_or(what);
+            Error::published_damaged(Path::new(&**source), Some(*line), what)
+        }
+        _ => error,
+    }
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{HEAD, Place, text_in};
+use super::files::{Place, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
+use crate::mirror::HEAD;
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
     DatasetPage, Detail, FILES, Feed, IndexPage, IndexRow, Serves, Site, Spark, entries,

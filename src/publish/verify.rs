@@ -7,10 +7,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::files::{ANNOTATIONS, DATASETS, HEAD, Place, SUBSETS, head_in};
+use super::files::{ANNOTATIONS, DATASETS, Place, SUBSETS, head_in};
 use super::log;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::HEAD;
 use crate::mirror::log::manifest;
 use crate::mirror::log::{Head, HeadFile, LinesDigest, SubsetWriter};
 use crate::model::{DatasetName, Timestamp};
@@ -125,7 +126,7 @@ impl VerifiedFiles {
             }
             Some(Some(HeadFile::Head(head))) => {
                 self.changes = head.changes;
-                let proved = log::entered(directory).and_then(|log| log::check_all(&log, &head));
+                let proved = log::check_all(directory, &head);
                 let note = self.take(directory, proved)?;
                 // The next run publishes a dataset that has the name now into a log of its own.
                 if let Some(note) = note

@@ -1,6 +1,6 @@
 //! Annotations leave the history as it is, and are read wherever the instance is.
 
-use accession::mirror::manifest;
+use accession::mirror::{Primary, manifest};
 use accession::registry::{KeptAnnotations, NewAnnotation, Withdrawn};
 use accession::{
     Annotation, ErrorKind, Import, Imported, Instance, Members, Moment, Registry, Selection, Stamp,
@@ -219,7 +219,7 @@ fn annotated() -> (Registry, String) {
 fn import(registry: &Registry, text: &str) -> accession::error::Result<Imported> {
     let mut import = Import::new();
     import.options.create_dataset = true;
-    let reader = manifest::Reader::open(text.as_bytes(), "one.jsonl", now())?;
+    let reader = Primary::from_manifest(text.as_bytes(), "one.jsonl", None, now())?;
     import.options.record = Some(reader.read_into(&mut import, |_| {})?);
     registry.import(&name("ONE"), &import, &Stamp::now(now()))
 }

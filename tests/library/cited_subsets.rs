@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use accession::error::Result;
-use accession::mirror::manifest;
+use accession::mirror::{Primary, manifest};
 use accession::{
     Access, Criteria, Import, Imported, Listing, Members, Moment, Monitor, OpenOptions, Pattern,
     Registry, Selection, Stamp, Subset, Timestamp,
@@ -241,7 +241,7 @@ fn manifest_until(registry: &Registry, until: Timestamp) -> Vec<u8> {
 
 fn import(registry: &Registry, manifest: &[u8]) -> Result<Imported> {
     let mut import = Import::new();
-    let reader = manifest::Reader::open(manifest, "manifest.jsonl", now())?;
+    let reader = Primary::from_manifest(manifest, "manifest.jsonl", None, now())?;
     import.options.record = Some(reader.read_into(&mut import, |_| {})?);
     import.options.create_dataset = true;
     registry.import(&name("dataset"), &import, &Stamp::now(now()))

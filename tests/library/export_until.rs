@@ -1,6 +1,6 @@
 //! A history that is exported up to a time is the history that the dataset had then.
 
-use accession::mirror::manifest;
+use accession::mirror::{Primary, manifest};
 use accession::{
     Dataset, ErrorKind, Import, Instance, Members, Moment, Registry, Stamp, Timestamp,
 };
@@ -32,7 +32,7 @@ fn exported(registry: &Registry, until: Timestamp) -> accession::error::Result<V
 /// Imports a manifest under a name. Returns the record in it.
 fn import(registry: &Registry, dataset: &str, bytes: &[u8]) -> Dataset {
     let mut import = Import::new();
-    let reader = manifest::Reader::open(bytes, "us.jsonl", now()).unwrap();
+    let reader = Primary::from_manifest(bytes, "us.jsonl", None, now()).unwrap();
     let record = reader.read_into(&mut import, |_| {}).unwrap();
     import.options.create_dataset = true;
     registry.import(&name(dataset), &import, &Stamp::now(now())).unwrap();

@@ -219,7 +219,8 @@ impl World {
     pub fn import(&self) -> Done {
         let mut import = Import::new();
         let manifest = Cursor::new(&self.later);
-        manifest::Reader::open(manifest, "later.jsonl", now())?.read_into(&mut import, |_| {})?;
+        Primary::from_manifest(manifest, "later.jsonl", None, now())?
+            .read_into(&mut import, |_| {})?;
         self.registry.import(&name("dataset"), &import, &self.stamp())?;
         Ok(())
     }

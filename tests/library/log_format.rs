@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use accession::mirror::manifest;
+use accession::mirror::{Primary, manifest};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{Edit, NewAnnotation};
 use accession::{
@@ -112,7 +112,8 @@ fn the_bytes_of_a_manifest_are_those_of_the_fixture() {
 #[test]
 fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     let text = written(&registry());
-    let reader = manifest::Reader::open(Cursor::new(text.clone()), "us.jsonl", now()).unwrap();
+    let reader =
+        Primary::from_manifest(Cursor::new(text.clone()), "us.jsonl", None, now()).unwrap();
     let mut import = Import::new();
     let record = reader.read_into(&mut import, |_| {}).unwrap();
     import.options.create_dataset = true;
@@ -133,7 +134,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     );
 
     // Once more: nothing is left to do.
-    let reader = manifest::Reader::open(Cursor::new(text), "us.jsonl", now()).unwrap();
+    let reader = Primary::from_manifest(Cursor::new(text), "us.jsonl", None, now()).unwrap();
     let mut import = Import::new();
     reader.read_into(&mut import, |_| {}).unwrap();
     let imported = copy.import(&record.name, &import, &Stamp::now(now())).unwrap();

@@ -51,7 +51,7 @@ fn read(bytes: Vec<u8>) -> accession::error::Result<()> {
     let compared = compare(&mirror, &name("mirror"), &primary, None)
         .and_then(|compared| compared.differences()?.finish());
     let imported =
-        manifest::Reader::open(Cursor::new(bytes), "us.jsonl", now()).and_then(|reader| {
+        Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now()).and_then(|reader| {
             let mut import = Import::new();
             let record = reader.read_into(&mut import, |_| {})?;
             import.options.create_dataset = true;
@@ -157,7 +157,7 @@ proptest! {
         let there = build(&us, "us", &theirs);
         let bytes = written(&us, "us");
         let copy = new_registry();
-        let reader = manifest::Reader::open(Cursor::new(bytes.clone()), "us.jsonl", now()).unwrap();
+        let reader = Primary::from_manifest(Cursor::new(bytes.clone()), "us.jsonl", None, now()).unwrap();
         let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();
         import.options.create_dataset = true;
@@ -269,7 +269,7 @@ fn a_change_without_effect_is_refused() {
 fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
     let (us, bytes) = large();
     let into_us = |us: &Registry, bytes: Vec<u8>| -> accession::error::Result<Imported> {
-        let reader = manifest::Reader::open(Cursor::new(bytes), "us.jsonl", now()).unwrap();
+        let reader = Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now()).unwrap();
         let mut import = Import::new();
         reader.read_into(&mut import, |_| {}).unwrap();
         us.import(&name("us"), &import, &Stamp::now(now()))

@@ -399,7 +399,7 @@ fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
     let elsewhere = new_registry();
     let mut import = Import::new();
     import.options.create_dataset = true;
-    let reader = manifest::Reader::open(file.as_slice(), "d.jsonl", now()).unwrap();
+    let reader = Primary::from_manifest(file.as_slice(), "d.jsonl", None, now()).unwrap();
     reader.read_into(&mut import, |_| {}).unwrap();
     elsewhere.import(&name("D"), &import, &Stamp::now(now())).unwrap();
     assert_agrees(&elsewhere, "D", model, true);

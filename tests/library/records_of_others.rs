@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use accession::mirror::manifest::Reader;
+use accession::mirror::Primary;
 use accession::registry::Withdrawn;
 use accession::{Access, Dataset, Import, Registry, Stamp};
 
@@ -19,7 +19,7 @@ fn manifest(record: &str) -> Vec<u8> {
 }
 
 fn record(manifest: &[u8]) -> accession::error::Result<Dataset> {
-    let reader = Reader::open(manifest, "us.jsonl", now())?;
+    let reader = Primary::from_manifest(manifest, "us.jsonl", None, now())?;
     reader.read_into(&mut Import::new(), |_| {})
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use accession::mirror::manifest;
+use accession::mirror::Primary;
 use accession::{Access, Identifier, Import, Registry, Stamp, Timestamp};
 
 use crate::dice::Dice;
@@ -105,7 +105,7 @@ impl World {
         bytes.extend(head);
         let mut import = Import::new();
         import.options.create_dataset = true;
-        let reader = manifest::Reader::open(Cursor::new(bytes), "published", now()).unwrap();
+        let reader = Primary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
         let copy = Registry::in_memory().unwrap();
         copy.import(&name("US"), &import, &Stamp::now(now())).unwrap();

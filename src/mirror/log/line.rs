@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{
-    AtMost, Content, Digest, GranuleId, Identifier, LineCheck, Timestamp, WrittenFile,
+    AtMost, Content, Digest, Event, EventKind, GranuleId, Identifier, LineCheck, SourceLocation,
+    Timestamp, WrittenFile,
 };
 
 /// How every log begins, whatever its version.
@@ -291,4 +292,27 @@ pub(crate) struct LogLineEnd {
     pub digest: Digest,
     /// The note that was kept with the change.
     pub note: Option<String>,
+}
+
+/// The events of a part of a change.
+pub(crate) fn events(
+    log_line: LogLine,
+    location: &SourceLocation,
+) -> impl Iterator<Item = Event> + use<'_> {
+    let LogLine { timestamp: at, ingested, deleted, described, replaced, .. } = log_line;
+    let of = move |kind: EventKind, entries: Vec<LogEntry>| {
+        entries.into_iter().map(move |LogEntry { granule_id, producer_granule, content }| {
+            let location = Some(location.clone());
+            Event { at, kind, granule_id, producer_granule, content, location }
+        })
+    };
+    let deleted = deleted.into_iter().map(|granule_id| LogEntry {
+        granule_id,
+        producer_granule: None,
+        content: None,
+    });
+    of(EventKind::Ingested, ingested)
+        .chain(of(EventKind::Deleted, deleted.collect()))
+        .chain(of(EventKind::Described, described))
+        .chain(of(EventKind::Replaced, replaced))
 }

@@ -6,23 +6,16 @@
 
 use std::error::Error as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::{
-    AnnotationReader, AnnotationWriter, Head, HeadFile, LinesDigest, LogEntry, LogLine, LogReader,
-    LogWriter, MAX_LINE_BYTES, Position, SubsetReader, SubsetWriter,
+    AnnotationWriter, Head, HeadFile, LinesDigest, LogWriter, MAX_HEAD_BYTES, SubsetWriter,
 };
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    Criteria, Dataset, DatasetName, Event, EventKind, GranuleId, LogChange, Moment, SourceLocation,
-    Timestamp, quoted,
-};
-use crate::registry::{
-    CitedSubset, Import, Listed, LoggedAnnotation, Registry, Selection, Snapshot,
-};
+use crate::model::{Criteria, DatasetName, GranuleId, Moment, Timestamp, quoted};
+use crate::registry::{Listed, Registry, Selection, Snapshot};
 
 pub use super::BEGINNING;
 
@@ -129,216 +122,6 @@ pub(crate) fn write_annotations(
     Ok(annotations.finish())
 }
 
-/// The events of a part of a change.
-pub(crate) fn events(
-    log_line: LogLine,
-    location: &SourceLocation,
-) -> impl Iterator<Item = Event> + use<'_> {
-    let LogLine { timestamp: at, ingested, deleted, described, replaced, .. } = log_line;
-    let of = move |kind: EventKind, entries: Vec<LogEntry>| {
-        entries.into_iter().map(move |LogEntry { granule_id, producer_granule, content }| {
-            let location = Some(location.clone());
-            Event { at, kind, granule_id, producer_granule, content, location }
-        })
-    };
-    let deleted = deleted.into_iter().map(|granule_id| LogEntry {
-        granule_id,
-        producer_granule: None,
-        content: None,
-    });
-    of(EventKind::Ingested, ingested)
-        .chain(of(EventKind::Deleted, deleted.collect()))
-        .chain(of(EventKind::Described, described))
-        .chain(of(EventKind::Replaced, replaced))
-}
-
-/// Something that a manifest contains.
-pub(crate) enum Item {
-    /// A change, or some of its granules; the change with its last line.
-    Line(Box<LogLine>, Option<LogChange>),
-    /// A cited subset.
-    Subset(CitedSubset),
-    /// An annotation.
-    Annotation(LoggedAnnotation),
-    /// The head, which is last.
-    Head(Box<Head>),
-}
-
-/// A manifest that is being read, line by line. Every line is verified before it is returned.
-pub struct Reader<R> {
-    file: R,
-    source: Arc<str>,
-    log: LogReader,
-    last: Option<LogChange>,
-    /// Of the lines after the log.
-    subsets: Option<SubsetReader>,
-    annotations: Option<AnnotationReader>,
-    line: u64,
-    head: Option<Dataset>,
-    buffer: Vec<u8>,
-}
-
-impl<R: BufRead> Reader<R> {
-    /// Begins to read a manifest. `name` is what messages call it; a change after `not_after` is
-    /// refused.
-    ///
-    /// # Errors
-    ///
-    /// The file is not a manifest, or has a newer version.
-    pub fn open(file: R, name: &str, not_after: Timestamp) -> Result<Self> {
-        let source: Arc<str> = name.into();
-        let log = LogReader::at(Position::default(), Arc::clone(&source), 0, not_after);
-        let buffer = Vec::new();
-        let mut reader = Reader {
-            file,
-            source,
-            log,
-            last: None,
-            subsets: None,
-            annotations: None,
-            line: 0,
-            head: None,
-            buffer,
-        };
-        if !reader.next_line()? {
-            return reader.fail("it is empty");
-        }
-        reader.log.read(&reader.buffer)?;
-        Ok(reader)
-    }
-
-    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if it
-    /// results in the identifier recorded in the manifest. `read` is called with the number of granules of
-    /// each line. Returns the record of the dataset.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotPublished`]: what is wrong, and in which line.
-    pub fn read_into(mut self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
-        while let Some(item) = self.item()? {
-            match item {
-                Item::Line(log_line, change) => {
-                    let location = self.log.lines().location();
-                    read(log_line.granules() as u64);
-                    for event in events(*log_line, &location) {
-                        import.add(event)?;
-                    }
-                    if let Some(LogChange { timestamp, identifier, digest, note, .. }) = change {
-                        import.expect(timestamp, identifier, Some(digest), Some(location));
-                        import.note(timestamp, note.as_deref())?;
-                    }
-                }
-                Item::Subset(subset) => import.keep_subset(&subset)?,
-                Item::Annotation(annotation) => import.keep_annotation(annotation)?,
-                Item::Head(head) => {
-                    import.options.record = Some(head.record);
-                    import.withdrawn = head.withdrawn;
-                }
-            }
-        }
-        match self.head {
-            Some(record) => Ok(record),
-            None => Ok(self.fail("it is cut short: its head, the last line, is missing")?),
-        }
-    }
-
-    /// What the next line, or the next ones, contain. `None` means that the file has ended, after its head.
-    pub(crate) fn item(&mut self) -> Result<Option<Item>> {
-        loop {
-            if !self.next_line()? {
-                return match self.head {
-                    Some(_) => Ok(None),
-                    None => self.fail("it is cut short: its head, the last line, is missing"),
-                };
-            }
-            if self.head.is_some() {
-                return self.fail("something follows its head");
-            }
-            let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
-            if text.starts_with(super::HEAD_BEGINNING) {
-                return self.read_head().map(Some);
-            }
-            if text.starts_with(super::ANNOTATION_BEGINNING) {
-                let annotations = self.annotations.get_or_insert_default();
-                return match annotations.read(text.as_bytes(), (&self.source, self.line)) {
-                    Ok(annotation) => Ok(Some(Item::Annotation(annotation))),
-                    Err(what) => self.fail(&what),
-                };
-            }
-            if self.annotations.is_some() {
-                return self.fail("something other than the head follows the annotations");
-            }
-            if text.starts_with(super::SUBSET_BEGINNING) {
-                let subsets = self.subsets.get_or_insert_default();
-                let line = (&self.source, self.line);
-                match subsets.read(text.as_bytes(), line) {
-                    Ok(Some(subset)) => return Ok(Some(Item::Subset(subset))),
-                    Ok(None) => continue,
-                    Err(what) => return self.fail(&what),
-                }
-            }
-            if self.subsets.is_some() {
-                return self.fail("a change follows the cited subsets");
-            }
-            if let Some((log_line, change)) = self.log.read(&self.buffer)? {
-                if change.is_some() {
-                    self.last.clone_from(&change);
-                }
-                return Ok(Some(Item::Line(Box::new(log_line), change)));
-            }
-        }
-    }
-
-    fn read_head(&mut self) -> Result<Item> {
-        let text = std::str::from_utf8(&self.buffer).unwrap_or_default();
-        let head = match HeadFile::parse(text) {
-            Ok(HeadFile::Head(head)) => head,
-            Ok(HeadFile::MovedTo(_)) => return self.fail("it has the head of another dataset"),
-            Err(what) => return self.fail(&what),
-        };
-        let position = self.log.position();
-        if !self.log.is_between_changes() {
-            return self.fail("the change before its head is cut");
-        }
-        let is_whole =
-            position.bytes == head.segments.bytes() && position.check == Some(head.check);
-        if let Err(what) = head.check_end(position.changes, self.last.as_ref()) {
-            return self.fail(&what);
-        }
-        if !is_whole {
-            return self.fail("the log before its head is not the one that the head announces");
-        }
-        if let Err(what) = self.subsets.take().unwrap_or_default().check(head.subsets) {
-            return self.fail(&what);
-        }
-        if let Err(what) = self.annotations.take().unwrap_or_default().check(head.annotations) {
-            return self.fail(&what);
-        }
-        self.head = Some(head.record.clone());
-        Ok(Item::Head(head))
-    }
-
-    /// Reads a line into the buffer, with its line end. Returns whether there was one.
-    fn next_line(&mut self) -> Result<bool> {
-        self.line += 1;
-        self.buffer.clear();
-        let read = (&mut self.file).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.buffer);
-        match read {
-            Err(cause) => Err(Error::unreadable(&cause).at_line(&self.source, self.line)),
-            Ok(read) => Ok(read > 0),
-        }
-    }
-
-    /// The last line of the log that was read.
-    pub(crate) fn location(&mut self) -> SourceLocation {
-        self.log.lines().location()
-    }
-
-    fn fail<T>(&self, what: &str) -> Result<T> {
-        Err(Error::not_a_manifest(what).at_line(&self.source, self.line))
-    }
-}
-
 /// The name of the dataset in the last line of a manifest. `None`: the file does not end with a head.
 ///
 /// # Errors
@@ -346,10 +129,10 @@ impl<R: BufRead> Reader<R> {
 /// The file cannot be read.
 pub fn dataset_of(file: &mut (impl io::Read + io::Seek)) -> io::Result<Option<DatasetName>> {
     let length = file.seek(io::SeekFrom::End(0))?;
-    let begin = length.saturating_sub(MAX_LINE_BYTES);
+    let begin = length.saturating_sub(MAX_HEAD_BYTES);
     file.seek(io::SeekFrom::Start(begin))?;
     let mut end = Vec::new();
-    file.take(MAX_LINE_BYTES).read_to_end(&mut end)?;
+    file.take(MAX_HEAD_BYTES).read_to_end(&mut end)?;
     let body = end.strip_suffix(b"\n").unwrap_or(&end);
     let from = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     let line = std::str::from_utf8(&end[from..]).unwrap_or_default();

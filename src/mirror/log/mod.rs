@@ -11,7 +11,7 @@
 //! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"described":[],"replaced":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","digest":"sha256:…","check":"…"}
 //! ```
 
-mod annotations;
+mod beside;
 mod chained;
 mod head;
 mod line;
@@ -24,15 +24,12 @@ use std::io::{self, Read};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-pub(crate) use annotations::{
-    ANNOTATION_BEGINNING, AnnotationReader, AnnotationWriter, SUBSET_BEGINNING, SubsetReader,
-    SubsetWriter,
-};
+pub(crate) use beside::{AnnotationReader, AnnotationWriter, SubsetReader, SubsetWriter};
 pub(crate) use chained::{Segment, Segments};
 pub(crate) use head::MAX_HEAD_BYTES;
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
 pub use line::BEGINNING;
-pub(crate) use line::{Checks, LogEntry, LogLine, MAX_LINE_BYTES};
+pub(crate) use line::{Checks, LogLine, MAX_LINE_BYTES, events};
 pub(crate) use reader::{LogReader, Position, latest_change};
 pub(crate) use writer::LogWriter;
 

@@ -210,11 +210,6 @@ impl LogReader {
         text.parse().or_else(|_| self.fail(&format!("{text:?} is not a valid {what}")))
     }
 
-    /// How far the log was read: up to the last line.
-    pub fn position(&self) -> Position {
-        self.position
-    }
-
     /// Whether the last line that was read ends a change.
     pub fn is_between_changes(&self) -> bool {
         self.open.is_none()

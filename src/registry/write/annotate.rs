@@ -294,11 +294,6 @@ impl PrimaryAnnotations {
         PrimaryAnnotations { annotations, ..PrimaryAnnotations::default() }
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.annotations.bytes.is_empty()
-    }
-
     /// Adds the next change of the log.
     pub fn add_change(&mut self, change: &LogChange) {
         let LogChange { timestamp, identifier, digest, .. } = *change;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::annotate::{KeptAnnotations, LoggedAnnotation, LoggedAnnotations};
-use super::cited::{CitedSubset, CitedSubsets, Origin, Selection};
+use super::annotate::{KeptAnnotations, LoggedAnnotations};
+use super::cited::{CitedSubsets, Origin, Selection};
 use super::engine::{self, Skipped};
 use super::remember::Remembered;
 use super::results::{Expected, Results};
@@ -156,27 +156,8 @@ impl Import {
         self.results.note_at(at)
     }
 
-    /// Keeps a subset that was cited elsewhere, once the history has the change that it was selected
-    /// from.
-    ///
-    /// # Errors
-    ///
-    /// The error of a refused change: a granule is named twice;
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub(crate) fn keep_subset(&mut self, subset: &CitedSubset) -> Result<()> {
-        self.subsets.add(subset)
-    }
-
-    /// Keeps an annotation that was written elsewhere, once the history has its change.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub(crate) fn keep_annotation(&mut self, annotation: LoggedAnnotation) -> Result<()> {
-        self.annotations.add(annotation)
-    }
-
-    /// Keeps these subsets and annotations in place of those so far.
+    /// Keeps subsets and annotations that were written elsewhere, once the history has the changes that they are
+    /// of, in place of those so far.
     pub(crate) fn keep_beside(&mut self, subsets: CitedSubsets, annotations: LoggedAnnotations) {
         (self.subsets, self.annotations) = (subsets, annotations);
     }

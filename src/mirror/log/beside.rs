@@ -1,4 +1,4 @@
-//! The annotations of a dataset, beside its log.
+//! What is beside a log: the annotations and the cited subsets of a dataset.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,9 +13,6 @@ use crate::model::{
     Timestamp, check_characters,
 };
 use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members};
-
-/// How every line begins.
-pub(crate) const ANNOTATION_BEGINNING: &str = "{\"annotation\":";
 
 /// A line. Members that are not named here are ignored.
 #[derive(Serialize, Deserialize)]
@@ -130,9 +127,6 @@ impl AnnotationReader {
         }
     }
 }
-
-/// How every line begins.
-pub(crate) const SUBSET_BEGINNING: &str = "{\"subset\":";
 
 /// Writes the lines of subsets.
 #[derive(Default)]

@@ -15,6 +15,7 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_p
 use ureq::{Agent, Body, Proxy};
 use url::Url;
 
+use super::Failure;
 use super::address::{is_loopback, proxy_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{SourceOptions, quoted};
@@ -390,14 +391,6 @@ impl Read for Counted {
 /// Limits of the body of an error: the bytes that are read, and the characters that are shown.
 const MAX_PROBLEM_BYTES: u64 = 16 * 1_024;
 const MAX_DETAIL: usize = 300;
-
-/// Why a request failed.
-pub(super) enum Failure {
-    /// It may succeed when it is repeated, after this time if the server says so.
-    Passing(Error, Option<Duration>),
-    /// It will not.
-    Lasting(Error),
-}
 
 /// Sorts an error of a request: a wrong certificate stays wrong, a broken connection may be
 /// repeated.

@@ -1,0 +1,149 @@
+//! A directory into which a dataset is published.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::{Failure, Found, FoundHead, HEAD, LOG, Part, Place, only_line, parse_head};
+use crate::disk::Directory;
+use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
+use crate::model::{DatasetName, SourceLocation, quoted};
+use crate::registry::Registry;
+
+/// The directory of the datasets in one into which several are published.
+const DATASETS: &str = "datasets";
+
+/// The directory of a dataset. No symbolic link in it is followed.
+pub(crate) struct PublishedDirectory {
+    directory: Directory,
+    source: Option<String>,
+}
+
+impl PublishedDirectory {
+    /// The directory of a dataset, which nobody remembers.
+    pub fn of(directory: Directory) -> Self {
+        PublishedDirectory { directory, source: None }
+    }
+
+    /// Finds the directory of a dataset: `path` itself, or that of one of the datasets that are published into
+    /// it, which is `named`, or has the name of the mirror, or is the only one. `None` means that nothing is
+    /// published there. A mirror remembers it as it was named, so that a failure, or that it is forgotten,
+    /// finds it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read; [`ErrorKind::PrimaryDatasetUnknown`].
+    pub fn find(
+        path: &Path,
+        mirror: &DatasetName,
+        named: Option<&DatasetName>,
+    ) -> Result<Option<Self>> {
+        if !path.join(HEAD).exists() && !path.join(DATASETS).is_dir() {
+            return Ok(None);
+        }
+        let directory = Directory::open(&directory_of(path, mirror, named)?)?;
+        let source = Registry::full_name(path).to_string_lossy().into_owned();
+        Ok(Some(PublishedDirectory { directory, source: Some(source) }))
+    }
+
+    /// The directory as it was found.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The directory of the dataset under its present name.
+    fn path(&self, of: &FoundHead) -> PathBuf {
+        match &of.moved_to {
+            None => self.directory.path().to_owned(),
+            Some(name) => self.directory.path().join("..").join(name.as_str()),
+        }
+    }
+
+    /// The file of a part. `None` means that it does not exist.
+    fn file(&self, of: &FoundHead, part: Part) -> Result<Option<File>> {
+        let directory = Directory::open(&self.path(of))?;
+        match part {
+            Part::Segment(index) => match directory.enter(LOG)? {
+                Some(log) => log.read(&Segment::file_name(index)),
+                None => Ok(None),
+            },
+            Part::Subsets | Part::Annotations => directory.read(&part.file()),
+        }
+    }
+}
+
+fn head_in(directory: &Directory) -> Result<HeadFile> {
+    let path = directory.path_of(HEAD);
+    let cannot = |source| Error::cannot("read", &path, source);
+    let file = directory.read(HEAD)?.ok_or_else(|| cannot(io::ErrorKind::NotFound.into()))?;
+    let mut line = Vec::new();
+    // One byte more shows that it is too long.
+    file.take(MAX_HEAD_BYTES + 1).read_to_end(&mut line).map_err(cannot)?;
+    parse_head(&path.to_string_lossy(), &line)
+}
+
+impl Place for PublishedDirectory {
+    fn source(&self) -> Option<String> {
+        self.source.clone()
+    }
+
+    fn head(&self, _unless: Option<&str>) -> Result<Found, Failure> {
+        let found =
+            |head, moved_to| Ok(Found::Head(Box::new(FoundHead { head, etag: None, moved_to })));
+        let name = match head_in(&self.directory)? {
+            HeadFile::Head(head) => return found(*head, None),
+            HeadFile::MovedTo(name) => name,
+        };
+        let present = self.directory.path().join("..").join(name.as_str());
+        match head_in(&Directory::open(&present)?)? {
+            HeadFile::Head(head) => found(*head, Some(name)),
+            HeadFile::MovedTo(_) => {
+                let path = self.directory.path_of(HEAD);
+                let shown = quoted(&path.to_string_lossy()).to_string();
+                let what = format!("{shown}: it leads to {name}, which was renamed");
+                Err(Error::new(ErrorKind::NotPublished, what).in_path(path).into())
+            }
+        }
+    }
+
+    fn open(
+        &self,
+        of: &FoundHead,
+        part: Part,
+        from: u64,
+        _attempt: u32,
+    ) -> Result<Box<dyn Read + '_>, Failure> {
+        let missing = || self.broken(of, part, io::ErrorKind::NotFound.into());
+        let mut file = self.file(of, part)?.ok_or_else(missing)?;
+        file.seek(SeekFrom::Start(from)).map_err(|error| self.broken(of, part, error))?;
+        Ok(Box::new(file))
+    }
+
+    fn name(&self, of: &FoundHead, part: Part) -> String {
+        self.path(of).join(part.file()).to_string_lossy().into_owned()
+    }
+
+    fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation> {
+        let directory = of.map_or_else(|| self.directory.path().to_owned(), |of| self.path(of));
+        Ok(only_line(&directory.join(HEAD).to_string_lossy()))
+    }
+}
+
+/// The directory of a dataset: `path` itself, or that of one of the datasets that are published into it.
+fn directory_of(path: &Path, mirror: &DatasetName, named: Option<&DatasetName>) -> Result<PathBuf> {
+    let datasets = path.join(DATASETS);
+    if path.join(HEAD).exists() {
+        return Ok(path.to_owned());
+    }
+    let entries = datasets.read_dir().map_err(|source| Error::cannot("read", &datasets, source))?;
+    let mut names: Vec<DatasetName> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    names.sort();
+    let wanted = named.unwrap_or(mirror);
+    match names.as_slice() {
+        names if names.contains(wanted) => Ok(datasets.join(wanted.as_str())),
+        [only] if named.is_none() => Ok(datasets.join(only.as_str())),
+        _ => Err(Error::primary_dataset_unknown(wanted, &names)),
+    }
+}

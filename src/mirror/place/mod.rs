@@ -1,0 +1,191 @@
+//! The places where the log of a dataset is: at an address, in a published directory, or in a manifest.
+//!
+//! A dataset's address and its directory have `head.json`, `subsets.jsonl` and `log/000000.jsonl` …, as
+//! [`crate::publish`] writes them. Any web server can deliver them: ranges, entity tags and compressed
+//! segments are used where the server has them, and none is needed. A manifest has the same in one file.
+//!
+//! # What is refused
+//!
+//! A primary may be broken or hostile. Nothing is read beyond the lengths that the head announces, and
+//! the head itself is limited; at an address, a limit of the caller bounds everything together, counted after
+//! decompression. Only `https` is
+//! used, except to this machine or where the caller permits it; redirects stay within the origin;
+//! a server that sends nothing for a time, or less than 10 kB a second on average, is given up; the
+//! rate also covers reconnections. Lines are verified one by one, wherever they are.
+//!
+//! # Resumption
+//!
+//! Where a connection breaks, the lines that were verified are kept, and the next request begins after
+//! them.
+
+mod address;
+mod client;
+mod directory;
+mod file;
+mod remote;
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+pub use address::{Address, source_name};
+pub use client::{HttpOptions, Retry};
+pub(crate) use directory::PublishedDirectory;
+pub(super) use file::ManifestFile;
+pub use remote::Remote;
+
+use super::log::{Head, HeadFile, LinesDigest, Segment};
+use crate::error::{Error, Result};
+use crate::model::{DatasetName, SourceLocation};
+
+/// The head of a log.
+pub(crate) const HEAD: &str = "head.json";
+
+/// The directory of the segments of a log.
+pub(crate) const LOG: &str = "log";
+
+/// A part of a published log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The segment with this zero-based number.
+    Segment(usize),
+    Subsets,
+    Annotations,
+}
+
+impl Part {
+    /// The file of the part, relative to the directory or the address of the dataset.
+    pub fn file(self) -> String {
+        match self {
+            Part::Segment(index) => format!("{LOG}/{}", Segment::file_name(index)),
+            Part::Subsets => "subsets.jsonl".to_owned(),
+            Part::Annotations => "annotations.jsonl".to_owned(),
+        }
+    }
+
+    /// What a head announces of the part, if it is beside the log.
+    pub fn announced(self, head: &Head) -> LinesDigest {
+        match self {
+            Part::Segment(_) => LinesDigest::default(),
+            Part::Subsets => head.subsets,
+            Part::Annotations => head.annotations,
+        }
+    }
+}
+
+/// Why something could not be read.
+pub(crate) enum Failure {
+    /// It may succeed when it is repeated, after this time if the server says so.
+    Passing(Error, Option<Duration>),
+    /// It will not.
+    Lasting(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Lasting(error)
+    }
+}
+
+/// What is at a place.
+pub(crate) enum Found {
+    /// The head with the entity tag that was asked about. The dataset has this name now if it was renamed.
+    Same(Option<DatasetName>),
+    /// It is this one.
+    Head(Box<FoundHead>),
+}
+
+/// A head that was read.
+#[derive(Clone)]
+pub(crate) struct FoundHead {
+    pub head: Head,
+    /// What the server calls this state of the log. `None` means that nothing identifies it.
+    pub etag: Option<String>,
+    /// The present name of the dataset, which was looked for by a former one. `None` means that it was found.
+    pub moved_to: Option<DatasetName>,
+}
+
+/// Where the log of a dataset is.
+pub(crate) trait Place: Send {
+    /// What a mirror remembers the place by. `None` means that it is read once.
+    fn source(&self) -> Option<String>;
+
+    /// Reads the head, unless it has this entity tag.
+    fn head(&self, unless: Option<&str>) -> Result<Found, Failure>;
+
+    /// Opens a part that a head announces, after so many bytes of it. `attempt` is how many attempts made
+    /// no progress so far, with this one. What is read may be more than is announced.
+    fn open(
+        &self,
+        of: &FoundHead,
+        part: Part,
+        from: u64,
+        attempt: u32,
+    ) -> Result<Box<dyn Read + '_>, Failure>;
+
+    /// What messages call a part.
+    fn name(&self, of: &FoundHead, part: Part) -> String;
+
+    /// Why a part could not be read to its end.
+    fn broken(&self, of: &FoundHead, part: Part, error: io::Error) -> Failure {
+        Failure::Lasting(Error::cannot("read", Path::new(&self.name(of, part)), error))
+    }
+
+    /// Waits before something is read again after so many attempts that made no progress, with this one. Returns the
+    /// number of the next attempt.
+    ///
+    /// # Errors
+    ///
+    /// The failure, if it will not be repeated.
+    fn retry(&self, failure: Failure, _attempt: u32, _has_progressed: bool) -> Result<u32> {
+        match failure {
+            Failure::Passing(error, _) | Failure::Lasting(error) => Err(error),
+        }
+    }
+
+    /// Where the head was read.
+    ///
+    /// # Errors
+    ///
+    /// The place cannot be read.
+    fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation>;
+
+    /// Whether all parts are in one file, with the head, and never change.
+    fn is_one_file(&self) -> bool {
+        false
+    }
+
+    /// How many lines of the same file precede a part.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read.
+    fn lines_before(&self, _of: &FoundHead, _part: Part) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// Proves what is read neither with the log nor with the parts beside it.
+    ///
+    /// # Errors
+    ///
+    /// It is not what the head announces.
+    fn prove(&self, _of: &FoundHead) -> Result<()> {
+        Ok(())
+    }
+
+    /// A name for the dataset where nothing better is known.
+    fn provisional_name(&self) -> DatasetName {
+        "dataset".parse().expect("it has letters only")
+    }
+}
+
+/// Parses a head, which is all that a file contains.
+fn parse_head(name: &str, line: &[u8]) -> Result<HeadFile> {
+    let parsed = HeadFile::parse(std::str::from_utf8(line).unwrap_or_default());
+    parsed.map_err(|what| Error::not_a_manifest(&what).at(only_line(name)))
+}
+
+/// Where the only line of a file is.
+fn only_line(name: &str) -> SourceLocation {
+    SourceLocation::Line { source: name.into(), line: 1 }
+}

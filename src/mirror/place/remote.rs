@@ -1,0 +1,264 @@
+//! A dataset at an address.
+
+use std::io::{self, Read};
+use std::sync::Mutex;
+
+use ureq::Body;
+use ureq::http::{Response, header};
+use url::Url;
+
+use super::address::Address;
+use super::client::{Client, Coding, HttpOptions, Pace};
+use super::{Failure, Found, FoundHead, HEAD, Part, Place, only_line, parse_head};
+use crate::error::{Error, ErrorKind, Result};
+use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES};
+use crate::model::{DatasetName, SourceLocation, Timestamp};
+
+/// How many renamings are followed.
+const MAX_RENAMINGS: u32 = 5;
+
+/// A dataset at an address.
+pub struct Remote {
+    client: Client,
+    address: Address,
+    now: Timestamp,
+    /// Of the part that was opened last.
+    pace: Mutex<Pace>,
+}
+
+/// Whether a tag is too weak to identify one head: web servers for files make it of the length and the
+/// time in whole seconds, with a hyphen between, and the head may change again within that second.
+fn may_be_of_two(tag: &str, response: &Response<Body>) -> bool {
+    let time = |name| {
+        let date = response.headers().get(name)?.to_str().ok()?;
+        Timestamp::from_http_date(date)
+    };
+    let (Some(sent), Some(modified)) = (time(header::DATE), time(header::LAST_MODIFIED)) else {
+        return false;
+    };
+    tag.contains('-') && sent.as_micros() - modified.as_micros() < 2_000_000
+}
+
+impl Remote {
+    /// A dataset at an address. Nothing is requested yet.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NoCertificate`](crate::ErrorKind::NoCertificate): the file of authorities has none; [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): the environment
+    /// names a proxy that cannot be used.
+    pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
+        let client = Client::new(&address.file(HEAD), options)?;
+        let pace = Mutex::new(client.pace());
+        Ok(Remote { client, address, now, pace })
+    }
+
+    /// The address.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// How many bytes of bodies were received so far.
+    pub fn received(&self) -> u64 {
+        self.client.received()
+    }
+
+    /// How many requests were made so far.
+    pub fn requests(&self) -> u64 {
+        self.client.requests()
+    }
+
+    /// The time at which it is read.
+    pub(in crate::mirror) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The address of a file of the dataset under its present name.
+    fn file(&self, of: Option<&FoundHead>, name: &str) -> Url {
+        match of.and_then(|of| of.moved_to.as_ref()) {
+            Some(present) => self.address.renamed(present).file(name),
+            None => self.address.file(name),
+        }
+    }
+
+    fn head_once(
+        &self,
+        url: &Url,
+        etag: Option<&str>,
+    ) -> Result<Option<(HeadFile, Option<String>)>, Failure> {
+        let mut headers = vec![(header::CACHE_CONTROL, "no-cache")];
+        headers.extend(etag.map(|etag| (header::IF_NONE_MATCH, etag)));
+        let response = self.client.get(url, &headers)?;
+        let lasting = |what: &str| Failure::Lasting(Error::of_url(ErrorKind::Response, url, what));
+        match response.status().as_u16() {
+            304 if etag.is_some() => {
+                self.check_age(url, &response)?;
+                return Ok(None);
+            }
+            200 => {}
+            404 | 410 => return Err(lasting("there is no dataset at this address")),
+            _ => return Err(lasting("the server did not respond with a head")),
+        }
+        self.check_age(url, &response)?;
+        let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.filter(|tag| !may_be_of_two(tag, &response)).map(str::to_owned);
+        let mut line = Vec::new();
+        // One byte more shows that it is too long.
+        let mut body = self.client.body(response, MAX_HEAD_BYTES + 1, Coding::Identity);
+        body.read_to_end(&mut line).map_err(|error| self.client.broken(url, &error))?;
+        Ok(Some((parse_head(url.as_str(), &line)?, tag)))
+    }
+
+    /// Refuses a head that was last written too long ago.
+    fn check_age(&self, url: &Url, response: &Response<Body>) -> Result<()> {
+        let Some(max_age) = self.client.options().max_age else { return Ok(()) };
+        let modified = response.headers().get(header::LAST_MODIFIED);
+        let modified = modified.and_then(|text| Timestamp::from_http_date(text.to_str().ok()?));
+        let Some(modified) = modified else {
+            let what = "it has no Last-Modified, so its age is not known".to_owned();
+            return Err(Error::of_url(ErrorKind::Response, url.to_string(), what));
+        };
+        let age_seconds = (self.now.as_micros() - modified.as_micros()) / 1_000_000;
+        if age_seconds > i64::try_from(max_age.as_secs()).unwrap_or(i64::MAX) {
+            let why = "the primary may no longer publish";
+            let message = format!("{url} was last written at {modified}: {why}");
+            return Err(Error::new(ErrorKind::TooOld, message));
+        }
+        Ok(())
+    }
+
+    /// Opens a whole segment in its compressed form. `None` means that there is none.
+    fn zipped(&self, url: &Url, bytes: u64) -> Result<Option<Box<dyn Read + '_>>, Failure> {
+        let response = self.client.get(url, &[])?;
+        let is_there = response.status().as_u16() == 200;
+        Ok(is_there.then(|| Box::new(self.client.body(response, bytes, Coding::Gzip)) as _))
+    }
+
+    /// Opens what is left of a segment, as a range if the server has ranges.
+    fn plain(
+        &self,
+        url: &Url,
+        is_sealed: bool,
+        bytes: u64,
+        from: u64,
+    ) -> Result<Box<dyn Read + '_>, Failure> {
+        let mut asked = url.clone();
+        if !is_sealed {
+            // An older copy of the growing segment in a cache is not mistaken for it.
+            asked.set_query(Some(&format!("bytes={bytes}")));
+        }
+        let range = format!("bytes={from}-");
+        let headers = [(header::RANGE, range.as_str())];
+        let headers = if from > 0 { &headers[..] } else { &[] };
+        let response = self.client.get(&asked, headers)?;
+        let wrong = |what: &str| Error::of_url(ErrorKind::Response, &asked, what);
+        let encoding = response.headers().get(header::CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(wrong("it is compressed, which was not asked for").into());
+        }
+        let too_short = || Failure::Passing(wrong("it is shorter than the head announces"), None);
+        let skipped = match response.status().as_u16() {
+            206 => {
+                let found = response.headers().get(header::CONTENT_RANGE);
+                let found = found.and_then(|found| found.to_str().ok()).unwrap_or_default();
+                if !found.starts_with(&format!("bytes {from}-")) {
+                    return Err(wrong("the server sent another range than was asked for").into());
+                }
+                0
+            }
+            200 => from,
+            416 => return Err(too_short()),
+            404 | 410 => return Err(wrong("the segment is missing").into()),
+            _ => return Err(wrong("the server did not respond with the segment").into()),
+        };
+        let left = bytes - from + skipped;
+        let mut body = self.client.body(response, left, Coding::Identity);
+        match io::copy(&mut body.by_ref().take(skipped), &mut io::sink()) {
+            Ok(copied) if copied == skipped => Ok(Box::new(body)),
+            Ok(_) => Err(too_short()),
+            Err(error) => Err(self.client.broken(url, &error)),
+        }
+    }
+
+    /// Opens a file beside the log.
+    fn beside(&self, of: &FoundHead, part: Part) -> Result<Box<dyn Read + '_>, Failure> {
+        let (file, bytes) = (part.file(), part.announced(&of.head).bytes);
+        let url = self.file(Some(of), &file);
+        let response = self.client.get(&url, &[(header::CACHE_CONTROL, "no-cache")])?;
+        if response.status().as_u16() != 200 {
+            let what = format!("the server did not respond with the file {file}");
+            return Err(Error::of_url(ErrorKind::Response, url, what).into());
+        }
+        // One byte more shows that there is more than was announced.
+        Ok(Box::new(self.client.body(response, bytes.saturating_add(1), Coding::Identity)))
+    }
+}
+
+impl Place for Remote {
+    fn source(&self) -> Option<String> {
+        Some(self.address.to_string())
+    }
+
+    fn head(&self, unless: Option<&str>) -> Result<Found, Failure> {
+        let mut moved_to: Option<DatasetName> = None;
+        for _ in 0..=MAX_RENAMINGS {
+            let address = moved_to.as_ref().map(|name| self.address.renamed(name));
+            let url = address.as_ref().unwrap_or(&self.address).file(HEAD);
+            match self.head_once(&url, unless)? {
+                None => return Ok(Found::Same(moved_to)),
+                Some((HeadFile::MovedTo(name), _)) => moved_to = Some(name),
+                Some((HeadFile::Head(head), etag)) => {
+                    return Ok(Found::Head(Box::new(FoundHead { head: *head, etag, moved_to })));
+                }
+            }
+        }
+        let what = format!("the dataset was renamed more than {MAX_RENAMINGS} times");
+        Err(Error::of_url(ErrorKind::Response, &self.address, what).into())
+    }
+
+    fn open(
+        &self,
+        of: &FoundHead,
+        part: Part,
+        from: u64,
+        attempt: u32,
+    ) -> Result<Box<dyn Read + '_>, Failure> {
+        if let Ok(mut pace) = self.pace.lock() {
+            *pace = self.client.pace();
+        }
+        let Part::Segment(index) = part else { return self.beside(of, part) };
+        let (segment, url) = (&of.head.segments.0[index], self.file(Some(of), &part.file()));
+        // The compressed form cannot be resumed. Where it is missing or damaged, the plain one is read.
+        if segment.is_sealed() && from == 0 && attempt == 1 {
+            let zipped = self.file(Some(of), &format!("{}.gz", part.file()));
+            if let Some(body) = self.zipped(&zipped, segment.bytes)? {
+                return Ok(body);
+            }
+        }
+        self.plain(&url, segment.is_sealed(), segment.bytes, from)
+    }
+
+    fn name(&self, of: &FoundHead, part: Part) -> String {
+        self.file(Some(of), &part.file()).to_string()
+    }
+
+    fn broken(&self, of: &FoundHead, part: Part, error: io::Error) -> Failure {
+        self.client.broken(&self.file(Some(of), &part.file()), &error)
+    }
+
+    fn retry(&self, failure: Failure, attempt: u32, has_progressed: bool) -> Result<u32> {
+        let was_fast = || self.pace.lock().is_ok_and(|pace| self.client.was_fast(&pace));
+        match failure {
+            Failure::Passing(..) if has_progressed && was_fast() => Ok(1),
+            failure => self.client.wait(attempt, failure).map(|()| attempt + 1),
+        }
+    }
+
+    fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation> {
+        Ok(only_line(self.file(of, HEAD).as_str()))
+    }
+
+    fn provisional_name(&self) -> DatasetName {
+        let unnamed = || "dataset".parse().expect("it has letters only");
+        self.address.last_name().unwrap_or_else(unnamed)
+    }
+}

@@ -1,0 +1,287 @@
+//! Reading what is at a place: the head of a log, the log, and what is beside it.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::log::{
+    AnnotationReader, LogLine, LogReader, MAX_LINE_BYTES, Position, Segment, SubsetReader,
+};
+use super::place::{Failure, Found, FoundHead, Part, Place};
+use crate::error::{Error, Result};
+use crate::model::{LogChange, SourceLocation, Timestamp};
+use crate::registry::{CitedSubsets, LoggedAnnotations};
+
+/// Reads the head of a log, unless it has this entity tag.
+///
+/// # Errors
+///
+/// It cannot be read; what is wrong with it.
+pub(crate) fn read_head(place: &dyn Place, unless: Option<&str>) -> Result<Found> {
+    let mut attempt = 1;
+    loop {
+        match place.head(unless) {
+            Ok(found) => return Ok(found),
+            Err(failure) => attempt = place.retry(failure, attempt, false)?,
+        }
+    }
+}
+
+/// The error for a log that is not the one that its head announces.
+fn contradiction(place: &dyn Place, of: &FoundHead, what: &str) -> Error {
+    match place.location_of_head(Some(of)) {
+        Ok(location) => Error::not_a_manifest(what).at(location),
+        Err(error) => error,
+    }
+}
+
+/// Takes what a verified line of a log contains, with its length and where it is.
+type Take<'a> = dyn FnMut(LogLine, Option<LogChange>, (u64, SourceLocation)) -> Result<()> + 'a;
+
+/// Reads a log after a change (`None`: from its start) to the end that its head announces. Every line is
+/// verified before it is taken.
+///
+/// # Errors
+///
+/// A line is wrong, or the log is not the one that the head announces; it cannot be read; those of `take`.
+pub(crate) fn read_log(
+    place: &dyn Place,
+    of: &FoundHead,
+    after: Option<&LogChange>,
+    not_after: Timestamp,
+    take: &mut Take<'_>,
+) -> Result<()> {
+    let position = after.map_or_else(Position::default, Position::from);
+    let mut last = after.cloned();
+    let mut reader = LogReader::at(position, "".into(), 0, not_after);
+    let (mut begin, mut file) = (0, None);
+    for (index, segment) in of.head.segments.0.iter().enumerate() {
+        let end = begin + segment.bytes;
+        if reader.lines().bytes() < end {
+            let name = place.name(of, Part::Segment(index));
+            if file.as_ref() != Some(&name) {
+                let offset = if place.is_one_file() { 0 } else { begin };
+                let source = match reader.lines().bytes().saturating_sub(offset) {
+                    0 => name.clone(),
+                    offset => format!("{name} from byte {offset}"),
+                };
+                reader.lines().enter(source.as_str().into(), 0);
+                file = Some(name);
+            }
+            let lines = SegmentLines { place, of, part: Part::Segment(index), segment, begin };
+            lines.read(&mut reader, &mut |log_line, change, at| {
+                if change.is_some() {
+                    last.clone_from(&change);
+                }
+                take(log_line, change, at)
+            })?;
+        }
+        begin = end;
+    }
+    let refused = |what: &str| Err(contradiction(place, of, what));
+    if reader.lines().bytes() != begin || !reader.is_between_changes() {
+        return refused("the log is not the one that the head announces");
+    }
+    let number = last.as_ref().map_or(0, |last| last.number);
+    if let Err(what) = of.head.check_end(number, last.as_ref()) {
+        return refused(&what);
+    }
+    place.prove(of)
+}
+
+/// The lines of a segment.
+struct SegmentLines<'a> {
+    place: &'a dyn Place,
+    of: &'a FoundHead,
+    part: Part,
+    segment: &'a Segment,
+    /// Where it begins in the log.
+    begin: u64,
+}
+
+impl SegmentLines<'_> {
+    /// Reads what is left of the segment, again and again where a connection breaks.
+    fn read(&self, reader: &mut LogReader, take: &mut Take<'_>) -> Result<()> {
+        let mut attempt = 1;
+        loop {
+            let before = reader.lines().bytes();
+            let Err(failure) = self.read_once(reader, take, attempt) else { return Ok(()) };
+            let has_progressed = reader.lines().bytes() > before;
+            attempt = self.place.retry(failure, attempt, has_progressed)?;
+        }
+    }
+
+    fn read_once(
+        &self,
+        reader: &mut LogReader,
+        take: &mut Take<'_>,
+        attempt: u32,
+    ) -> Result<(), Failure> {
+        let SegmentLines { place, of, part, segment, begin } = *self;
+        let broken = |error| place.broken(of, part, error);
+        let (from, end) = (reader.lines().bytes().saturating_sub(begin), begin + segment.bytes);
+        let body = place.open(of, part, from, attempt)?.take(segment.bytes - from);
+        let (mut body, mut line) = (BufReader::new(body), Vec::new());
+        while reader.lines().bytes() < end {
+            line.clear();
+            let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+            read.map_err(broken)?;
+            let is_last = reader.lines().bytes() + line.len() as u64 == end;
+            if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
+                return Err(broken(io::Error::other("it ends early")));
+            }
+            if let Some((log_line, change)) = reader.read(&line)? {
+                take(log_line, change, (line.len() as u64, reader.lines().location()))?;
+            }
+        }
+        if reader.lines().check() != Some(segment.check) {
+            let what = "the segment does not end with the checksum that the head announces";
+            return Ok(reader.lines().fail(what)?);
+        }
+        Ok(())
+    }
+}
+
+/// How often the head and the files beside its log are read again because they changed meanwhile, and how long is
+/// waited before the first time.
+const MAX_CHANGES: u32 = 5;
+const CHANGE_DELAY: Duration = Duration::from_millis(50);
+
+/// Reads what is beside a log, with the head that announces it. Both are replaced while a log is published, the head
+/// last: where they do not agree, both are read again. `read` returns the part that is not as it is announced.
+///
+/// # Errors
+///
+/// It cannot be read, or is never what a head announces.
+pub(super) fn read_beside<T>(
+    place: &dyn Place,
+    of: &mut FoundHead,
+    read: impl Fn(&FoundHead) -> Result<Result<T, Part>, Failure>,
+) -> Result<T> {
+    let (mut attempt, mut changes) = (1, 0);
+    loop {
+        match read(of) {
+            Ok(Ok(read)) => return Ok(read),
+            Ok(Err(_)) if changes < MAX_CHANGES && !place.is_one_file() => {
+                changes += 1;
+                sleep(CHANGE_DELAY * (changes - 1));
+                let Found::Head(now) = read_head(place, None)? else { continue };
+                if now.head.check == of.head.check {
+                    *of = *now;
+                } else {
+                    // Further changes: the caller reads them the next time.
+                    of.head.subsets = now.head.subsets;
+                    of.head.annotations = now.head.annotations;
+                }
+            }
+            Ok(Err(part)) => {
+                let what = match part {
+                    Part::Annotations => "annotations",
+                    _ => "cited subsets",
+                };
+                let what = format!("these are not the {what} that the head announces");
+                let line = place.lines_before(of, part)? + 1;
+                let source = place.name(of, part).into();
+                return Err(Error::not_a_manifest(&what).at_line(&source, line));
+            }
+            Err(failure) => attempt = place.retry(failure, attempt, false)?,
+        }
+    }
+}
+
+/// Why a line beside a log is refused.
+enum Wrong {
+    /// What is wrong with it.
+    Line(String),
+    /// It cannot be kept.
+    Kept(Error),
+}
+
+/// Whether something beside a log is of a change up to a time (`None`: of none). In one file, it cannot be of
+/// one that came after the head.
+fn is_wanted(place: &dyn Place, of: Timestamp, until: Option<Timestamp>) -> bool {
+    place.is_one_file() || until.is_some_and(|until| of <= until)
+}
+
+/// Reads the cited subsets of changes up to a time (`None`: of none).
+pub(super) fn subsets(
+    place: &dyn Place,
+    of: &FoundHead,
+    until: Option<Timestamp>,
+) -> Result<Result<CitedSubsets, Part>, Failure> {
+    let (part, digest) = (Part::Subsets, of.head.subsets);
+    let (mut reader, mut subsets) = (SubsetReader::default(), CitedSubsets::default());
+    let wrong = each_line(place, of, part, |line, location| {
+        match reader.read(line, location).map_err(Wrong::Line)? {
+            // Of a change that came after the head: the next copy keeps it.
+            Some(subset) if is_wanted(place, subset.timestamp, until) => {
+                subsets.add(&subset).map_err(Wrong::Kept)
+            }
+            _ => Ok(()),
+        }
+    })?;
+    match wrong {
+        // They are those that the primary announces.
+        Some(wrong) if reader.has_read(digest) => Err(wrong.into()),
+        None if reader.check(digest).is_ok() => Ok(Ok(subsets)),
+        _ => Ok(Err(part)),
+    }
+}
+
+/// Reads the annotations of changes up to a time (`None`: of none).
+pub(super) fn annotations(
+    place: &dyn Place,
+    of: &FoundHead,
+    until: Option<Timestamp>,
+) -> Result<Result<LoggedAnnotations, Part>, Failure> {
+    let (part, digest) = (Part::Annotations, of.head.annotations);
+    let (mut reader, mut annotations) = (AnnotationReader::default(), LoggedAnnotations::default());
+    let wrong = each_line(place, of, part, |line, location| {
+        let annotation = reader.read(line, location).map_err(Wrong::Line)?;
+        match is_wanted(place, annotation.timestamp, until) {
+            true => annotations.add(annotation).map_err(Wrong::Kept),
+            false => Ok(()),
+        }
+    })?;
+    match wrong {
+        Some(wrong) if reader.has_read(digest) => Err(wrong.into()),
+        None if reader.check(digest).is_ok() => Ok(Ok(annotations)),
+        _ => Ok(Err(part)),
+    }
+}
+
+/// Reads the lines of a part beside a log, unless the head announces none. Returns what is wrong with
+/// the first line that is refused; the lines after it are read, too.
+fn each_line(
+    place: &dyn Place,
+    of: &FoundHead,
+    part: Part,
+    mut take: impl FnMut(&[u8], (&Arc<str>, u64)) -> Result<(), Wrong>,
+) -> Result<Option<Error>, Failure> {
+    let announced = part.announced(&of.head);
+    if announced.is_empty() {
+        return Ok(None);
+    }
+    let (source, mut number): (Arc<str>, _) =
+        (place.name(of, part).into(), place.lines_before(of, part)?);
+    // One byte more shows that there is more than was announced.
+    let body = place.open(of, part, 0, 1)?.take(announced.bytes.saturating_add(1));
+    let (mut body, mut line, mut wrong) = (BufReader::new(body), Vec::new(), None);
+    loop {
+        line.clear();
+        let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        if read.map_err(|error| place.broken(of, part, error))? == 0 {
+            return Ok(wrong);
+        }
+        number += 1;
+        match take(&line, (&source, number)) {
+            Ok(()) => {}
+            Err(Wrong::Kept(error)) => return Err(error.into()),
+            Err(Wrong::Line(what)) => {
+                let error = Error::not_a_manifest(&what).at_line(&source, number);
+                wrong = wrong.or(Some(error));
+            }
+        }
+    }
+}

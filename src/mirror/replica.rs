@@ -1,0 +1,205 @@
+//! Copying the history of a primary, with its record, its cited subsets and its annotations.
+
+use super::follow::last_change_read;
+use super::log::{LogLine, events, latest_change};
+use super::place::{Found, FoundHead, Place, Remote};
+use super::plan::{Memory, Plan, is_of_log, known, plan};
+use super::primary::Primary;
+use super::read::{annotations, read_beside, read_head, read_log, subsets};
+use crate::error::{Error, Result};
+use crate::model::{
+    Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
+};
+use crate::registry::{Import, Imported, LogChanges, Registry, Remembered, Stamp};
+
+/// What was read of a primary to copy it.
+pub struct Replica {
+    /// The record of the primary's dataset.
+    pub record: Dataset,
+    source: String,
+    etag: Option<String>,
+    /// The last change of the primary's log, and what it holds since. `None` means that it has none.
+    last: Option<(Timestamp, Identifier, Digest)>,
+    changes: LogChanges,
+}
+
+/// Reads the log of a primary into an import: what a dataset, which was copied from the same address
+/// before, does not have yet, and all cited subsets and annotations.
+///
+/// # Errors
+///
+/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
+pub fn read_replica(
+    remote: &Remote,
+    registry: Option<&Registry>,
+    dataset: &DatasetName,
+    import: &mut Import,
+) -> Result<Replica> {
+    let source = remote.address().to_string();
+    let base = match registry {
+        Some(registry) => base(registry, dataset, &source)?,
+        None => None,
+    };
+    let memory = Registry::in_memory()?;
+    let reports_to = registry.unwrap_or(&memory);
+    let mut work = None;
+    let reading = Copying { place: remote, not_after: latest_change(remote.now()), base };
+    let read = reading.read_into(import, |left, bytes, _| {
+        work.get_or_insert_with(|| reports_to.begin("reading", "bytes", Some(left)))
+            .advance_by(bytes)
+    });
+    let (of, last, changes) = read?;
+    let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
+    Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })
+}
+
+/// A log that is read into an import.
+struct Copying<'a> {
+    place: &'a dyn Place,
+    not_after: Timestamp,
+    /// The change up to which it was read before. `None` means that it was not.
+    base: Option<LogChange>,
+}
+
+impl Copying<'_> {
+    /// Reads the log, and what is beside it. `advance` is called with the length of what is to be read, and for each line with its
+    /// length and how many granules it has.
+    fn read_into(
+        &self,
+        import: &mut Import,
+        mut advance: impl FnMut(u64, u64, u64) -> Result<()>,
+    ) -> Result<(FoundHead, Option<LogChange>, LogChanges)> {
+        let Copying { place, not_after, .. } = *self;
+        let Found::Head(mut of) = read_head(place, None)? else {
+            let what = "it is said not to have changed, which was not asked";
+            return Err(Error::not_a_manifest(what).at(place.location_of_head(None)?));
+        };
+        let memory = Memory { last: None, base: self.base.clone() };
+        let planned = plan(Some(&of.head), &memory);
+        let (mut changes, mut added) = (LogChanges::default(), false);
+        let mut read = |plan: &Plan, added: &mut bool| {
+            let mut last = plan.after().cloned();
+            let read_before = last.as_ref().map_or(0, |last| last.bytes);
+            let left = of.head.segments.bytes().saturating_sub(read_before);
+            let mut take = |log_line: LogLine, change: Option<LogChange>, at| {
+                let (bytes, location): (u64, SourceLocation) = at;
+                advance(left, bytes, log_line.granules() as u64)?;
+                *added = true;
+                for event in events(log_line, &location) {
+                    import.add(event)?;
+                }
+                if let Some(change) = change {
+                    changes.add(&change)?;
+                    let digest = Some(change.digest);
+                    import.expect(change.timestamp, change.identifier, digest, Some(location));
+                    import.note(change.timestamp, change.note.as_deref())?;
+                    last = Some(change);
+                }
+                Ok(())
+            };
+            read_log(place, &of, plan.after(), not_after, &mut take)?;
+            Ok(last)
+        };
+        let last = match read(&planned, &mut added) {
+            // Not what was read before: the import compares it with what is stored.
+            Err(error) if is_of_log(&error) && !added && planned != Plan::Whole => {
+                read(&Plan::Whole, &mut added)?
+            }
+            last => last?,
+        };
+        let until = last.as_ref().map(|last| last.timestamp);
+        let (subsets, annotations) = read_beside(place, &mut of, |of| {
+            Ok(match (subsets(place, of, until)?, annotations(place, of, until)?) {
+                (Ok(subsets), Ok(annotations)) => Ok((subsets, annotations)),
+                (Err(part), _) | (_, Err(part)) => Err(part),
+            })
+        })?;
+        import.keep_beside(subsets, annotations);
+        import.options.record = Some(of.head.record.clone());
+        import.withdrawn.clone_from(&of.head.withdrawn);
+        Ok((*of, last, changes))
+    }
+}
+
+impl Primary {
+    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if it
+    /// results in the identifier recorded in the log. `read` is called with the number of granules of
+    /// each line. Returns the record of the dataset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    pub fn read_into(&self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
+        let copying = Copying { place: &*self.place, not_after: self.not_after, base: None };
+        let (of, ..) = copying.read_into(import, |_, _, granules| {
+            read(granules);
+            Ok(())
+        })?;
+        Ok(of.head.record)
+    }
+}
+
+/// The remembered change that matches the dataset's latest instance.
+fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Option<LogChange>> {
+    if known(registry, dataset, source)?.is_none() {
+        return Ok(None);
+    }
+    let snapshot = registry.snapshot()?;
+    let listed = snapshot.dataset(dataset)?;
+    let is_free = listed.gives_up(dataset);
+    let Some(latest) = listed.latest.filter(|_| !is_free) else { return Ok(None) };
+    drop(snapshot);
+    last_change_read(registry, dataset, source, |change| {
+        (change.timestamp <= latest.timestamp).then_some(
+            (change.timestamp, change.identifier, change.digest)
+                == (latest.timestamp, latest.identifier, latest.digest),
+        )
+    })
+}
+
+impl Replica {
+    /// The address of the primary.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Whether the dataset, as it was imported, has changes after the last one of the primary's log:
+    /// the address shows an older state of it.
+    pub fn is_stale(&self, imported: &Imported) -> bool {
+        let in_force = imported.in_force.as_ref().map(|in_force| in_force.timestamp);
+        in_force > self.last.map(|(timestamp, ..)| timestamp)
+    }
+
+    /// Applies the import, and remembers in the same transaction what was read, so that the next copy
+    /// reads only what is new.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::import`].
+    pub fn import(
+        &self,
+        registry: &Registry,
+        dataset: &DatasetName,
+        import: &Import,
+        stamp: &Stamp,
+    ) -> Result<Imported> {
+        let remembered = |imported: &Imported| {
+            let held = imported.in_force.as_ref();
+            let held = held.map(|in_force| (in_force.identifier, in_force.digest));
+            // The primary may show an older state of its log.
+            let empty = (Identifier::EMPTY, Digest::EMPTY);
+            let primary = self.last.map_or(empty, |(_, identifier, digest)| (identifier, digest));
+            let is_identical = held == Some(primary);
+            Remembered {
+                source: &self.source,
+                etag: self.etag.as_deref().filter(|_| is_identical),
+                is_identical,
+                pulled_with: None,
+                refusal: None,
+                forget_from: None,
+                changes: Some(&self.changes),
+            }
+        };
+        registry.import_and_remember(dataset, import, stamp, Some(&remembered))
+    }
+}
