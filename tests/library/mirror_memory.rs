@@ -343,6 +343,40 @@ fn a_segment_is_opened_when_it_is_reached() {
     assert_eq!(written[0], written[1]);
 }
 
+/// A directory was copied whole every night, and a file was read from its start.
+#[test]
+fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
+    let (directory, us) = site();
+    let file = directory.path().join("us.jsonl");
+    let log = directory.path().join("datasets/us/log/000000.jsonl");
+    for (place, damaged) in [(directory.path(), &log), (file.as_path(), &file)] {
+        let mirror = new_registry();
+        let add = |id: &str, at: i64| {
+            us.change(&name("us"), &change([id], []), &Stamp::at(second(at), now())).unwrap();
+            publish(&us, directory.path());
+            let mut bytes = Vec::new();
+            manifest::write(&us, &name("us"), &mut bytes).unwrap();
+            std::fs::write(&file, bytes).unwrap();
+        };
+        let pull = |at| {
+            let primary = Primary::open(place, &name("mirror"), None, now())?;
+            let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+            pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now()))
+        };
+        let at = if damaged == &log { 1 } else { 3 };
+        add(&format!("C{at}"), at);
+        assert!(pull(10).unwrap().is_identical());
+        add(&format!("D{at}"), at + 1);
+        // What was read before is not read again, so nobody notices that it is another.
+        let bytes = std::fs::read(damaged).unwrap();
+        let mut other = bytes.clone();
+        other[bytes.iter().position(|byte| *byte == b'A').unwrap()] = b'X';
+        std::fs::write(damaged, other).unwrap();
+        assert!(pull(11).unwrap().is_identical(), "{damaged:?}");
+        std::fs::write(damaged, bytes).unwrap();
+    }
+}
+
 /// What is beside a log is replaced before its head: a pull at that moment failed until the next night.
 #[test]
 fn a_directory_that_is_published_into_meanwhile_is_read_again() {
