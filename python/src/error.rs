@@ -1,6 +1,7 @@
 //! Errors as Python raises them: `Error`, whose `kind` is that of the library.
 
-use accession::{ErrorKind, SourceLocation};
+use accession::SourceLocation;
+use accession::error::FrontEnd;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -70,8 +71,8 @@ impl From<Failure> for PyErr {
 }
 
 fn of_library(py: Python<'_>, error: &accession::Error) -> PyResult<PyErr> {
-    let kind = error.kind();
-    let value = raised(py, kind.as_str(), &error.with_causes(), hint_of(kind))?;
+    let hint = error.hint(FrontEnd::Python);
+    let value = raised(py, error.kind().as_str(), &error.with_causes(), hint.as_deref())?;
     value.setattr("granule", error.granule().map(ToString::to_string))?;
     let (file, line) = match error.location() {
         Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),
@@ -101,58 +102,4 @@ fn raised<'py>(
     value.setattr("message", message)?;
     value.setattr("hint", hint)?;
     Ok(value)
-}
-
-/// What to do about an error of a kind, as Python writes it.
-fn hint_of(kind: ErrorKind) -> Option<&'static str> {
-    Some(match kind {
-        ErrorKind::RegistryMissing => "open(…, create=True) creates it",
-        ErrorKind::DatasetUnknown => {
-            "Registry.datasets() lists those of the registry; create=True creates one"
-        }
-        ErrorKind::Held => "skip_existing=True skips granules that are held already",
-        ErrorKind::NotHeld => "skip_missing=True skips granules that are not held",
-        ErrorKind::Twice => "name each granule once; skip_existing=True skips repetitions",
-        ErrorKind::TooManyDeletions => {
-            "nothing was changed; check that the listing is complete: compare() shows all that differ; max_delete=N or \"P%\" accepts it"
-        }
-        ErrorKind::TooManyAdditions => {
-            "nothing was changed; check that the listing is of this dataset: compare() shows all that differ; max_add=N or \"P%\" accepts it"
-        }
-        ErrorKind::EmptyListing => "nothing was changed; check how the listing was made",
-        ErrorKind::Backfill => {
-            "nothing was changed; name the time of the change with at=…; say at=\"now\" if it is now"
-        }
-        ErrorKind::NotAfterLast => "name a later time with at=…, or at=\"now\"",
-        ErrorKind::Future | ErrorKind::NotYet => "name an earlier time, or none for now",
-        ErrorKind::ClockAhead => {
-            "nothing was changed; correct the clock, or confirm it with at=\"now\" if it is right"
-        }
-        ErrorKind::IdentifierUnknown => "Registry.history() lists the identifiers of a dataset",
-        ErrorKind::Ambiguous => "name one of them",
-        ErrorKind::BeingChecked => {
-            "its files are free again when the other run has ended, or ten minutes after it was killed; jobs=… reads more files at a time"
-        }
-        ErrorKind::Busy => "wait until the other process has finished, and try again",
-        ErrorKind::Damaged => {
-            "`accession verify` shows what is damaged; write nothing more to the registry, and restore it from a backup"
-        }
-        ErrorKind::OtherSchema => "install the version of this package that wrote it",
-        ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied => {
-            "nothing was changed; check who is permitted to read and write the registry"
-        }
-        ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
-        ErrorKind::NotEncrypted => "use https; insecure=True accepts http",
-        ErrorKind::UnknownAuthority | ErrorKind::NoCertificate => {
-            "ca_file=… names the certificates of a private authority"
-        }
-        ErrorKind::DoiTaken => "shared_doi=True gives it to both",
-        ErrorKind::ContentContradicts => {
-            "nothing was changed; either a file is damaged, or it was processed again: then max_replace=N or \"P%\" with note=… takes its new bytes, and the history keeps the old"
-        }
-        ErrorKind::Temporary => "set TMPDIR to a directory with enough space",
-        ErrorKind::NotAnInstance => "name the instance as DATASET@TIME",
-        ErrorKind::PrimaryDatasetUnknown => "name one of them with primary_dataset=…",
-        _ => return None,
-    })
 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::dataset_warnings::warn_of_shared_doi;
 use super::error::{Exit, Result};
 use super::output::{Output, count};
-use super::session::{ChangeTime, Create, Session, Written};
+use super::session::{ChangeTime, Create, Session};
 
 /// One change of a dataset, as it was asked for.
 pub struct Application<'a> {
@@ -226,15 +226,10 @@ impl Application<'_> {
     where
         for<'a> Done<'a>: From<&'a T>,
     {
-        let create = Create::when(self.create, self.dry_run);
+        let create = Create::when(self.create);
         let is_new_registry = session.new_registry(create)?.is_some();
-        let made = session.write(create, |registry, session| {
-            let made = change(registry, &session.stamp(self.at)?)?;
-            let Done { changed, kept, .. } = Done::from(&made);
-            let committed =
-                !self.dry_run && (changed || kept.unwrap_or_default() != Kept::default());
-            Ok(Written { result: made, committed })
-        })?;
+        let made = session
+            .write(create, |registry, session| change(registry, &session.stamp(self.at)?))?;
         let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
         if dataset && changed && !self.dry_run {
             // What cannot be read after the change is not warned of.

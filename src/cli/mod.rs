@@ -1,5 +1,28 @@
 //! The command line: arguments, output and exit statuses. The library knows nothing of them.
 
+/// Defines the commands of the program, or of a group, each with its arguments, and how they are run.
+macro_rules! commands {
+    ($(#[$group:meta])* enum Command { $($(#[$attribute:meta])* $name:ident($args:ty),)+ }) => {
+        $(#[$group])*
+        #[derive(clap::Subcommand)]
+        pub enum Command {
+            $($(#[$attribute])* $name($args),)+
+        }
+
+        impl Command {
+            /// Runs the command.
+            pub fn run(
+                self,
+                session: &mut $crate::cli::session::Session,
+            ) -> $crate::cli::error::Result<$crate::cli::error::Exit> {
+                match self {
+                    $(Command::$name(args) => args.run(session),)+
+                }
+            }
+        }
+    };
+}
+
 mod applied;
 mod args;
 mod command;
@@ -67,7 +90,7 @@ fn parse(
 }
 
 fn run_command(
-    command: program::Command,
+    command: command::Command,
     standard_input_uses: usize,
     session: &mut Session,
 ) -> Result<Exit> {
@@ -96,13 +119,13 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
     let finished = session.finish();
     match (session.output_failure(), result) {
         (Some(failure), result) if is_lost || result.is_ok() => {
-            error::output_failure(failure, session.committed(), session.is_json())
+            error::output_failure(failure, session.has_committed(), session.is_json())
         }
         (_, result) => match result.and_then(|exit| finished.map(|()| exit)) {
             Ok(exit) => exit,
-            Err(error) => match session.committed() {
-                Some(commit) => error.after(commit).report(session.is_json()),
-                None => with_suggestion(error, session).report(session.is_json()),
+            Err(error) => match session.has_committed() {
+                true => error.after_commit().report(session.is_json()),
+                false => with_suggestion(error, session).report(session.is_json()),
             },
         },
     }

@@ -1,20 +1,18 @@
 //! The program: all its commands, and the options that each of them takes.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use accession::Monitor;
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser, Subcommand};
+use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::args::named_path;
-use super::command::{self, change, compare, history, publish, shell, store};
-use super::error::{Context, Exit, Result};
+use super::command::Command;
+use super::error::{Context, Result};
 use super::reading::{CitationText, InputFile};
-use super::session::{REGISTRY, RunOptions, Session};
+use super::session::{REGISTRY, RunOptions};
 
 /// The options that every command takes. Only the help of the program describes them.
 const GLOBAL_OPTIONS: &str =
@@ -64,48 +62,6 @@ pub struct Arguments {
     pub command: Command,
 }
 
-#[derive(Subcommand)]
-pub enum Command {
-    #[command(subcommand)]
-    Dataset(command::dataset::Command),
-    Ingest(change::Ingest),
-    Delete(change::Delete),
-    Change(change::Change),
-    Sync(change::Sync),
-    Revert(change::Revert),
-    Import(command::import::ImportArgs),
-    Annotate(command::annotate::Args),
-    History(history::History),
-    Lookup(history::Lookup),
-    Granules(command::granules::Args),
-    Find(history::Find),
-    Resolve(history::Resolve),
-    Identify(compare::Identify),
-    Compare(compare::Compare),
-    Cite(command::cite::Args),
-    Subsets(history::Subsets),
-    Check(command::check::Args),
-    Status(command::status::Args),
-    #[command(subcommand)]
-    Fixity(command::fixity::Command),
-    Verify(command::verify::Args),
-    Backup(store::Backup),
-    Copy(store::Copy),
-    Distribute(store::Distribute),
-    Restore(store::Restore),
-    Export(command::import::ExportArgs),
-    Publish(publish::Publish),
-    #[command(subcommand)]
-    Mirror(command::mirror::Command),
-    #[command(subcommand)]
-    GranuleId(command::granule_id::Command),
-    #[command(subcommand)]
-    PaymentId(command::payment_id::Command),
-    Serve(publish::Serve),
-    Completions(shell::Completions),
-    Man(shell::Man),
-}
-
 impl Arguments {
     /// The program with all its commands.
     pub fn program() -> clap::Command {
@@ -119,47 +75,6 @@ impl Arguments {
     pub fn split(self) -> (RunOptions, Command) {
         let Arguments { registry, json, quiet, verbose, by, command } = self;
         (RunOptions { registry, json, quiet, verbose, by }, command)
-    }
-}
-
-impl Command {
-    /// Runs the command.
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        match self {
-            Command::Dataset(command) => command.run(session),
-            Command::Ingest(args) => args.run(session),
-            Command::Delete(args) => args.run(session),
-            Command::Change(args) => args.run(session),
-            Command::Sync(args) => args.run(session),
-            Command::Revert(args) => args.run(session),
-            Command::Import(args) => args.run(session),
-            Command::Annotate(args) => args.run(session),
-            Command::History(args) => args.run(session),
-            Command::Lookup(args) => args.run(session),
-            Command::Granules(args) => args.run(session),
-            Command::Find(args) => args.run(session),
-            Command::Resolve(args) => args.run(session),
-            Command::Identify(args) => args.run(session),
-            Command::Compare(args) => args.run(session),
-            Command::Cite(args) => args.run(session),
-            Command::Subsets(args) => args.run(session),
-            Command::Check(args) => args.run(session),
-            Command::Status(args) => args.run(session),
-            Command::Fixity(command) => command.run(session),
-            Command::Verify(args) => args.run(session),
-            Command::Backup(args) => args.run(session),
-            Command::Copy(args) => args.run(session),
-            Command::Distribute(args) => args.run(session),
-            Command::Restore(args) => args.run(session),
-            Command::Export(args) => args.run(session),
-            Command::Publish(args) => args.run(session),
-            Command::Mirror(command) => command.run(session),
-            Command::GranuleId(command) => command.run(session),
-            Command::PaymentId(command) => command.run(session),
-            Command::Serve(args) => args.run(session),
-            Command::Completions(args) => args.run(session, Arguments::program()),
-            Command::Man(args) => args.run(session, Arguments::program()),
-        }
     }
 }
 
@@ -201,47 +116,14 @@ fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     0
 }
 
-/// Whether the program was asked to end.
-#[derive(Clone)]
-pub struct Interrupt(Arc<AtomicBool>);
-
-impl Interrupt {
-    /// Catches the first request from now on. A second one ends the program at once.
-    pub fn watch() -> Result<Self> {
-        let flag = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            // In this order, the first request is not yet a second one.
-            register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-                .and_then(|_| register(signal, Arc::clone(&flag)))
-                .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
-        }
-        Ok(Interrupt(flag))
+/// Becomes true when the program is asked to end, from now on. A second request ends it at once.
+pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order, the first request is not yet a second one.
+        register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+            .and_then(|_| register(signal, Arc::clone(&flag)))
+            .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
     }
-
-    /// A monitor that reports to another one, and stops the work once the program was asked to end.
-    pub fn stopping(&self, inner: impl Monitor + 'static) -> Arc<dyn Monitor> {
-        Arc::new(Stopping { interrupt: self.clone(), inner })
-    }
-}
-
-struct Stopping<M> {
-    interrupt: Interrupt,
-    inner: M,
-}
-
-impl<M: Monitor> Monitor for Stopping<M> {
-    fn begin(&self, what: &'static str, things: &'static str, total: Option<u64>) {
-        self.inner.begin(what, things, total);
-    }
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        match self.interrupt.0.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => self.inner.advance(more),
-        }
-    }
-
-    fn end(&self) {
-        self.inner.end();
-    }
+    Ok(flag)
 }

@@ -11,9 +11,7 @@ use accession::citation::references::{self, Reference};
 use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
 use accession::mirror::Primary;
 use accession::model::{WarningKind, quoted};
-use accession::{
-    DatasetName, Entry, ErrorKind, EventKind, GranuleId, Import, Monitor, SourceLocation,
-};
+use accession::{DatasetName, Entry, ErrorKind, GranuleId, Import, Monitor, SourceLocation};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
@@ -97,7 +95,6 @@ pub struct Entries<'a> {
     samples: Samples,
     missing: MissingPages,
     file: Option<FileOfEntries>,
-    spaces: EdgeSpaces,
     pages: SearchPages,
     has_ended: bool,
 }
@@ -120,23 +117,11 @@ impl<'a> Entries<'a> {
         paths: &'a PathArgs,
         missing: MissingPages,
     ) -> Self {
-        let (spaces, pages) = (EdgeSpaces::default(), SearchPages::default());
+        let pages = SearchPages::default();
         let (ids, files) = (ids.iter().enumerate(), files.iter());
         let (file, has_ended) = (None, false);
         let samples = Samples::default();
-        Entries {
-            session,
-            ids,
-            files,
-            options,
-            paths,
-            samples,
-            missing,
-            file,
-            spaces,
-            pages,
-            has_ended,
-        }
+        Entries { session, ids, files, options, paths, samples, missing, file, pages, has_ended }
     }
 
     /// The granules of one file, whose format is detected.
@@ -172,7 +157,6 @@ impl<'a> Entries<'a> {
                 }
                 file.deleted += 1;
             }
-            std::mem::take(&mut self.spaces).warn_if_any(self.session);
             let Some(file) = self.files.next() else {
                 self.pages.check(self.missing, self.session)?;
                 return Ok(None);
@@ -207,7 +191,6 @@ impl<'a> Entries<'a> {
             })?,
         };
         self.samples.add(listed.as_str(), &granule_id);
-        self.spaces.add(&granule_id, Some(&location));
         let content = StatedFile::content(files, &granule_id, &location)?;
         Ok(Entry { granule_id, producer_granule: None, content, location: Some(location) })
     }
@@ -266,18 +249,12 @@ pub fn import_events(
         return import_log(&manifest, &progress, import);
     }
     let mut events = file.events(options)?;
-    let mut spaces = EdgeSpaces::default();
     for event in events.by_ref() {
-        let event = event?;
-        if event.kind == EventKind::Ingested {
-            spaces.add(&event.granule_id, event.location.as_ref());
-        }
-        import.add(event)?;
+        import.add(event?)?;
         progress.advance_row();
     }
     progress.end();
     session.warn_all(events.records().warnings());
-    spaces.warn_if_any(session);
     let mut pages = SearchPages::default();
     pages.add(events.records());
     pages.check(missing, session)?;
@@ -356,46 +333,6 @@ impl SearchPages {
                 Ok(())
             }
         }
-    }
-}
-
-/// Counts the ids with a space at an end, and remembers the first of them.
-#[derive(Default)]
-struct EdgeSpaces {
-    first: Option<(GranuleId, Option<SourceLocation>)>,
-    more: u64,
-}
-
-impl EdgeSpaces {
-    /// Adds an id and its source location.
-    fn add(&mut self, granule_id: &GranuleId, location: Option<&SourceLocation>) {
-        if !granule_id.has_edge_space() {
-            return;
-        }
-        if self.first.is_some() {
-            self.more += 1;
-        } else {
-            self.first = Some((granule_id.clone(), location.cloned()));
-        }
-    }
-
-    /// Prints one warning, if there is such an id.
-    fn warn_if_any(&self, session: &Session) {
-        let Some((granule_id, location)) = &self.first else { return };
-        let location =
-            location.as_ref().map(|location| format!("{location}: ")).unwrap_or_default();
-        let more = match self.more {
-            0 => String::new(),
-            1 => "; so does 1 more id".to_owned(),
-            more => format!("; so do {more} more ids"),
-        };
-        session.warn(
-            WarningKind::EdgeSpace,
-            &format!(
-                "{location}{} begins or ends with a space, which is part of the id{more}",
-                quoted(granule_id.as_str())
-            ),
-        );
     }
 }
 

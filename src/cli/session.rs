@@ -1,20 +1,21 @@
 //! One run of the program: its registry, its clock, its user and its output.
 
 use std::io::{self, Write};
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
-use accession::{Access, Error, ErrorKind, Moment, Registry, Stamp, Timestamp};
+use accession::{Access, Error, ErrorKind, Moment, Monitor, Registry, Stamp, Timestamp};
 use serde::Serialize;
 
-use super::error::{Commit, Error as CliError, Exit, Result};
+use super::error::{Error as CliError, Exit, Result};
 use super::output::{
-    Column, Failure, Label, Output, Progress, Row, Table, count, for_shell, json, write_message,
+    Column, Failure, Label, Output, Progress, Table, count, for_shell, json, write_fields,
+    write_message,
 };
 
 /// The registry that is used if none is named.
@@ -25,7 +26,7 @@ pub struct Session {
     options: RunOptions,
     began: Instant,
     out: Output,
-    committed: Option<Commit>,
+    committed: Arc<AtomicBool>,
 }
 
 /// The options that every command takes.
@@ -43,17 +44,9 @@ pub struct RunOptions {
     pub by: Option<String>,
 }
 
-/// The result of [`Session::write`].
-pub struct Written<T> {
-    /// The value that the command prints.
-    pub result: T,
-    /// Whether something was committed. If not, a registry that was created for the work is not kept.
-    pub committed: bool,
-}
-
 impl Session {
     pub fn new(options: RunOptions) -> Self {
-        Session { options, began: Instant::now(), out: Output::new(), committed: None }
+        Session { options, began: Instant::now(), out: Output::new(), committed: Arc::default() }
     }
 
     /// Whether stdout carries JSON only.
@@ -137,7 +130,12 @@ impl Session {
                 ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
                 _ => error,
             })?;
-        Ok(registry.with_monitor(Arc::new(Progress::new())))
+        Ok(registry.with_monitor(self.monitor()))
+    }
+
+    /// Shows the progress of work on a registry, and notes what it commits.
+    pub fn monitor(&self) -> Arc<dyn Monitor> {
+        Arc::new(Progress::new().noting(&self.committed))
     }
 
     /// Opens the registry for reading. `None` means that there is none.
@@ -194,22 +192,10 @@ impl Session {
     ///
     /// `work` is run twice if another process creates the registry at the same time.
     pub fn write<T>(
-        &mut self,
-        create: Create,
-        mut work: impl FnMut(&Registry, &Session) -> Result<Written<T>>,
-    ) -> Result<T> {
-        let written = self.write_or_create(create, &mut work)?;
-        if written.committed {
-            self.note_commit(Commit::Whole);
-        }
-        Ok(written.result)
-    }
-
-    fn write_or_create<T>(
         &self,
         create: Create,
-        work: &mut impl FnMut(&Registry, &Session) -> Result<Written<T>>,
-    ) -> Result<Written<T>> {
+        mut work: impl FnMut(&Registry, &Session) -> Result<T>,
+    ) -> Result<T> {
         if create == Create::Never || Registry::exists(&self.options.registry)? {
             return work(&self.open(Access::Write)?, self);
         }
@@ -221,8 +207,8 @@ impl Session {
             }
             prepared => prepared?,
         };
-        let written = work(&new.registry.with_monitor(Arc::new(Progress::new())), self)?;
-        if create == Create::Rehearse || !written.committed {
+        let written = work(&new.registry.with_monitor(self.monitor()), self)?;
+        if !self.has_committed() {
             return Ok(written);
         }
         match new.put_in_place() {
@@ -232,14 +218,14 @@ impl Session {
         }
     }
 
-    /// Records that something was committed, in case the output cannot be written.
-    pub fn note_commit(&mut self, commit: Commit) {
-        self.committed = Some(commit);
+    /// Notes that something was made beside the registry, which does not note it itself.
+    pub fn note_commit(&self) {
+        self.committed.store(true, Ordering::Relaxed);
     }
 
-    /// What has been committed so far.
-    pub fn committed(&self) -> Option<Commit> {
-        self.committed
+    /// Whether something was committed so far.
+    pub fn has_committed(&self) -> bool {
+        self.committed.load(Ordering::Relaxed)
     }
 
     /// Prints a warning on stderr. The command still succeeds.
@@ -263,11 +249,12 @@ impl Session {
     }
 
     /// Prints a list: lines of JSON, or a table. Returns how many rows it has.
-    pub fn rows<R: Row>(
+    pub fn rows<R: Serialize>(
         &mut self,
+        columns: &'static [Column],
         rows: impl IntoIterator<Item = accession::error::Result<R>>,
     ) -> Result<u64> {
-        let mut list = self.list();
+        let mut list = self.list(columns);
         let mut count = 0;
         for row in rows {
             list.add(self, &row?)?;
@@ -278,8 +265,13 @@ impl Session {
     }
 
     /// A list whose rows are printed one by one.
-    pub fn list<R: Row>(&self) -> List<R> {
-        List { table: self.table(R::COLUMNS), row: PhantomData }
+    pub fn list(&self, columns: &'static [Column]) -> List {
+        List(Table::new(columns, self.out.columns()))
+    }
+
+    /// Prints a single result: as JSON, or a line for each of the columns that it has.
+    pub fn fields(&mut self, columns: &[Column], value: &impl Serialize) -> Result<Exit> {
+        self.print(value, |out| write_fields(out, columns, value))
     }
 
     /// Prints what was asked for: as JSON, or as text.
@@ -308,11 +300,6 @@ impl Session {
         }
     }
 
-    /// A table for standard output.
-    pub fn table(&self, columns: impl Into<Vec<Column>>) -> Table {
-        Table::new(columns, self.out.columns())
-    }
-
     /// Writes a line of JSON.
     pub fn json(&mut self, value: &impl Serialize) -> io::Result<()> {
         json::write(&mut self.out, value)?;
@@ -331,30 +318,20 @@ impl Session {
 }
 
 /// A list that is printed while its rows are added: lines of JSON, or a table.
-pub struct List<R> {
-    table: Table,
-    row: PhantomData<R>,
-}
+pub struct List(Table);
 
-impl<R: Row> List<R> {
+impl List {
     /// Adds a row.
-    pub fn add(&mut self, session: &mut Session, row: &R) -> io::Result<()> {
+    pub fn add(&mut self, session: &mut Session, row: &impl Serialize) -> io::Result<()> {
         match session.is_json() {
             true => session.json(row),
-            false => {
-                self.table.add_row(session.out(), row.cells())?;
-                row.below().into_iter().try_for_each(|line| {
-                    let mut cells = vec![String::new(); R::COLUMNS.len() - 1];
-                    cells.push(line);
-                    self.table.add_row(session.out(), cells)
-                })
-            }
+            false => self.0.add(session.out(), row),
         }
     }
 
     /// Prints the rows that were not printed yet.
     pub fn finish(self, session: &mut Session) -> io::Result<()> {
-        self.table.finish(session.out())
+        self.0.finish(session.out())
     }
 }
 
@@ -371,18 +348,12 @@ pub enum Create {
     Never,
     /// A missing registry is created.
     IfMissing,
-    /// A missing registry is created for a dry run, and then removed.
-    Rehearse,
 }
 
 impl Create {
-    /// The combined meaning of `--create` and `--dry-run`.
-    pub fn when(create: bool, dry_run: bool) -> Self {
-        match (create, dry_run) {
-            (false, _) => Create::Never,
-            (true, false) => Create::IfMissing,
-            (true, true) => Create::Rehearse,
-        }
+    /// The meaning of `--create`.
+    pub fn when(create: bool) -> Self {
+        if create { Create::IfMissing } else { Create::Never }
     }
 }
 

@@ -364,7 +364,6 @@ pub struct SetCompute {
     saved: Instant,
     monitor: Option<Arc<dyn Monitor>>,
     summary: CheckSummary,
-    has_recorded: bool,
 }
 
 impl SetCompute {
@@ -415,13 +414,7 @@ impl SetCompute {
             saved: Instant::now(),
             monitor,
             summary: CheckSummary::default(),
-            has_recorded: false,
         })
-    }
-
-    /// Whether something was recorded so far.
-    pub fn has_recorded(&self) -> bool {
-        self.has_recorded
     }
 
     /// Records the rest. Files that were begun are not finished.
@@ -442,9 +435,8 @@ impl SetCompute {
             return Ok(());
         }
         self.change.options.clone_from(&self.options);
-        let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
+        self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
         self.change = Change::stating(Extent::Named);
-        self.has_recorded |= applied.instance.is_some();
         Ok(())
     }
 

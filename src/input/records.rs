@@ -20,7 +20,7 @@ pub struct Records {
     reader: FormatReader,
     /// `None` if no id can be the trace of a comment, a header or another column: JSON cannot be taken
     /// for a list of ids.
-    warnings: Option<WarningCollector>,
+    warnings: WarningCollector,
     has_failed: bool,
 }
 
@@ -100,13 +100,13 @@ impl OpenedFile {
             InputFormat::CmrJson => response(file, name, Dialect::CmrJson)?,
             InputFormat::Stac => response(file, name, Dialect::Stac)?,
         };
-        let has_warnings = match format {
+        let is_of_lines = match format {
             InputFormat::Lines | InputFormat::Changes => true,
             // A list that is read as a table has a header.
             InputFormat::Csv => with_dates,
             _ => false,
         };
-        let warnings = has_warnings.then(WarningCollector::default);
+        let warnings = WarningCollector::new(is_of_lines);
         Ok(Records { reader, warnings, has_failed: false })
     }
 
@@ -150,11 +150,7 @@ impl Records {
             }
             // The id was observed when it was ingested.
             (None, Some(_)) => {}
-            _ => {
-                if let Some(warnings) = &mut self.warnings {
-                    warnings.observe(granule_id, location);
-                }
-            }
+            _ => self.warnings.observe(granule_id, location),
         }
         Ok(Some(record))
     }
@@ -196,8 +192,7 @@ impl Records {
             FormatReader::Pdr(reader) => reader.files.warning(),
             FormatReader::Response(reader) => reader.files.warning(),
         };
-        let ids = self.warnings.as_ref().map(WarningCollector::warnings).unwrap_or_default();
-        ids.into_iter().chain(files).collect()
+        self.warnings.warnings().into_iter().chain(files).collect()
     }
 }
 

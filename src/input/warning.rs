@@ -15,6 +15,7 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
     }
     let what = match kind {
         WarningKind::HeaderLine => "looks like the header of a table, but is read as an id",
+        WarningKind::EdgeSpace => "begins or ends with a space, which is part of the id",
         WarningKind::CommentLines => "begins with #, which does not start a comment",
         _ => "looks like a row of several columns, but is read as one id",
     };
@@ -50,9 +51,11 @@ const HEADERS: [&str; 18] = [
 ];
 
 /// Observes the ids of a list. It keeps one example of each kind of mistake in memory.
-#[derive(Default)]
 pub(super) struct WarningCollector {
+    /// Whether a line that is not meant as an id may have become one.
+    is_of_lines: bool,
     ids: u64,
+    spaces: Tally,
     header: Tally,
     comments: Tally,
     separators: Tally,
@@ -80,9 +83,20 @@ impl Tally {
 }
 
 impl WarningCollector {
+    pub(super) fn new(is_of_lines: bool) -> Self {
+        let [spaces, header, comments, separators] = Default::default();
+        WarningCollector { is_of_lines, ids: 0, spaces, header, comments, separators }
+    }
+
     /// Observes the next id.
     pub(super) fn observe(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
         let text = granule_id.as_str();
+        if granule_id.has_edge_space() {
+            self.spaces.add(text, location);
+        }
+        if !self.is_of_lines {
+            return;
+        }
         if self.ids == 0 && is_header(text) {
             self.header.add(text, location);
         }
@@ -102,6 +116,7 @@ impl WarningCollector {
             self.header.warning(WarningKind::HeaderLine),
             self.comments.warning(WarningKind::CommentLines),
             separators.filter(|_| is_table),
+            self.spaces.warning(WarningKind::EdgeSpace),
         ]
         .into_iter()
         .flatten()
@@ -127,7 +142,7 @@ mod tests {
     use super::*;
 
     fn warnings(ids: &[&str]) -> Vec<String> {
-        let mut collector = WarningCollector::default();
+        let mut collector = WarningCollector::new(true);
         for (line, text) in (1..).zip(ids) {
             let location = SourceLocation::Line { source: "ids.txt".into(), line };
             collector.observe(&text.parse().unwrap(), &location);
@@ -180,6 +195,11 @@ mod tests {
         );
         assert_eq!(warnings(&["A|1", "B"]), Vec::<String>::new(), "half of the lines are not most");
         assert_eq!(warnings(&["A|1", "B|2"]).len(), 1);
-        assert_eq!(warnings(&["  A", "B  ", "A B"]), Vec::<String>::new());
+        assert_eq!(
+            warnings(&["  A", "B  ", "A B"]),
+            [
+                "edge-space: ids.txt:1: \"  A\" begins or ends with a space, which is part of the id, and so does 1 more line"
+            ]
+        );
     }
 }

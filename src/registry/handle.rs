@@ -65,6 +65,8 @@ const ATTEMPTS: u32 = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Commit,
+    /// Commits what is no change of the registry: what was read elsewhere.
+    Remember,
     RollBack,
 }
 
@@ -290,9 +292,13 @@ impl Registry {
             let transaction = self.store.transaction(self.watch().as_ref())?;
             let (result, end) = work(&transaction)?;
             match end {
-                End::Commit => {
-                    let _progress = self.begin("committing", "changes", None);
+                End::Commit | End::Remember => {
+                    let progress = self.begin("committing", "changes", None);
                     transaction.commit()?;
+                    drop(progress);
+                    if let (End::Commit, Some(monitor)) = (end, &self.monitor) {
+                        monitor.committed();
+                    }
                 }
                 End::RollBack => transaction.roll_back()?,
             }

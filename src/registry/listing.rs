@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::iter::Peekable;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
 use crate::chain::{Chain, List};
@@ -42,7 +44,9 @@ pub struct Listing {
 const PAGE_IDS: usize = 4_096;
 
 /// The identifier of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// Its fields, in this order, are those of `identify` in the command line's JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Identified {
     /// The identifier of the listed granules, each counted once.
     pub identifier: Identifier,
@@ -51,6 +55,7 @@ pub struct Identified {
     /// The number of different granules.
     pub granules: u64,
     /// How many ids were repetitions of one that was already listed.
+    #[serde(skip)]
     pub repeated: u64,
 }
 

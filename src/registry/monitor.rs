@@ -26,6 +26,9 @@ pub trait Monitor: Send + Sync {
 
     /// The work has ended, whether it succeeded or not.
     fn end(&self);
+
+    /// A change was committed, whatever the operation that made it fails with afterwards.
+    fn committed(&self) {}
 }
 
 /// The monitor of threads that work side by side. The thread that started them reports when the

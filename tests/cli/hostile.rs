@@ -84,7 +84,7 @@ fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
     }
     let shown = sandbox.run("accession dataset show DATASET");
     assert!(
-        shown.contains(r"title       \u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt"),
+        shown.contains(r"title        \u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt"),
         "{shown}"
     );
     let json = sandbox.run("accession dataset show DATASET --json");

@@ -9,6 +9,4 @@ pub use accession::citation::typed::{
 };
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, Source};
-pub use set::{
-    Deletions, DeletionsError, KnownAtArgs, PublicUrl, PublicUrlError, SetArgs, edit, named_path,
-};
+pub use set::{KnownAtArgs, Refusal, SetArgs, deletions, edit, edit_as, named_path, public_url};

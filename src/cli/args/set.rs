@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
-use accession::model::{LimitError, ValueError, WebAddress};
+use accession::model::WebAddress;
 use accession::registry::Edit;
 use accession::{DatasetName, Limit, Moment, Selection, Snapshot, Timestamp};
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -13,7 +13,7 @@ use crate::cli::error::{Error, Result};
 use crate::cli::session::Session;
 
 /// A set whose time or identifier can be given by an option.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct SetArgs {
     /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A DOI
     /// can take the place of the dataset's name, and 8 or more digits that of an identifier; sha256:
@@ -105,70 +105,46 @@ impl KnownAtArgs {
     }
 }
 
+/// Why a value of an option is refused.
+pub type Refusal = Box<dyn std::error::Error + Send + Sync>;
+
 /// Reads what an option does. An empty value clears.
-pub fn edit<T: FromStr>(text: &str) -> Result<Edit<T>, T::Err> {
-    match text.is_empty() {
-        true => Ok(Edit::Clear),
-        false => text.parse().map(Edit::Set),
+pub fn edit<T: FromStr>(text: &str) -> Result<Edit<T>, Refusal>
+where
+    Refusal: From<T::Err>,
+{
+    edit_as(text, |text| Ok(text.parse()?))
+}
+
+/// The same of a value that is not read as any of its type.
+pub fn edit_as<T>(
+    text: &str,
+    read: impl FnOnce(&str) -> Result<T, Refusal>,
+) -> Result<Edit<T>, Refusal> {
+    if text.is_empty() { Ok(Edit::Clear) } else { read(text).map(Edit::Set) }
+}
+
+/// Reads how many granules may be deleted. More than all of them is a slip: it would switch the guard off.
+pub fn deletions(text: &str) -> Result<Limit, Refusal> {
+    match text.parse()? {
+        Limit::Percent(101..) => Err("it is more than 100%".into()),
+        limit => Ok(limit),
     }
 }
-
-/// How many granules may be deleted. More than all of them is a slip: it would switch the guard off.
-#[derive(Debug, Clone, Copy)]
-pub struct Deletions(pub Limit);
-
-/// Why a string is not a limit of deletions.
-#[derive(Debug, thiserror::Error)]
-pub enum DeletionsError {
-    #[error(transparent)]
-    Limit(#[from] LimitError),
-    #[error("it is more than 100%")]
-    MoreThanAll,
-}
-
-impl FromStr for Deletions {
-    type Err = DeletionsError;
-
-    fn from_str(text: &str) -> Result<Self, DeletionsError> {
-        match text.parse()? {
-            Limit::Percent(101..) => Err(DeletionsError::MoreThanAll),
-            limit => Ok(Deletions(limit)),
-        }
-    }
-}
-
-/// A dash was given where a path is needed.
-#[derive(Debug, thiserror::Error)]
-#[error("this cannot be standard input or output; a file of this name is ./-")]
-struct Dash;
 
 /// Parses a path. `-` is refused: whoever writes it means a pipe, not a file of that name.
 pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new()
-        .try_map(|text| if text == "-" { Err(Dash) } else { Ok(PathBuf::from(text)) })
+    OsStringValueParser::new().try_map(|text| match text == "-" {
+        true => Err("this cannot be standard input or output; a file of this name is ./-"),
+        false => Ok(PathBuf::from(text)),
+    })
 }
 
-/// The address of a site's root, without the slash at its end.
-#[derive(Debug, Clone)]
-pub struct PublicUrl(pub String);
-
-/// Why a string is not the address of a site's root.
-#[derive(Debug, thiserror::Error)]
-pub enum PublicUrlError {
-    #[error(transparent)]
-    Address(#[from] ValueError),
-    #[error("the address of a site has neither a query nor a fragment")]
-    NotARoot,
-}
-
-impl FromStr for PublicUrl {
-    type Err = PublicUrlError;
-
-    fn from_str(text: &str) -> Result<Self, PublicUrlError> {
-        let address: WebAddress = text.parse()?;
-        if address.as_str().contains(['?', '#']) {
-            return Err(PublicUrlError::NotARoot);
-        }
-        Ok(PublicUrl(address.as_str().trim_end_matches('/').to_owned()))
+/// Reads the address of a site's root, and returns it without the slash at its end.
+pub fn public_url(text: &str) -> Result<String, Refusal> {
+    let address: WebAddress = text.parse()?;
+    if address.as_str().contains(['?', '#']) {
+        return Err("the address of a site has neither a query nor a fragment".into());
     }
+    Ok(address.as_str().trim_end_matches('/').to_owned())
 }

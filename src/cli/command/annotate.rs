@@ -2,12 +2,12 @@ use std::io::Write;
 
 use accession::Access;
 use accession::model::Warning;
-use accession::registry::{Annotated, NewAnnotation};
+use accession::registry::NewAnnotation;
 
 use crate::cli::applied::ClockArgs;
 use crate::cli::args::TypedSet;
-use crate::cli::error::{Commit, Error, Exit, Result};
-use crate::cli::output::{Column, Row, annotated};
+use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::{Column, annotation_in};
 use crate::cli::session::Session;
 
 /// Add a note to a set that is in the history, without changing the history
@@ -60,34 +60,19 @@ impl Args {
         }
         drop(snapshot);
         let annotated = registry.annotate(&selection, &note, &stamp)?;
-        if !self.dry_run && annotated.iter().any(|annotated| annotated.is_new) {
-            session.note_commit(Commit::Whole);
-        }
         // Who tries it wants to see what it would do.
         if !session.is_quiet() || session.is_json() || self.dry_run {
-            session.rows(annotated.iter().map(Ok))?;
+            const COLUMNS: &[Column] = &[
+                Column::text("dataset"),
+                Column::text("timestamp"),
+                Column::text("identifier"),
+                Column::prose("annotation").of("").by(annotation_in),
+            ];
+            session.rows(COLUMNS, annotated.iter().map(Ok))?;
         }
         if self.dry_run && !session.is_json() {
             writeln!(session.out(), "dry run: nothing was changed")?;
         }
         Ok(Exit::Done)
-    }
-}
-
-impl Row for Annotated {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("dataset"),
-        Column::text("timestamp"),
-        Column::text("identifier"),
-        Column::prose("annotation"),
-    ];
-
-    fn cells(&self) -> Vec<String> {
-        vec![
-            self.dataset.to_string(),
-            self.timestamp.to_string(),
-            self.identifier.to_string(),
-            annotated(&self.annotation),
-        ]
     }
 }

@@ -11,7 +11,7 @@ use accession::{
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
 use crate::cli::args::{
-    ContentArgs, Deletions, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, refuse_future,
+    ContentArgs, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, deletions, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
@@ -259,8 +259,8 @@ pub struct Sync {
 
     /// How many granules may be deleted: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
-    #[arg(long, value_name = "N|P%")]
-    max_delete: Option<Deletions>,
+    #[arg(long, value_name = "N|P%", value_parser = deletions)]
+    max_delete: Option<Limit>,
 
     /// How many granules may be added: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 1,000 granules and 100%]
@@ -282,8 +282,8 @@ impl Sync {
             max_replace: self.contradicting.max_replace,
             ..self.change.options()
         };
-        let max_delete = self.max_delete.map(|it| it.0);
-        let limits = Limits { max_delete, max_add: self.max_add, max_replace: None };
+        let limits =
+            Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
         let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;

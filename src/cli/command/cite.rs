@@ -13,7 +13,7 @@ use crate::cli::args::SetArgs;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
-use crate::cli::session::{Create, Session, Written};
+use crate::cli::session::{Create, Session};
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
 ///
@@ -132,11 +132,8 @@ fn cite_subset(
     members: &Members,
     now: Timestamp,
 ) -> Result<Cited> {
-    let saved = session.write(Create::Never, |registry, _| {
-        let cited = registry.cite_subset(dataset, at, members, now)?;
-        let committed = cited.set.subset().is_some();
-        Ok(Written { result: cited, committed })
-    });
+    let saved = session
+        .write(Create::Never, |registry, _| Ok(registry.cite_subset(dataset, at, members, now)?));
     let cited = match saved {
         Err(error) if is_not_saved(&error) => {
             let registry = session.open(Access::Read)?;

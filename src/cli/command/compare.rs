@@ -8,13 +8,14 @@ use accession::input::Options;
 use accession::model::{Contradiction, Digest, DigestPrefix, WarningKind};
 use accession::registry::{ContentCounts, Counts, FileDifferences, Identified};
 use accession::{
-    Access, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set, Snapshot,
+    Access, DatasetName, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set,
+    Timestamp,
 };
 use serde::Serialize;
 
 use crate::cli::args::{FileArgs, FormatArgs, TypedIdentifier, TypedSet};
 use crate::cli::error::{Exit, Result};
-use crate::cli::output::{Column, Ids, Progress, Row, count, one_line};
+use crate::cli::output::{Column, Ids, Progress, count};
 use crate::cli::paths::{PathArgs, Samples};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -72,25 +73,36 @@ enum Compared {
     List { source: String, identifier: Identifier, granules: u64 },
 }
 
-/// One side of a comparison.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub struct Side<T> {
-    pub compared: T,
-    #[serde(skip)]
-    pub cells: [String; 4],
+impl Compared {
+    fn side(&self, name: &'static str) -> Side<'_> {
+        match self {
+            Compared::Set(instance) => Side::of(name, instance),
+            Compared::List { source, identifier, .. } => {
+                Side { side: name, identifier: Some(*identifier), dataset: source, timestamp: None }
+            }
+        }
+    }
 }
 
-impl<T: Serialize> Row for Side<T> {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("side"),
-        Column::text("identifier"),
-        Column::text("dataset"),
-        Column::text("as of"),
-    ];
+/// One of two sides, as a row of a table.
+#[derive(Serialize)]
+pub struct Side<'a> {
+    side: &'static str,
+    identifier: Option<Identifier>,
+    dataset: &'a str,
+    timestamp: Option<Timestamp>,
+}
 
-    fn cells(&self) -> Vec<String> {
-        self.cells.to_vec()
+impl<'a> Side<'a> {
+    pub fn of(side: &'static str, instance: &'a Instance) -> Self {
+        let Instance { identifier, dataset, timestamp, .. } = instance;
+        let (identifier, timestamp) = (Some(*identifier), Some(*timestamp));
+        Side { side, identifier, dataset: dataset.as_str(), timestamp }
+    }
+
+    /// That of a dataset that has no history.
+    pub fn without_history(side: &'static str, dataset: &'a DatasetName) -> Self {
+        Side { side, identifier: None, dataset: dataset.as_str(), timestamp: None }
     }
 }
 
@@ -98,8 +110,8 @@ impl<T: Serialize> Row for Side<T> {
 #[derive(Serialize)]
 struct ComparedSets<'a> {
     identical: bool,
-    left: &'a Side<Compared>,
-    right: &'a Side<Compared>,
+    left: &'a Compared,
+    right: &'a Compared,
     matched: u64,
     only_left: Granules<'a>,
     only_right: Granules<'a>,
@@ -126,14 +138,18 @@ impl Compare {
             (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let only = OneSided { limit, ..OneSided::default() };
-        let mut report = Report { is_summary: self.summary, only, ..Report::default() };
+        let mut report = Report { limit, ..Report::default() };
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let left = self.left.into_selection(now, &snapshot)?;
-        let sides = match self.right {
+        let (left, right, is_digest_equal) = match self.right {
             Some(right) => {
                 let right = right.into_selection(now, &snapshot)?;
-                compare_sets(&snapshot, &left, &right, &mut report)?
+                let mut differences = snapshot.compare(&left, &right)?;
+                report.add_all(differences.by_ref())?;
+                report.counts = differences.counts();
+                let (left, right) = (differences.left(), differences.right());
+                report.add_files(snapshot.compare_files(left, right)?)?;
+                (set(left), set(right), left.digest() == right.digest())
             }
             None => {
                 // The list may be typed at a terminal.
@@ -141,12 +157,63 @@ impl Compare {
                 let options = self.files.reading(self.format.options());
                 let listing = listing(session, &self.from, options, &self.paths)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
-                compare_with_list(session, &left, listing, names.join(", "), &mut report)?
+                let (set, list) =
+                    compare_with_list(session, &left, listing, names.join(", "), &mut report)?;
+                (set, list, false)
             }
         };
-        report.print(session, &sides)?;
-        Ok(if report.is_identical() { Exit::Done } else { Exit::Differs })
+        let Report { counts, contents, .. } = &report;
+        let Counts { matched, only_left, only_right } = *counts;
+        let is_identical = counts.is_identical() && contents.other == 0;
+        if session.is_json() {
+            let granules = |count, ids| match self.summary {
+                true => Granules::Count(count),
+                false => Granules::Ids(Ids(ids)),
+            };
+            session.json(&ComparedSets {
+                identical: is_identical,
+                left: &left,
+                right: &right,
+                matched,
+                only_left: granules(only_left, &report.left),
+                only_right: granules(only_right, &report.right),
+                digest_equal: is_digest_equal,
+                other_content: granules(contents.other, &report.other),
+                contents: *contents,
+            })?;
+        } else {
+            match is_identical {
+                true => writeln!(session.out(), "identical: {}", count(matched, "granule"))?,
+                false => writeln!(
+                    session.out(),
+                    "different: {matched} in both, {only_left} only left, {only_right} only right"
+                )?,
+            }
+            let ContentCounts { compared, other, not_comparable } = contents;
+            if !is_digest_equal && compared + not_comparable > 0 {
+                writeln!(
+                    session.out(),
+                    "bytes: compared for {compared} of {matched}, other bytes in {other}"
+                )?;
+            }
+            write_sides(session, [left.side("left"), right.side("right")])?;
+            if !self.summary {
+                report.write(session.out(), [["<", "only left"], [">", "only right"]])?;
+            }
+        }
+        Ok(if is_identical { Exit::Done } else { Exit::Differs })
     }
+}
+
+/// Writes the two sides of a comparison.
+pub fn write_sides(session: &mut Session, sides: [Side<'_>; 2]) -> Result<()> {
+    const COLUMNS: &[Column] = &[
+        Column::text("side"),
+        Column::text("identifier").or("no history yet"),
+        Column::text("dataset"),
+        Column::text("as of").of("timestamp"),
+    ];
+    session.rows(COLUMNS, sides.map(Ok)).map(drop)
 }
 
 /// The list in the files, which must be all pages of a search result.
@@ -164,24 +231,8 @@ fn listing(
     Ok((listing, entries.into_samples()))
 }
 
-fn compare_sets(
-    snapshot: &Snapshot,
-    left: &Selection,
-    right: &Selection,
-    report: &mut Report,
-) -> Result<[Side<Compared>; 2]> {
-    let mut differences = snapshot.compare(left, right)?;
-    for difference in differences.by_ref() {
-        match difference? {
-            Difference::OnlyLeft(id) => report.only.add_left(&id)?,
-            Difference::OnlyRight(id) => report.only.add_right(&id)?,
-        }
-    }
-    report.counts = differences.counts();
-    let (left, right) = (differences.left(), differences.right());
-    report.is_digest_equal = left.digest() == right.digest();
-    report.add_files(snapshot.compare_files(left, right)?)?;
-    Ok([side_of_set("left", differences.left()), side_of_set("right", differences.right())])
+fn set(set: &Set) -> Compared {
+    Compared::Set(Box::new(set.instance().clone()))
 }
 
 fn compare_with_list(
@@ -190,16 +241,11 @@ fn compare_with_list(
     (listing, samples): (Listing, Samples),
     source: String,
     report: &mut Report,
-) -> Result<[Side<Compared>; 2]> {
+) -> Result<(Compared, Compared)> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
     drop(snapshot);
-    for difference in differences.by_ref() {
-        match difference? {
-            Difference::OnlyLeft(id) => report.only.add_left(&id)?,
-            Difference::OnlyRight(id) => report.only.add_right(&id)?,
-        }
-    }
+    report.add_all(differences.by_ref())?;
     report.counts = differences.counts();
     if report.counts.matched == 0
         && let Some(matching) = samples.matching(&session.open(Access::Read)?.snapshot()?, left)?
@@ -215,155 +261,89 @@ fn compare_with_list(
         let skipped = count(repeated, "granule");
         session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
     }
-    let shown = one_line(&source).to_string();
-    let cells = ["right".to_owned(), identifier.to_string(), shown, String::new()];
-    let compared = Compared::List { source, identifier, granules };
-    Ok([side_of_set("left", differences.left()), Side { compared, cells }])
+    let list = Compared::List { source, identifier, granules };
+    Ok((set(differences.left()), list))
 }
 
-fn side_of_set(side: &str, set: &Set) -> Side<Compared> {
-    let cells = [
-        side.to_owned(),
-        set.identifier().to_string(),
-        set.dataset().to_string(),
-        set.instance().timestamp.to_string(),
-    ];
-    Side { compared: Compared::Set(Box::new(set.instance().clone())), cells }
-}
-
-/// The granules that only one of two sides has. They are kept in temporary files until the counts, which
-/// are printed first, are known.
+/// How two sides differ. The granules are kept in temporary files until the counts, which are printed first,
+/// are known.
 #[derive(Default)]
-pub struct OneSided {
-    /// How many of each side are kept.
+pub struct Report {
+    /// How many granules of each side are kept.
     pub limit: u64,
+    pub counts: Counts,
+    pub contents: ContentCounts,
+    /// The granules that only the left side has.
     pub left: Spool,
+    /// The granules that only the right side has.
     pub right: Spool,
     /// The granules that both have and of which a file has other bytes, and what contradicts.
     pub other: Spool,
     pub contradictions: Spool,
 }
 
-impl OneSided {
-    pub fn add_left(&mut self, granule_id: &GranuleId) -> Result<()> {
-        OneSided::add(&mut self.left, self.limit, granule_id)
-    }
-
-    pub fn add_right(&mut self, granule_id: &GranuleId) -> Result<()> {
-        OneSided::add(&mut self.right, self.limit, granule_id)
-    }
-
-    pub fn add_other(&mut self, id: &GranuleId, contradiction: &Contradiction) -> Result<()> {
-        if self.contradictions.count() < self.limit {
-            self.contradictions.add(contradiction.of(id).as_bytes())?;
-        }
-        OneSided::add(&mut self.other, self.limit, id)
-    }
-
-    fn add(spool: &mut Spool, limit: u64, granule_id: &GranuleId) -> Result<()> {
-        if spool.count() < limit {
-            spool.add(granule_id.as_str().as_bytes())?;
-        }
-        Ok(())
-    }
-
-    /// Writes of which granules a file has other bytes.
-    pub fn write_others(&self, out: &mut impl Write, contents: ContentCounts) -> Result<()> {
-        for contradiction in self.contradictions.records() {
-            writeln!(out, "~ {}", String::from_utf8_lossy(&contradiction?))?;
-        }
-        match contents.other - self.contradictions.count() {
-            0 => Ok(()),
-            more => Ok(writeln!(out, "and {more} more with other bytes")?),
-        }
-    }
-
-    /// Writes them: each with the mark of its side, and how many more only that side has.
-    pub fn write(&self, out: &mut impl Write, counts: Counts, sides: [[&str; 2]; 2]) -> Result<()> {
-        let both = [(&self.left, counts.only_left), (&self.right, counts.only_right)];
-        for ((ids, total), [mark, side]) in both.into_iter().zip(sides) {
-            for id in ids.records() {
-                writeln!(out, "{mark} {}", String::from_utf8_lossy(&id?))?;
-            }
-            let more = total - ids.count();
-            if more > 0 {
-                writeln!(out, "and {more} more {side}")?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The result of a comparison.
-#[derive(Default)]
-struct Report {
-    is_summary: bool,
-    counts: Counts,
-    /// Whether the digests are equal.
-    is_digest_equal: bool,
-    contents: ContentCounts,
-    only: OneSided,
-}
-
 impl Report {
-    /// Whether both have the same granules, and no file has other bytes.
-    fn is_identical(&self) -> bool {
-        self.counts.is_identical() && self.contents.other == 0
+    fn add_all(
+        &mut self,
+        differences: impl Iterator<Item = accession::error::Result<Difference>>,
+    ) -> Result<()> {
+        for difference in differences {
+            match difference? {
+                Difference::OnlyLeft(granule_id) => self.add_left(&granule_id)?,
+                Difference::OnlyRight(granule_id) => self.add_right(&granule_id)?,
+            }
+        }
+        Ok(())
     }
 
     /// Adds what is known of files.
     fn add_files(&mut self, mut differences: FileDifferences) -> Result<()> {
         for difference in differences.by_ref() {
             let (granule_id, contradiction) = difference?;
-            self.only.add_other(&granule_id, &contradiction)?;
+            self.add_other(&granule_id, &contradiction)?;
         }
         self.contents = differences.counts();
         Ok(())
     }
 
-    fn print(&self, session: &mut Session, sides: &[Side<Compared>; 2]) -> Result<()> {
-        let Report { is_summary, counts, only, is_digest_equal, contents } = self;
-        let Counts { matched, only_left: left, only_right: right } = *counts;
-        if session.is_json() {
-            let granules = |count, ids| match is_summary {
-                true => Granules::Count(count),
-                false => Granules::Ids(Ids(ids)),
-            };
-            return Ok(session.json(&ComparedSets {
-                identical: self.is_identical(),
-                left: &sides[0],
-                right: &sides[1],
-                matched,
-                only_left: granules(left, &only.left),
-                only_right: granules(right, &only.right),
-                digest_equal: *is_digest_equal,
-                other_content: granules(contents.other, &only.other),
-                contents: *contents,
-            })?);
+    pub fn add_left(&mut self, granule_id: &GranuleId) -> Result<()> {
+        Report::add(&mut self.left, self.limit, granule_id.as_str())
+    }
+
+    pub fn add_right(&mut self, granule_id: &GranuleId) -> Result<()> {
+        Report::add(&mut self.right, self.limit, granule_id.as_str())
+    }
+
+    pub fn add_other(&mut self, id: &GranuleId, contradiction: &Contradiction) -> Result<()> {
+        Report::add(&mut self.contradictions, self.limit, &contradiction.of(id))?;
+        Report::add(&mut self.other, self.limit, id.as_str())
+    }
+
+    fn add(spool: &mut Spool, limit: u64, line: &str) -> Result<()> {
+        if spool.count() < limit {
+            spool.add(line.as_bytes())?;
         }
-        if self.is_identical() {
-            writeln!(session.out(), "identical: {}", count(matched, "granule"))?;
-        } else {
-            let different =
-                format!("different: {matched} in both, {left} only left, {right} only right");
-            writeln!(session.out(), "{different}")?;
-        }
-        if !is_digest_equal && contents.compared + contents.not_comparable > 0 {
-            let ContentCounts { compared, other, .. } = contents;
-            writeln!(
-                session.out(),
-                "bytes: compared for {compared} of {matched}, other bytes in {other}"
-            )?;
-        }
-        session.rows(sides.iter().map(Ok))?;
-        match is_summary {
-            true => Ok(()),
-            false => {
-                let sides = [["<", "only left"], [">", "only right"]];
-                only.write(session.out(), *counts, sides)?;
-                only.write_others(session.out(), *contents)
+        Ok(())
+    }
+
+    /// Writes what differs: each granule with the mark of its side, and how many more there are.
+    pub fn write(&self, out: &mut impl Write, [left, right]: [[&str; 2]; 2]) -> Result<()> {
+        let Counts { only_left, only_right, .. } = self.counts;
+        let others = ["~", "with other bytes"];
+        for (lines, total, [mark, side]) in [
+            (&self.left, only_left, left),
+            (&self.right, only_right, right),
+            (&self.contradictions, self.contents.other, others),
+        ] {
+            for line in lines.records() {
+                writeln!(out, "{mark} {}", String::from_utf8_lossy(&line?))?;
+            }
+            match total - lines.count() {
+                0 => {}
+                more => writeln!(out, "and {more} more {side}")?,
             }
         }
+        Ok(())
     }
 }
 
@@ -411,29 +391,20 @@ fn expected(text: &str) -> Result<Expected, Box<dyn std::error::Error + Send + S
     })
 }
 
-#[derive(Serialize)]
-struct IdentifiedList {
-    identifier: Identifier,
-    digest: Digest,
-    granules: u64,
-}
-
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.stated.reading(self.format.options());
         let (listing, _) = listing(session, &self.files, options, &self.paths)?;
         let progress = Arc::new(Progress::new());
-        let Identified { identifier, digest, granules, repeated } =
-            listing.identify_with(progress)?;
+        let identified = listing.identify_with(progress)?;
+        let Identified { identifier, digest, repeated, .. } = identified;
         if repeated > 0 {
             let skipped = count(repeated, "granule");
             session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
         }
-        session.print(&IdentifiedList { identifier, digest, granules }, |out| {
-            writeln!(out, "identifier  {identifier}")?;
-            writeln!(out, "digest      {digest}")?;
-            writeln!(out, "granules    {granules}")
-        })?;
+        const COLUMNS: &[Column] =
+            &[Column::text("identifier"), Column::text("digest"), Column::number("granules")];
+        session.fields(COLUMNS, &identified)?;
         let differs = match self.expect {
             Some(Expected::Identifier(expected)) if expected != identifier => {
                 format!("the identifier of the list is {identifier}, but {expected} was expected")

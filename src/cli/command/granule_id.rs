@@ -7,17 +7,19 @@ use accession::minting::unique_granule::{
 };
 use accession::{Entry, GranuleId, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::args::GranuleArgs;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::reading::MissingPages;
 use crate::cli::session::Session;
 
-/// Make and explain the unique granule ids of NASA Cumulus, without a registry
-#[derive(clap::Subcommand)]
-pub enum Command {
-    New(New),
-    Explain(Explain),
+commands! {
+    /// Make and explain the unique granule ids of NASA Cumulus, without a registry
+    enum Command {
+        New(New),
+        Explain(Explain),
+    }
 }
 
 /// Print a unique granule id for each producer id, one per line
@@ -67,27 +69,12 @@ pub struct Explain {
 }
 
 #[derive(Serialize)]
-struct Made<'a> {
-    granule: &'a GranuleId,
-    producer_granule: &'a Option<GranuleId>,
-}
-
-#[derive(Serialize)]
 struct Explained<'a> {
     granule: &'a str,
     producer_granule: &'a str,
     suffix: &'a str,
     collection: String,
     formula: Option<String>,
-}
-
-impl Command {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        match self {
-            Command::New(new) => new.run(session),
-            Command::Explain(explain) => explain.run(session),
-        }
-    }
 }
 
 impl New {
@@ -102,10 +89,9 @@ impl New {
         let now = session.now()?;
         for (index, entry) in (0..).zip(entries) {
             let entry = uniquify.apply(entry, index, now)?;
-            let (granule, producer_granule) = (&entry.granule_id, &entry.producer_granule);
-            session.print(&Made { granule, producer_granule }, |out| {
-                writeln!(out, "{}", granule.as_str())
-            })?;
+            let Entry { granule_id, producer_granule, .. } = &entry;
+            let made = json!({ "granule": granule_id, "producer_granule": producer_granule });
+            session.print(&made, |out| writeln!(out, "{}", granule_id.as_str()))?;
         }
         Ok(Exit::Done)
     }

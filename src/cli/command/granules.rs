@@ -4,11 +4,12 @@ use accession::model::{GranuleUrl, WarningKind, quoted};
 use accession::registry::{FileList, GranuleFiles};
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Progress, Row};
+use crate::cli::output::{Column, Progress};
 use crate::cli::session::Session;
 
 /// List the exact granules of a set, in canonical order
@@ -88,11 +89,6 @@ impl Addressed {
     }
 }
 
-#[derive(Serialize)]
-struct Counted {
-    granules: u64,
-}
-
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(producer) = &self.producer {
@@ -150,7 +146,9 @@ impl Args {
         };
         progress.end();
         match self.filter.count {
-            true => session.print(&Counted { granules: counted }, |out| writeln!(out, "{counted}")),
+            true => {
+                session.print(&json!({ "granules": counted }), |out| writeln!(out, "{counted}"))
+            }
             false => Ok(Exit::Done),
         }
     }
@@ -257,7 +255,9 @@ fn list_of_producer(
     let template = snapshot.dataset(dataset)?.dataset.granule_url;
     drop(snapshot);
     let rows = granules.map(|granule| Ok(Addressed::new(granule?, template.as_ref())));
-    if session.rows(rows)? == 0 {
+    const COLUMNS: &[Column] =
+        &[Column::text("granule"), Column::text("ingested"), Column::text("deleted").or("held")];
+    if session.rows(COLUMNS, rows)? == 0 {
         let producer = quoted(producer.as_str());
         session.warn(
             WarningKind::NeverHeld,
@@ -266,9 +266,4 @@ fn list_of_producer(
         return Ok(Exit::Differs);
     }
     Ok(Exit::Done)
-}
-
-impl Row for Addressed {
-    const COLUMNS: &'static [Column] =
-        &[Column::text("granule"), Column::text("ingested"), Column::text("deleted").or("held")];
 }

@@ -1,18 +1,17 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
-use std::io::{self, Write};
-
 use accession::error::Unknown;
 use accession::model::{DigestPrefix, GranulePrefix, Warning, WarningKind, quoted};
-use accession::registry::{FoundPeriod, NotedPeriod, Resolution, Resolved};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot, Subset};
+use accession::registry::{FoundPeriod, Resolution};
+use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot};
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::cli::applied::sides_of;
+use crate::cli::applied::sides;
 use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Row, annotated, one_line, selected_by};
+use crate::cli::output::{Column, annotation_in, in_words, selected_in};
 use crate::cli::session::Session;
 
 /// Show the identifier of a dataset that was in force at a time
@@ -57,27 +56,23 @@ impl Lookup {
             session.warn_all(Warning::of_others(self.at, &selected.others));
         }
         let found = Found { instance: selected.instance(), others: &selected.others };
-        session.print(&found, |out| write_instance(out, selected.instance()))
+        session.fields(INSTANCE, &found)
     }
 }
 
-/// Writes an instance, one field per line.
-fn write_instance(out: &mut impl Write, instance: &Instance) -> io::Result<()> {
-    writeln!(out, "identifier  {}", instance.identifier)?;
-    writeln!(out, "digest      {}", instance.digest)?;
-    writeln!(out, "dataset     {}", instance.dataset)?;
-    writeln!(out, "in force    {}", instance.in_force())?;
-    writeln!(out, "granules    {}", instance.granules)?;
-    writeln!(out, "change      {}", sides_of(instance))?;
-    match &instance.recorded_by {
-        Some(by) => writeln!(out, "recorded    {} by {}", instance.recorded, one_line(by))?,
-        None => writeln!(out, "recorded    {}", instance.recorded)?,
-    }
-    if let Some(note) = &instance.note {
-        writeln!(out, "note        {}", one_line(note))?;
-    }
-    instance.annotations.iter().try_for_each(|it| writeln!(out, "annotation  {}", annotated(it)))
-}
+/// What is shown of one instance.
+const INSTANCE: &[Column] = &[
+    Column::text("identifier"),
+    Column::text("digest"),
+    Column::text("dataset"),
+    Column::text("in force").of("").by(in_force),
+    Column::number("granules"),
+    Column::text("change").of("").by(sides_in),
+    Column::text("recorded"),
+    Column::text("by").of("recorded_by"),
+    Column::prose("note"),
+    Column::prose("annotation").of("annotations").by(annotation_in),
+];
 
 /// List every identifier of a dataset, with the time from which it was in force
 ///
@@ -140,33 +135,30 @@ impl History {
         if self.reverse {
             history = history.newest_first();
         }
-        session.rows(history.take(self.limit.unwrap_or(usize::MAX)))?;
+        session.rows(INSTANCES, history.take(self.limit.unwrap_or(usize::MAX)))?;
         Ok(Exit::Done)
     }
 }
 
-impl Row for Instance {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("timestamp"),
-        Column::text("identifier"),
-        Column::number("granules"),
-        Column::text("change"),
-        Column::prose("note"),
-    ];
+/// The columns of a history.
+pub const INSTANCES: &[Column] = &[
+    Column::text("timestamp"),
+    Column::text("identifier"),
+    Column::number("granules"),
+    Column::text("change").of("").by(sides_in),
+    Column::prose("note"),
+];
 
-    fn cells(&self) -> Vec<String> {
-        vec![
-            self.timestamp.to_string(),
-            self.identifier.to_string(),
-            self.granules.to_string(),
-            sides_of(self),
-            self.note.as_deref().map(|note| one_line(note).to_string()).unwrap_or_default(),
-        ]
-    }
+/// When an instance was in force, as it is serialized.
+fn in_force(instance: &Value) -> String {
+    let until = instance["until"].as_str().unwrap_or("now");
+    format!("{} until {until}", in_words(&instance["timestamp"]))
+}
 
-    fn below(&self) -> Vec<String> {
-        self.annotations.iter().map(annotated).collect()
-    }
+/// The sides of the change of an instance, as it is serialized.
+fn sides_in(instance: &Value) -> String {
+    let count = |side: &str| instance[side].as_u64().unwrap_or_default();
+    sides(["ingested", "deleted", "described", "replaced"].map(count))
 }
 
 fn list_periods(
@@ -176,21 +168,18 @@ fn list_periods(
     granule_id: &GranuleId,
 ) -> Result<Exit> {
     let periods = snapshot.history_of_granule(dataset, granule_id)?;
-    if session.rows(periods.iter().map(Ok))? == 0 {
-        let granule = quoted(granule_id.as_str());
-        session.warn(WarningKind::NeverHeld, &format!("{dataset} never held {granule}"));
-        return Ok(Exit::Differs);
-    }
-    Ok(Exit::Done)
-}
-
-impl Row for NotedPeriod {
-    const COLUMNS: &'static [Column] = &[
+    const COLUMNS: &[Column] = &[
         Column::text("ingested"),
         Column::text("deleted").or("held"),
         Column::prose("ingest note").of("ingest_note"),
         Column::prose("delete note").of("delete_note"),
     ];
+    if session.rows(COLUMNS, periods.iter().map(Ok))? == 0 {
+        let granule = quoted(granule_id.as_str());
+        session.warn(WarningKind::NeverHeld, &format!("{dataset} never held {granule}"));
+        return Ok(Exit::Differs);
+    }
+    Ok(Exit::Done)
 }
 
 /// List every dataset and period in which a granule was held
@@ -224,7 +213,14 @@ const PAGE_ROWS: u32 = 1_000;
 impl Find {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
-        let mut list = session.list();
+        const COLUMNS: &[Column] = &[
+            Column::text("dataset"),
+            Column::text("granule"),
+            Column::text("ingested"),
+            Column::text("deleted").or("held"),
+            Column::text("withdrawn").of("withdrawn/timestamp"),
+        ];
+        let mut list = session.list(COLUMNS);
         let mut is_found = false;
         for text in &self.granules {
             let sought = self.sought(text)?;
@@ -274,16 +270,6 @@ impl Find {
             None => Ok(Sought::Granule(text.parse().map_err(refused)?)),
         }
     }
-}
-
-impl Row for FoundPeriod {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("dataset"),
-        Column::text("granule"),
-        Column::text("ingested"),
-        Column::text("deleted").or("held"),
-        Column::text("withdrawn").of("withdrawn/timestamp"),
-    ];
 }
 
 /// List every dataset and period in which an identifier was in force
@@ -400,33 +386,15 @@ impl Resolve {
                 ),
             );
         }
-        session.rows(resolution.rows.iter().map(Ok))?;
+        const COLUMNS: &[Column] = &[
+            Column::text("dataset"),
+            Column::text("from"),
+            Column::text("until").or("now"),
+            Column::number("granules"),
+            Column::prose("subset").by(selected_in),
+        ];
+        session.rows(COLUMNS, resolution.rows.iter().map(Ok))?;
         Ok(disagreement.map_or(Exit::Done, |_| Exit::Differs))
-    }
-}
-
-impl Row for Resolved {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("dataset"),
-        Column::text("from"),
-        Column::text("until"),
-        Column::number("granules"),
-        Column::prose("subset"),
-    ];
-
-    fn cells(&self) -> Vec<String> {
-        let (instance, subset) = (self.set.instance(), self.set.subset());
-        vec![
-            instance.dataset.to_string(),
-            instance.timestamp.to_string(),
-            instance.until.map_or("now".to_owned(), |until| until.to_string()),
-            self.set.granules().to_string(),
-            subset.map(|subset| selected_by(&subset.criteria)).unwrap_or_default(),
-        ]
-    }
-
-    fn below(&self) -> Vec<String> {
-        self.set.instance().annotations.iter().map(annotated).collect()
     }
 }
 
@@ -446,17 +414,14 @@ impl Subsets {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let subsets = snapshot.subsets(&self.dataset.name(&snapshot)?)?;
         drop(snapshot);
-        session.rows(subsets.iter().map(Ok))?;
+        const COLUMNS: &[Column] = &[
+            Column::text("identifier"),
+            Column::text("as of").of("timestamp"),
+            Column::number("granules"),
+            Column::text("cited"),
+            Column::prose("patterns").or("named one by one"),
+        ];
+        session.rows(COLUMNS, subsets.iter().map(Ok))?;
         Ok(Exit::Done)
     }
-}
-
-impl Row for Subset {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("identifier"),
-        Column::text("as of").of("timestamp"),
-        Column::number("granules"),
-        Column::text("cited"),
-        Column::prose("patterns").or("named one by one"),
-    ];
 }

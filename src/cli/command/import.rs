@@ -11,6 +11,7 @@ use accession::{
     Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
 };
 
+use super::history::INSTANCES;
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run, write_kept};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
@@ -172,7 +173,7 @@ impl ImportArgs {
         {
             // As they are annotated now.
             let history = session.open(Access::Read)?.snapshot()?.history(&self.dataset)?;
-            session.rows(history.since(first.timestamp).until(last.timestamp))?;
+            session.rows(INSTANCES, history.since(first.timestamp).until(last.timestamp))?;
         } else if session.is_json() {
             for instance in instances {
                 let note = import.note_at(instance.timestamp)?;

@@ -1,20 +1,63 @@
 //! The commands, a file a subject. The doc comment of a command's arguments is its help.
 
-pub mod annotate;
-pub mod change;
-pub mod check;
-pub mod cite;
-pub mod compare;
-pub mod dataset;
-pub mod fixity;
-pub mod granule_id;
-pub mod granules;
-pub mod history;
-pub mod import;
-pub mod mirror;
-pub mod payment_id;
-pub mod publish;
-pub mod shell;
-pub mod status;
-pub mod store;
-pub mod verify;
+mod annotate;
+mod change;
+mod check;
+mod cite;
+mod compare;
+mod dataset;
+mod fixity;
+mod granule_id;
+mod granules;
+mod history;
+mod import;
+mod mirror;
+mod payment_id;
+mod publish;
+mod shell;
+mod status;
+mod store;
+mod verify;
+
+commands! {
+    enum Command {
+        #[command(subcommand)]
+        Dataset(dataset::Command),
+        Ingest(change::Ingest),
+        Delete(change::Delete),
+        Change(change::Change),
+        Sync(change::Sync),
+        Revert(change::Revert),
+        Import(import::ImportArgs),
+        Annotate(annotate::Args),
+        History(history::History),
+        Lookup(history::Lookup),
+        Granules(granules::Args),
+        Find(history::Find),
+        Resolve(history::Resolve),
+        Identify(compare::Identify),
+        Compare(compare::Compare),
+        Cite(cite::Args),
+        Subsets(history::Subsets),
+        Check(check::Args),
+        Status(status::Args),
+        #[command(subcommand)]
+        Fixity(fixity::Command),
+        Verify(verify::Args),
+        Backup(store::Backup),
+        Copy(store::Copy),
+        Distribute(store::Distribute),
+        Restore(store::Restore),
+        Export(import::ExportArgs),
+        Publish(publish::Publish),
+        #[command(subcommand)]
+        Mirror(mirror::Command),
+        #[command(subcommand)]
+        GranuleId(granule_id::Command),
+        #[command(subcommand)]
+        PaymentId(payment_id::Command),
+        Serve(publish::Serve),
+        Completions(shell::Completions),
+        Man(shell::Man),
+    }
+}

@@ -5,15 +5,17 @@ use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::{Access, Moment};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::error::{Commit, Exit, Result};
+use crate::cli::error::{Exit, Result};
+use crate::cli::output::Column;
 use crate::cli::reading::{InputFile, open};
 use crate::cli::session::Session;
 
-/// Issue and decode nine-character payment ids
-#[derive(clap::Subcommand)]
-pub enum Command {
-    New(New),
-    Decode(Decode),
+commands! {
+    /// Issue and decode nine-character payment ids
+    enum Command {
+        New(New),
+        Decode(Decode),
+    }
 }
 
 /// The layout and epoch of payment ids.
@@ -84,15 +86,6 @@ pub struct Decode {
     scheme: SchemeArgs,
 }
 
-impl Command {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        match self {
-            Command::New(new) => new.run(session),
-            Command::Decode(decode) => decode.run(session),
-        }
-    }
-}
-
 impl New {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let scheme = self.scheme.scheme();
@@ -107,14 +100,12 @@ impl New {
         let registry = session.open(Access::Write)?;
         if !old_ids.is_empty() {
             registry.take_payment_ids(&old_ids)?;
-            session.note_commit(Commit::Part);
         }
         let mut left = self.count;
         while left > 0 {
             let before = session.now()?;
             let clock = || session.now().unwrap_or(before);
             let lease = registry.lease_payment_ids(scheme, worker, left, clock)?;
-            session.note_commit(Commit::Part);
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
                 session.print(decoded, |out| writeln!(out, "{}", decoded.id))?;
@@ -133,13 +124,14 @@ impl Decode {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let id: PaymentId = self.id.parse()?;
         let decoded = self.scheme.scheme().decode(id, session.now()?)?;
-        session.print(&decoded, |out| {
-            writeln!(out, "id          {}", decoded.id)?;
-            writeln!(out, "time        {}", decoded.time)?;
-            writeln!(out, "worker      {}", decoded.worker)?;
-            writeln!(out, "counter     {}", decoded.counter)?;
-            writeln!(out, "layout      {}", decoded.layout)?;
-            writeln!(out, "epoch       {}", decoded.epoch)
-        })
+        const COLUMNS: &[Column] = &[
+            Column::text("id"),
+            Column::text("time"),
+            Column::number("worker"),
+            Column::number("counter"),
+            Column::text("layout"),
+            Column::text("epoch"),
+        ];
+        session.fields(COLUMNS, &decoded)
     }
 }

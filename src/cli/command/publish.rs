@@ -13,10 +13,10 @@ use accession::publish::{
 use accession::registry::Edit;
 use accession::server::{Config, Limits, Server};
 use accession::{Access, DatasetName, ErrorKind, Registry};
-use serde::Serialize;
+use serde_json::json;
 
-use crate::cli::args::{PublicUrl, PublicUrlError, edit, named_path};
-use crate::cli::error::{Commit, Context, Error, Exit, Result};
+use crate::cli::args::{edit, edit_as, named_path, public_url};
+use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
 
@@ -53,7 +53,7 @@ pub struct Publish {
 
     /// The address at which readers reach the directory: citations name it, and sitemap.xml lists
     /// the pages
-    #[arg(long, value_name = "URL", value_parser = public_url)]
+    #[arg(long, value_name = "URL", value_parser = |text: &str| edit_as(text, public_url))]
     public_url: Option<Edit<String>>,
 
     /// The name of the site, which every page shows [default: "Granule registry"]
@@ -63,13 +63,6 @@ pub struct Publish {
     /// How to reach the people who run it: an e-mail address, a web address, or any text
     #[arg(long, value_name = "TEXT", value_parser = edit::<String>)]
     contact: Option<Edit<String>>,
-}
-
-fn public_url(text: &str) -> Result<Edit<String>, PublicUrlError> {
-    match text {
-        "" => Ok(Edit::Clear),
-        text => text.parse().map(|PublicUrl(url)| Edit::Set(url)),
-    }
 }
 
 impl Publish {
@@ -96,7 +89,7 @@ impl Publish {
                 0 => writeln!(out, "{dataset}: {changes}, none of them new"),
                 new => writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added"),
             });
-            session.note_commit(Commit::Part);
+            session.note_commit();
             Ok(())
         })?;
         for name in unknown_datasets(&registry, &self.directory)? {
@@ -179,8 +172,8 @@ pub struct Serve {
 
     /// The address at which readers reach the server, if it is behind a proxy [default: http:// and
     /// the address that it listens on]
-    #[arg(long, value_name = "URL")]
-    public_url: Option<PublicUrl>,
+    #[arg(long, value_name = "URL", value_parser = public_url)]
+    public_url: Option<String>,
 
     /// The name of the site, which every page shows
     #[arg(long, value_name = "TEXT", default_value = "Granule registry")]
@@ -206,13 +199,6 @@ pub struct Serve {
     max_connections: usize,
 }
 
-/// Where the server listens, as `--json` prints it.
-#[derive(Serialize)]
-struct Listening<'a> {
-    listening: String,
-    public_url: &'a str,
-}
-
 impl Serve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.check_datasets(session)?;
@@ -223,7 +209,7 @@ impl Serve {
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();
-        let public_url = self.public_url.map_or(listening.clone(), |PublicUrl(url)| url);
+        let public_url = self.public_url.unwrap_or_else(|| listening.clone());
         let (open, datasets) = (session.opener(), self.datasets);
         let config = Config {
             site: Site {
@@ -241,10 +227,8 @@ impl Serve {
             },
             cache: self.cache,
         };
-        let address = format!("listening on {listening}/");
-        session.print(&Listening { listening, public_url: &public_url }, |out| {
-            writeln!(out, "{address}")
-        })?;
+        let is_listening = json!({ "listening": listening, "public_url": public_url });
+        session.print(&is_listening, |out| writeln!(out, "listening on {listening}/"))?;
         session.finish()?;
         log(session);
         server.run(config)?;

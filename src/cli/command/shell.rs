@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap_complete::Shell;
 
 use crate::cli::error::{Context, Error, Exit, Result};
+use crate::cli::program::Arguments;
 use crate::cli::session::Session;
 
 /// Print a completion script for a shell
@@ -20,11 +21,10 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// `program` is the program with all its commands.
-    pub fn run(self, session: &mut Session, mut program: clap::Command) -> Result<Exit> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         // `generate` panics if it cannot write.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut program, "accession", &mut script);
+        clap_complete::generate(self.shell, &mut Arguments::program(), "accession", &mut script);
         session.out().write_all(&script)?;
         Ok(Exit::Done)
     }
@@ -58,9 +58,8 @@ comparison or a check found a difference; and 2 for trouble: wrong arguments, an
 of the disk or the network. With 2, nothing was changed unless the error says so.";
 
 impl Man {
-    /// `program` is the program with all its commands.
-    pub fn run(self, session: &mut Session, program: clap::Command) -> Result<Exit> {
-        let mut program = with_end(program.disable_help_subcommand(true));
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut program = with_end(Arguments::program().disable_help_subcommand(true));
         if let Some(directory) = &self.all {
             std::fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;

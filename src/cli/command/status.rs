@@ -2,11 +2,12 @@ use std::io::Write;
 use std::time::Duration;
 
 use accession::model::{Warning, age};
-use accession::registry::{DatasetStatus, Oldest, OpenFinding};
-use accession::{Access, DatasetName, Timestamp};
+use accession::registry::{DatasetStatus, Oldest};
+use accession::{Access, DatasetName};
+use serde_json::json;
 
 use crate::cli::error::{Exit, Result};
-use crate::cli::output::{Column, Row, count, one_line};
+use crate::cli::output::{Column, count};
 use crate::cli::session::Session;
 
 /// Show when datasets were last changed and confirmed, and what is wrong with them
@@ -57,15 +58,26 @@ impl Args {
         drop(snapshot);
         let rows = registry.status(&self.datasets, now, oldest)?;
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
-        let shown = if session.is_json() { rows.len() } else { MAX_ROWS };
-        session.rows(rows.iter().take(shown).map(Ok))?;
-        if !session.is_json() {
+        if session.is_json() {
+            rows.iter().try_for_each(|row| session.json(row))?;
+        } else {
+            let shown = MAX_ROWS;
+            let text = |row: &DatasetStatus| {
+                Ok(json!({
+                    "dataset": row.dataset,
+                    "changed": row.changed.as_ref().map(|changed| changed.recorded),
+                    "confirmed": row.confirmed.as_ref().map(|confirmed| confirmed.recorded),
+                    "identical": row.identical,
+                    "problems": row.problems.join("; "),
+                }))
+            };
+            session.rows(STATUS, rows.iter().take(shown).map(text))?;
             let checked =
                 rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
             for (row, checked) in checked.filter(|(_, checked)| checked.open > 0) {
                 let files = count(checked.open, "file");
                 writeln!(session.out(), "\n{}: {files} not as recorded", row.dataset)?;
-                session.rows(checked.first.iter().map(Ok))?;
+                session.rows(OPEN_FINDINGS, checked.first.iter().map(Ok))?;
                 let more = checked.open - checked.first.len() as u64;
                 if more > 0 {
                     writeln!(session.out(), "… and {more} more")?;
@@ -85,35 +97,22 @@ impl Args {
     }
 }
 
-impl Row for DatasetStatus {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("dataset"),
-        Column::text("changed"),
-        Column::text("confirmed"),
-        Column::text("identical"),
-        Column::prose("problems"),
-    ];
+/// What is shown of each dataset.
+const STATUS: &[Column] = &[
+    Column::text("dataset"),
+    Column::text("changed"),
+    Column::text("confirmed"),
+    Column::text("identical"),
+    Column::prose("problems"),
+];
 
-    fn cells(&self) -> Vec<String> {
-        let time = |time: Option<Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
-        vec![
-            self.dataset.to_string(),
-            time(self.changed.as_ref().map(|changed| changed.recorded)),
-            time(self.confirmed.as_ref().map(|confirmed| confirmed.recorded)),
-            time(self.identical),
-            one_line(&self.problems.join("; ")).to_string(),
-        ]
-    }
-}
-
-impl Row for OpenFinding {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("granule"),
-        // The path of a file that is its granule is not printed twice.
-        Column::text("path").unless("granule"),
-        Column::text("status"),
-        Column::text("first seen").of("first_seen"),
-        Column::text("root"),
-        Column::prose("found"),
-    ];
-}
+/// What is shown of each file that is not as recorded.
+const OPEN_FINDINGS: &[Column] = &[
+    Column::text("granule"),
+    // The path of a file that is its granule is not printed twice.
+    Column::text("path").unless("granule"),
+    Column::text("status"),
+    Column::text("first seen").of("first_seen"),
+    Column::text("root"),
+    Column::prose("found"),
+];

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::model::{WarningKind, quoted};
-use accession::registry::{BackedUp, Lacks, PaymentIds, Restored, rehearse_restore, restore};
+use accession::registry::{Lacks, PaymentIds, Restored, rehearse_restore, restore};
 use accession::{Access, Registry};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::args::named_path;
-use crate::cli::error::{Commit, Context, Error, Exit, Result};
-use crate::cli::output::{Progress, count};
+use crate::cli::error::{Context, Error, Exit, Result};
+use crate::cli::output::{Column, Progress, count, write_fields};
 use crate::cli::session::Session;
 
 /// Copy the registry to a file, while others use it, and verify the copy
@@ -34,10 +35,19 @@ pub struct Backup {
     file: PathBuf,
 }
 
+/// What is shown of a copy.
+const COPIED: &[Column] = &[
+    Column::text("path"),
+    Column::number("datasets"),
+    Column::number("identifiers verified").of("identifiers"),
+    Column::number("bytes"),
+];
+
+/// A copy, and where it is.
 #[derive(Serialize)]
-struct BackupJson {
+struct CopyAt<T> {
     #[serde(flatten)]
-    backup: BackedUp,
+    copy: T,
     path: String,
 }
 
@@ -53,18 +63,9 @@ impl Backup {
             true => registry.back_up_into(&self.file, session.now()?)?,
             false => (self.file.clone(), registry.back_up(&self.file)?),
         };
-        session.note_commit(Commit::Whole);
-        let done = BackupJson { backup, path: path.to_string_lossy().into_owned() };
-        session.confirm(&done, |out| {
-            writeln!(
-                out,
-                "{}: {}, {}, all verified; {} bytes",
-                quoted(&done.path),
-                count(done.backup.datasets, "dataset"),
-                count(done.backup.identifiers, "identifier"),
-                done.backup.bytes
-            )
-        })
+        session.note_commit();
+        let done = CopyAt { copy: backup, path: path.to_string_lossy().into_owned() };
+        session.confirm(&done, |out| write_fields(out, COPIED, &done))
     }
 }
 
@@ -120,7 +121,7 @@ impl Restore {
             rehearse_restore(&self.file, &target, Some(progress))?
         } else {
             let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
-            session.note_commit(Commit::Whole);
+            session.note_commit();
             restored
         };
         let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
@@ -231,16 +232,10 @@ impl Copy {
         let source = source.with_monitor(Arc::new(Progress::new()));
         let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
         let copied = source.copy_to(&self.target, payment_ids)?;
-        session.note_commit(Commit::Whole);
-        session.confirm(&copied, |out| {
-            writeln!(
-                out,
-                "{}: {}, {}, all verified",
-                shown(&Registry::full_name(&self.target)),
-                count(copied.datasets, "dataset"),
-                count(copied.identifiers, "identifier"),
-            )
-        })
+        session.note_commit();
+        let path = Registry::full_name(&self.target).to_string_lossy().into_owned();
+        let shown = CopyAt { copy: &copied, path };
+        session.confirm(&copied, |out| write_fields(out, COPIED, &shown))
     }
 }
 
@@ -257,18 +252,13 @@ impl Copy {
 #[command(verbatim_doc_comment)]
 pub struct Distribute {}
 
-#[derive(Serialize)]
-struct DistributedJson {
-    tables: u64,
-}
-
 impl Distribute {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let tables = session.open(Access::Write)?.distribute()?;
         if tables > 0 {
-            session.note_commit(Commit::Whole);
+            session.note_commit();
         }
-        session.confirm(&DistributedJson { tables }, |out| match tables {
+        session.confirm(&json!({ "tables": tables }), |out| match tables {
             0 => writeln!(out, "the registry was distributed before"),
             tables => writeln!(out, "distributed {}", count(tables, "table")),
         })

@@ -13,5 +13,8 @@ pub use accession::model::count;
 pub use json::Ids;
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
-pub use table::{Column, Row, Table, in_words};
-pub use text::{Label, annotated, for_shell, one_line, selected_by, single_quoted, write_message};
+pub use table::{Column, Table, in_words, write_fields};
+pub use text::{
+    Label, annotated, annotation_in, for_shell, one_line, selected_by, selected_in, single_quoted,
+    write_message,
+};

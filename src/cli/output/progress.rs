@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -28,6 +28,10 @@ pub struct Progress {
     /// `None` if stderr is not a terminal.
     current: Option<Arc<Current>>,
     rows: AtomicU64,
+    /// Becomes true when a change is committed.
+    committed: Arc<AtomicBool>,
+    /// Becomes true when the work is to stop.
+    interrupt: Arc<AtomicBool>,
 }
 
 /// What is being done at present. `None` between two phases.
@@ -56,7 +60,20 @@ impl Progress {
             let _ = std::thread::Builder::new().spawn(move || watch(&watched));
             current
         });
-        Progress { current, rows: AtomicU64::new(0) }
+        let (committed, interrupt) = Default::default();
+        Progress { current, rows: AtomicU64::new(0), committed, interrupt }
+    }
+
+    /// The same, which notes here that a change is committed.
+    pub fn noting(mut self, committed: &Arc<AtomicBool>) -> Self {
+        self.committed = Arc::clone(committed);
+        self
+    }
+
+    /// The same, which stops the work once this is true.
+    pub fn stopping(mut self, interrupt: &Arc<AtomicBool>) -> Self {
+        self.interrupt = Arc::clone(interrupt);
+        self
     }
 
     /// Whether anybody can see it.
@@ -118,7 +135,10 @@ impl Monitor for Progress {
             phase.done += more;
             phase.show();
         }
-        ControlFlow::Continue(())
+        match self.interrupt.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
     }
 
     fn end(&self) {
@@ -126,6 +146,10 @@ impl Monitor for Progress {
         if let Some(bar) = phase.and_then(|phase| phase.bar) {
             bar.finish_and_clear();
         }
+    }
+
+    fn committed(&self) {
+        self.committed.store(true, Ordering::Relaxed);
     }
 }
 

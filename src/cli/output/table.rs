@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::text::one_line;
+use super::text::{annotation_in, one_line};
 
 /// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
@@ -16,25 +16,27 @@ const PAGE_ROWS: usize = 1_000;
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
-/// A column of a table.
+/// What is shown of a value in a text: a column of a table, or a line of a single result.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     name: &'static str,
     alignment: CellAlignment,
     wraps: bool,
-    /// Where in a row the cell is: members, separated by `/`.
+    /// Where in the value it is: members, separated by `/`. Empty means the whole value.
     member: &'static str,
-    /// What is shown where the row has nothing.
+    /// What is shown where the value has nothing.
     absent: &'static str,
     /// A member whose value is not shown once more.
     repeated: Option<&'static str>,
+    words: fn(&Value) -> String,
 }
 
 impl Column {
     /// Strings that are never broken, such as identifiers.
     pub const fn text(name: &'static str) -> Self {
         let alignment = CellAlignment::Left;
-        Column { name, alignment, wraps: false, member: name, absent: "", repeated: None }
+        let (absent, repeated, words) = ("", None, in_words as fn(&Value) -> String);
+        Column { name, alignment, wraps: false, member: name, absent, repeated, words }
     }
 
     /// Numbers.
@@ -52,6 +54,11 @@ impl Column {
         Column { member, ..self }
     }
 
+    /// The same column, in other words than those of the value itself.
+    pub const fn by(self, words: fn(&Value) -> String) -> Self {
+        Column { words, ..self }
+    }
+
     /// The same column, with what is shown where a row has nothing.
     pub const fn or(self, absent: &'static str) -> Self {
         Column { absent, ..self }
@@ -62,17 +69,22 @@ impl Column {
         Column { repeated: Some(repeated), ..self }
     }
 
-    /// The cell of a row.
+    /// What it shows of a row, on one line and escaped.
     fn cell(&self, row: &Value) -> String {
-        let member = |name: &str| row.pointer(&format!("/{name}")).filter(|it| !it.is_null());
-        match member(self.member) {
+        match member(row, self.member) {
             None => self.absent.to_owned(),
-            value if self.repeated.is_some_and(|repeated| member(repeated) == value) => {
+            value if self.repeated.is_some_and(|repeated| member(row, repeated) == value) => {
                 String::new()
             }
-            Some(value) => one_line(&in_words(value)).to_string(),
+            Some(value) => one_line(&(self.words)(value)).to_string(),
         }
     }
+}
+
+/// A member of a value, or of one of its members. `None` means that it is null, too.
+fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let found = if name.is_empty() { Some(value) } else { value.pointer(&format!("/{name}")) };
+    found.filter(|found| !found.is_null())
 }
 
 /// A value as text: of a list and of an object, the values in it.
@@ -87,39 +99,33 @@ pub fn in_words(value: &Value) -> String {
     }
 }
 
-/// A row of a list that a command prints: a line of JSON, or cells of a table.
-pub trait Row: Serialize {
-    /// The columns of the table.
-    const COLUMNS: &'static [Column];
-
-    /// A cell for each column, on one line, and already escaped: what is serialized, unless the text
-    /// says it otherwise.
-    fn cells(&self) -> Vec<String> {
-        let row = serde_json::to_value(self).expect("the keys of all serialized maps are strings");
-        Self::COLUMNS.iter().map(|column| column.cell(&row)).collect()
-    }
-
-    /// What is shown of it below, in the last column, on one line each, and already escaped.
-    fn below(&self) -> Vec<String> {
-        Vec::new()
-    }
+fn to_value(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("the keys of all serialized maps are strings")
 }
 
-impl<R: Row> Row for &R {
-    const COLUMNS: &'static [Column] = R::COLUMNS;
-
-    fn cells(&self) -> Vec<String> {
-        (**self).cells()
+/// Writes a single result, with a line for each column; of a list, one for each value in it.
+pub fn write_fields(
+    out: &mut impl Write,
+    columns: &[Column],
+    value: &impl Serialize,
+) -> io::Result<()> {
+    let value = to_value(value);
+    let width = columns.iter().map(|column| column.name.len()).max().unwrap_or(0).max(10);
+    for column in columns {
+        let shown = match member(&value, column.member) {
+            Some(Value::Array(values)) => values.iter().map(column.words).collect(),
+            None if column.absent.is_empty() => Vec::new(),
+            _ => vec![column.cell(&value)],
+        };
+        let mut lines = shown.iter().filter(|shown| !shown.is_empty());
+        lines.try_for_each(|line| writeln!(out, "{:width$}  {}", column.name, one_line(line)))?;
     }
-
-    fn below(&self) -> Vec<String> {
-        (**self).below()
-    }
+    Ok(())
 }
 
 /// A table that is written while its rows are added.
 pub struct Table {
-    columns: Vec<Column>,
+    columns: &'static [Column],
     terminal_columns: Option<u16>,
     rows: Vec<Vec<String>>,
     widths: Vec<u16>,
@@ -128,19 +134,25 @@ pub struct Table {
 
 impl Table {
     /// A table for a terminal with this many columns. `None` means that it is not for a terminal.
-    pub fn new(columns: impl Into<Vec<Column>>, terminal_columns: Option<u16>) -> Self {
-        let columns = columns.into();
+    pub fn new(columns: &'static [Column], terminal_columns: Option<u16>) -> Self {
         let widths = vec![0; columns.len()];
         Table { columns, terminal_columns, rows: Vec::new(), widths, is_first_page: true }
     }
 
-    /// Adds a row with a cell for each column. Cells must be on one line, and already escaped.
-    pub fn add_row(
-        &mut self,
-        out: &mut impl Write,
-        cells: impl Into<Vec<String>>,
-    ) -> io::Result<()> {
-        self.rows.push(cells.into());
+    /// Adds a row, and below it in the last column the annotations that it has.
+    pub fn add(&mut self, out: &mut impl Write, row: &impl Serialize) -> io::Result<()> {
+        let row = to_value(row);
+        self.add_cells(out, self.columns.iter().map(|column| column.cell(&row)).collect())?;
+        let annotations = row.get("annotations").and_then(Value::as_array);
+        annotations.into_iter().flatten().try_for_each(|annotation| {
+            let mut cells = vec![String::new(); self.columns.len() - 1];
+            cells.push(annotation_in(annotation));
+            self.add_cells(out, cells)
+        })
+    }
+
+    fn add_cells(&mut self, out: &mut impl Write, cells: Vec<String>) -> io::Result<()> {
+        self.rows.push(cells);
         if self.rows.len() < PAGE_ROWS { Ok(()) } else { self.write_page(out) }
     }
 
@@ -182,11 +194,12 @@ mod tests {
     use super::*;
 
     fn printed(terminal_columns: Option<u16>, rows: &[[&str; 3]]) -> String {
-        let columns = [Column::text("id"), Column::number("granules"), Column::prose("note")];
-        let mut table = Table::new(columns, terminal_columns);
+        const COLUMNS: &[Column] =
+            &[Column::text("id"), Column::number("granules"), Column::prose("note")];
+        let mut table = Table::new(COLUMNS, terminal_columns);
         let mut out = Vec::new();
         for row in rows {
-            table.add_row(&mut out, row.map(str::to_owned)).unwrap();
+            table.add_cells(&mut out, row.map(str::to_owned).to_vec()).unwrap();
         }
         table.finish(&mut out).unwrap();
         String::from_utf8(out).unwrap()

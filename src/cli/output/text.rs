@@ -5,6 +5,8 @@ use std::io::Write;
 
 use accession::{Annotation, Criteria, Pattern};
 use clap::builder::styling::{AnsiColor, Style, Styles};
+use serde::Deserialize;
+use serde_json::Value;
 
 /// Displays a string on one line, with escapes in place of what a terminal would interpret.
 pub fn one_line(text: &str) -> impl fmt::Display + '_ {
@@ -51,6 +53,11 @@ pub fn annotated(annotation: &Annotation) -> String {
     format!("! {}{what}: {}{by}", annotation.recorded, one_line(&annotation.note))
 }
 
+/// The same of an annotation, or of a row that has the members of one, as it is serialized.
+pub fn annotation_in(row: &Value) -> String {
+    Annotation::deserialize(row).map(|it| annotated(&it)).unwrap_or_default()
+}
+
 /// How the granules of a subset were selected, on one line.
 pub fn selected_by(criteria: &Criteria) -> String {
     match criteria {
@@ -60,6 +67,11 @@ pub fn selected_by(criteria: &Criteria) -> String {
             format!("selected by {}", one_line(&patterns.join(" ")))
         }
     }
+}
+
+/// The same of a subset, as it is serialized.
+pub fn selected_in(subset: &Value) -> String {
+    Criteria::deserialize(&subset["patterns"]).map(|it| selected_by(&it)).unwrap_or_default()
 }
 
 /// What a line on stderr begins with.

@@ -163,7 +163,7 @@ impl Registry {
             let Some((key, _)) = transaction.dataset(dataset)? else {
                 return Ok(((), End::RollBack));
             };
-            Ok((remembered.save(transaction, key, stamp, None)?, End::Commit))
+            Ok((remembered.save(transaction, key, stamp, None)?, End::Remember))
         })
     }
 
@@ -187,7 +187,7 @@ impl Registry {
             let (recorded, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             let failed = FailedAttempt::new(recorded, message);
             transaction.save_failed_attempt(key, source, &failed)?;
-            Ok(((), End::Commit))
+            Ok(((), End::Remember))
         })
     }
 

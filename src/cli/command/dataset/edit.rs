@@ -1,23 +1,22 @@
 //! Commands that change the record or the name of a dataset.
 
 use std::io::{Read, Write};
-use std::str::FromStr;
 
 use accession::citation::record;
 use accession::model::{
-    Creator, Doi, GranuleUrl, Keyword, Licence, LicenceError, Temporal, Warning, WebAddress, Year,
-    quoted,
+    Creator, Doi, GranuleUrl, Keyword, Licence, Temporal, Warning, WebAddress, Year, quoted,
 };
 use accession::registry::{Edit as Change, Listed, SharedDoi};
 use accession::{Access, Dataset, DatasetEdit, DatasetName, Limit, Limits, Registry, Stamp};
 use serde::Serialize;
 
-use super::show::write_listed;
+use super::show::DATASET;
 use crate::cli::applied::{ClockArgs, Created};
-use crate::cli::args::{Deletions, DeletionsError, edit};
-use crate::cli::error::{Context, Error, Result};
+use crate::cli::args::{Refusal, deletions, edit, edit_as};
+use crate::cli::error::{Context, Error, Exit, Result};
+use crate::cli::output::write_fields;
 use crate::cli::reading::{InputFile, open};
-use crate::cli::session::{Create, Session, Written};
+use crate::cli::session::{Create, Session};
 
 /// Add a dataset
 ///
@@ -60,7 +59,7 @@ struct Added<'a> {
 }
 
 impl Add {
-    pub fn run(self, session: &mut Session) -> Result<()> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut dataset = Dataset::named(self.name);
         let (edit, shared_doi, clock) = self.record.into_edit()?;
         let limits = edit.limits(Limits::default());
@@ -69,8 +68,7 @@ impl Add {
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
             let stamp = session.stamp(clock.time())?;
-            registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
-            Ok(Written { result: (), committed: true })
+            Ok(registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?)
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
@@ -80,14 +78,13 @@ impl Add {
                 writeln!(out, "created registry {}", quoted(&registry.to_string_lossy()))?;
             }
             writeln!(out, "created dataset {}", dataset.name)?;
-            write_listed(out, &listed)
-        })?;
-        Ok(())
+            write_fields(out, DATASET, &listed)
+        })
     }
 }
 
 impl Edit {
-    pub fn run(self, session: &mut Session) -> Result<()> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (edit, shared_doi, clock) = self.record.into_edit()?;
         if edit == DatasetEdit::default() {
             return Err(Error::usage("no field is named")
@@ -154,7 +151,7 @@ pub struct Reinstate {
 }
 
 impl Rename {
-    pub fn run(self, session: &mut Session) -> Result<()> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         edit_and_confirm(session, &self.new, &self.clock, |registry, stamp| {
             registry.rename_dataset(&self.old, &self.new, stamp).map(drop)
         })
@@ -162,7 +159,7 @@ impl Rename {
 }
 
 impl Withdraw {
-    pub fn run(self, session: &mut Session) -> Result<()> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.note.trim().is_empty() {
             return Err(Error::usage("the note is empty")
                 .with_hint("state with --note why the dataset is withdrawn: readers will see it"));
@@ -174,7 +171,7 @@ impl Withdraw {
 }
 
 impl Reinstate {
-    pub fn run(self, session: &mut Session) -> Result<()> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         edit_and_confirm(session, &self.name, &self.clock, |registry, stamp| {
             registry.reinstate_dataset(&self.name, stamp).map(drop)
         })
@@ -187,15 +184,13 @@ fn edit_and_confirm(
     name: &DatasetName,
     clock: &ClockArgs,
     mut make: impl FnMut(&Registry, &Stamp) -> accession::error::Result<()>,
-) -> Result<()> {
+) -> Result<Exit> {
     session.write(Create::Never, |registry, session| {
-        make(registry, &session.stamp(clock.time())?)?;
-        Ok(Written { result: (), committed: true })
+        Ok(make(registry, &session.stamp(clock.time())?)?)
     })?;
     let listed = session.open(Access::Read)?.snapshot()?.dataset(name)?;
     session.warn_all(Warning::of_former_name(name, &listed.dataset.name));
-    session.confirm(&listed, |out| write_listed(out, &listed))?;
-    Ok(())
+    session.confirm(&listed, |out| write_fields(out, DATASET, &listed))
 }
 
 /// The fields of a record, and how they are recorded.
@@ -240,7 +235,7 @@ pub struct Record {
     archive: Option<Change<String>>,
 
     /// The licence: an SPDX identifier such as CC-BY-4.0, or an address
-    #[arg(long, visible_alias = "license", value_name = "L", value_parser = licence)]
+    #[arg(long, visible_alias = "license", value_name = "L", value_parser = |text: &str| edit_as(text, licence))]
     licence: Option<Change<String>>,
 
     /// Where a granule can be fetched: an address with {granule} in the place of its id
@@ -252,7 +247,7 @@ pub struct Record {
     keywords: Vec<Change<Keyword>>,
 
     /// Whether everybody can read the data without paying
-    #[arg(long, value_name = "yes|no", value_parser = yes_or_no)]
+    #[arg(long, value_name = "yes|no", value_parser = |text: &str| edit_as(text, yes_or_no))]
     free_access: Option<Change<bool>>,
 
     /// The time that the data are about: two dates or times, of which one may be ..
@@ -262,7 +257,7 @@ pub struct Record {
     /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
     /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
     /// one. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = deletions)]
+    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, deletions))]
     max_delete: Option<Change<Limit>>,
 
     /// How many granules a sync may add: a number, or a percentage of those held. An empty string
@@ -288,29 +283,15 @@ pub struct Record {
     clock: ClockArgs,
 }
 
-/// Reads an option of which the registry keeps something else than the value itself.
-fn edit_as<T: FromStr, U>(text: &str, kept: impl FnOnce(T) -> U) -> Result<Change<U>, T::Err> {
-    Ok(match edit(text)? {
-        Change::Keep => Change::Keep,
-        Change::Clear => Change::Clear,
-        Change::Set(value) => Change::Set(kept(value)),
-    })
+fn licence(text: &str) -> Result<String, Refusal> {
+    Ok(text.parse::<Licence>()?.as_str().to_owned())
 }
 
-fn licence(text: &str) -> Result<Change<String>, LicenceError> {
-    edit_as(text, |licence: Licence| licence.as_str().to_owned())
-}
-
-fn deletions(text: &str) -> Result<Change<Limit>, DeletionsError> {
-    edit_as(text, |Deletions(limit)| limit)
-}
-
-fn yes_or_no(text: &str) -> Result<Change<bool>, &'static str> {
+fn yes_or_no(text: &str) -> Result<bool, Refusal> {
     match text {
-        "" => Ok(Change::Clear),
-        "yes" => Ok(Change::Set(true)),
-        "no" => Ok(Change::Set(false)),
-        _ => Err("the value is yes or no"),
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("the value is yes or no".into()),
     }
 }
 

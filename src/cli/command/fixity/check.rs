@@ -11,12 +11,12 @@ use accession::{Access, DatasetName, Entry, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
 use serde::Serialize;
 
-use super::files::{TreeArgs, print_summary};
+use super::files::{FINDINGS, TreeArgs, print_summary};
 use crate::cli::args::{FileColumns, FormatArgs, TypedSet, named_path};
-use crate::cli::error::{Commit, Error, Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
-use crate::cli::program::Interrupt;
+use crate::cli::program::watch_for_interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::{List, Session};
 
@@ -119,7 +119,7 @@ impl Args {
         let set = self.set_of(&registry, session)?;
         let files = FilesOfSet::new(&registry, set.clone());
         files.require_any(&root)?;
-        let interrupt = Interrupt::watch()?;
+        let interrupt = watch_for_interrupt()?;
         let options = self.tree.begin(&files, self.duration, &interrupt)?;
         let progress = options.monitor.clone();
         let stamp = session.stamp(None)?;
@@ -131,13 +131,11 @@ impl Args {
         let depth = if self.size_only { Depth::Size } else { Depth::Content };
         let (registered, new) = ((&registry, &set), (new, depth));
         let mut check = SetCheck::start(registered, &root, new, directory, options, &stamp)?;
-        match unwritable.or_else(|| check.why_not_recorded().map(Error::from)) {
-            None if check.is_recorded() => session.note_commit(Commit::Part),
-            None => {}
-            Some(error) => session.warn(
+        if let Some(error) = unwritable.or_else(|| check.why_not_recorded().map(Error::from)) {
+            session.warn(
                 WarningKind::CheckNotRecorded,
                 &format!("{error}: the check is not recorded"),
-            ),
+            );
         }
         let mut stopped = Ok(());
         for finding in check.by_ref() {
@@ -215,7 +213,7 @@ impl Args {
 
 /// What was found so far, which is printed at once.
 struct Findings {
-    list: List<FileFinding>,
+    list: List,
     summary: CheckSummary,
     /// What became of a check that was stopped.
     stopped: Option<&'static str>,
@@ -224,7 +222,7 @@ struct Findings {
 impl Findings {
     fn new(session: &Session) -> Self {
         let summary = CheckSummary { complete: true, ..CheckSummary::default() };
-        Findings { list: session.list(), summary, stopped: None }
+        Findings { list: session.list(FINDINGS), summary, stopped: None }
     }
 
     fn print(&mut self, session: &mut Session, found: &FileFinding) -> Result<()> {
@@ -276,7 +274,6 @@ impl Forget {
             return Err(Error::usage(format!("{dataset} was never checked at {}", self.root))
                 .with_hint("`accession status --json DATASET` lists where it was"));
         };
-        session.note_commit(Commit::Whole);
         let forgotten = Forgotten { dataset: &dataset, root: &self.root, findings };
         session.confirm(&forgotten, |out| {
             let findings = count(findings, "finding");

@@ -1,20 +1,18 @@
 //! The directory of files, and what is printed of a check.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use accession::Monitor;
-use accession::fixity::{
-    CheckSummary, FileFinding, FilesOfSet, Mounted, ReadOptions, Root, Survey,
-};
-use serde::Serialize;
+use accession::fixity::{CheckSummary, FilesOfSet, Mounted, ReadOptions, Root, Survey};
 
 use crate::cli::error::Result;
-use crate::cli::output::{Column, Progress, Row, count};
-use crate::cli::program::Interrupt;
+use crate::cli::output::{Column, Progress, count};
 use crate::cli::session::Session;
 
 /// How the files of a directory are read.
@@ -43,11 +41,11 @@ impl TreeArgs {
         &self,
         files: &FilesOfSet,
         duration: Option<Duration>,
-        interrupt: &Interrupt,
+        interrupt: &Arc<AtomicBool>,
     ) -> Result<ReadOptions> {
         let began = Instant::now();
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let progress = Progress::new();
+        let progress = Progress::new().stopping(interrupt);
         let total = match progress.is_shown() && duration.is_none() {
             true => Some(Survey::of(files.read()?)?.bytes).filter(|bytes| *bytes > 0),
             false => None,
@@ -56,32 +54,27 @@ impl TreeArgs {
         progress.begin("reading", "bytes", total);
         progress.ends_at(begin_until);
         Ok(ReadOptions {
-            monitor: Some(interrupt.stopping(progress)),
+            monitor: Some(Arc::new(progress)),
             begin_until,
             ..ReadOptions::new(self.jobs.unwrap_or(cores))
         })
     }
 }
 
-impl Row for FileFinding {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("granule"),
-        // The path of a file that is its granule is not printed twice.
-        Column::text("path").unless("granule"),
-        Column::text("status"),
-        Column::text("expected"),
-        Column::prose("found"),
-    ];
-}
+/// What is shown of each finding.
+pub const FINDINGS: &[Column] = &[
+    Column::text("granule"),
+    // The path of a file that is its granule is not printed twice.
+    Column::text("path").unless("granule"),
+    Column::text("status"),
+    Column::text("expected"),
+    Column::prose("found"),
+];
 
 /// Prints what was read, after the findings; `verb` names what was done with the files.
 pub fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> Result<()> {
-    #[derive(Serialize)]
-    struct Line<'a> {
-        summary: &'a CheckSummary,
-    }
     if session.is_json() {
-        return Ok(session.json(&Line { summary })?);
+        return Ok(session.json(&BTreeMap::from([("summary", summary)]))?);
     }
     if session.is_quiet() && summary.findings == 0 {
         return Ok(());

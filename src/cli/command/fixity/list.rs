@@ -22,21 +22,6 @@ use crate::cli::session::Session;
 #[command(verbatim_doc_comment)]
 pub struct List {
     #[command(flatten)]
-    listed: Listed,
-
-    /// The algorithm [default: sha-256 if a file has one, else the strongest that is there]
-    #[arg(long, value_name = "ALGORITHM")]
-    algorithm: Option<Algorithm>,
-
-    /// The form of a line: that of sha256sum, a manifest of BagIt, or JSON
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "checksums")]
-    format: Format,
-}
-
-/// A set whose files are listed.
-#[derive(clap::Args)]
-struct Listed {
-    #[command(flatten)]
     set: SetArgs,
 
     /// The dataset whose records are listed, if several hold the identifier
@@ -45,6 +30,14 @@ struct Listed {
 
     #[command(flatten)]
     known_at: KnownAtArgs,
+
+    /// The algorithm [default: sha-256 if a file has one, else the strongest that is there]
+    #[arg(long, value_name = "ALGORITHM")]
+    algorithm: Option<Algorithm>,
+
+    /// The form of a line: that of sha256sum, a manifest of BagIt, or JSON
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "checksums")]
+    format: Format,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,12 +57,12 @@ struct FileRow<'a> {
     checksum: String,
 }
 
-impl Listed {
+impl List {
     /// The set, in the snapshot in which its files are listed.
-    fn select(self, session: &mut Session) -> Result<(Snapshot, Set)> {
+    fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let typed = self.set.into_selection(session.now()?, &snapshot)?;
-        let selection = match (typed, self.dataset) {
+        let typed = self.set.clone().into_selection(session.now()?, &snapshot)?;
+        let selection = match (typed, self.dataset.clone()) {
             (Selection::Identifier { identifier, dataset: None }, dataset) => {
                 Selection::Identifier { identifier, dataset }
             }
@@ -81,25 +74,16 @@ impl Listed {
             }
         };
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let set = listed_set(&snapshot, &selection).map_err(explained)?;
+        let set = listed_set(&snapshot, &selection).map_err(|error| match error.kind() {
+            ErrorKind::Ambiguous => Error::from(error).with_hint("name one of them with --dataset"),
+            _ => error.into(),
+        })?;
         warn_of_dataset(session, &snapshot, set.dataset())?;
         Ok((snapshot, set))
     }
-}
 
-/// The error, with what to do about an identifier that several datasets hold.
-fn explained(error: accession::Error) -> Error {
-    let is_ambiguous = error.kind() == ErrorKind::Ambiguous;
-    let error = Error::from(error);
-    match is_ambiguous {
-        true => error.with_hint("name one of them with --dataset"),
-        false => error,
-    }
-}
-
-impl List {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (snapshot, set) = self.listed.select(session)?;
+        let (snapshot, set) = self.select(session)?;
         let Some(algorithm) = algorithm_of(&snapshot, &set, self.algorithm.as_ref())? else {
             return Err(no_checksums(&set, None).into());
         };

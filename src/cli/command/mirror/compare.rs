@@ -10,7 +10,7 @@ use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
 
 use crate::cli::args::{PrimaryArgs, Source};
-use crate::cli::command::compare::{MAX_LISTED, OneSided, Side};
+use crate::cli::command::compare::{MAX_LISTED, Report, Side, write_sides};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
@@ -53,19 +53,19 @@ impl Args {
         })?;
         let (status, mut differences) = (comparison.status(), comparison.differences()?);
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
-        let mut only = OneSided { limit, ..OneSided::default() };
+        let mut report = Report { limit, ..Report::default() };
         for difference in differences.by_ref() {
             match difference? {
-                MirrorDifference::Unexpected(granule_id) => only.add_left(&granule_id)?,
-                MirrorDifference::Missing(entry) => only.add_right(&entry.granule_id)?,
+                MirrorDifference::Unexpected(granule_id) => report.add_left(&granule_id)?,
+                MirrorDifference::Missing(entry) => report.add_right(&entry.granule_id)?,
                 MirrorDifference::Content(other) => {
                     if let ContentMatch::Other(contradiction) = &other.compared {
-                        only.add_other(&other.granule_id, contradiction)?;
+                        report.add_other(&other.granule_id, contradiction)?;
                     }
                 }
             }
         }
-        let (counts, contents) = (differences.counts(), differences.contents());
+        (report.counts, report.contents) = (differences.counts(), differences.contents());
         if comparison.has_memory() {
             let remembered = session.open(Access::Write).and_then(|registry| {
                 let stamp = session.stamp(None)?;
@@ -82,31 +82,32 @@ impl Args {
         if let Some(withdrawal) = comparison.primary_withdrawn() {
             warn_of_withdrawn_primary(session, &dataset, withdrawal);
         }
-        let mirror = side("mirror", &dataset, status.mirror.as_ref());
-        let primary = side("primary", &status.primary.dataset, Some(&status.primary));
         if session.is_json() {
             let behind = status.standing.filter(|_| status.status == Status::Behind);
             session.json(&ComparedMirror {
                 status: status.status,
-                mirror,
-                primary,
+                mirror: status.mirror.as_ref(),
+                primary: &status.primary,
                 behind_by: behind.map(|standing| standing.changes_ago),
                 in_force_at_primary: behind
                     .map(|standing| Interval { from: standing.since, until: standing.until }),
                 first_difference: status.first_difference,
-                matched: counts.matched,
-                missing: Ids(&only.right),
-                unexpected: Ids(&only.left),
+                matched: report.counts.matched,
+                missing: Ids(&report.right),
+                unexpected: Ids(&report.left),
                 digest_equal: status.is_digest_equal(),
-                other_content: Ids(&only.other),
-                contents,
+                other_content: Ids(&report.other),
+                contents: report.contents,
             })?;
         } else {
-            write_found(session.out(), status, counts, contents)?;
-            session.rows([mirror, primary].map(Ok))?;
+            write_found(session.out(), status, &report)?;
+            let mirror = match &status.mirror {
+                Some(instance) => Side::of("mirror", instance),
+                None => Side::without_history("mirror", &dataset),
+            };
+            write_sides(session, [mirror, Side::of("primary", &status.primary)])?;
             let sides = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
-            only.write(session.out(), counts, sides)?;
-            only.write_others(session.out(), contents)?;
+            report.write(session.out(), sides)?;
         }
         let is_same = status.status == Status::Identical;
         Ok(if is_same { Exit::Done } else { Exit::Differs })
@@ -126,8 +127,8 @@ impl Args {
 #[derive(Serialize)]
 struct ComparedMirror<'a> {
     status: Status,
-    mirror: Side<Option<&'a Instance>>,
-    primary: Side<Option<&'a Instance>>,
+    mirror: Option<&'a Instance>,
+    primary: &'a Instance,
     behind_by: Option<u64>,
     in_force_at_primary: Option<Interval>,
     first_difference: Option<FirstDifference>,
@@ -147,13 +148,9 @@ struct Interval {
     until: Option<Timestamp>,
 }
 
-fn write_found(
-    out: &mut impl Write,
-    found: &MirrorStatus,
-    counts: Counts,
-    contents: ContentCounts,
-) -> io::Result<()> {
-    let Counts { matched, only_left: unexpected, only_right: missing } = counts;
+fn write_found(out: &mut impl Write, found: &MirrorStatus, report: &Report) -> io::Result<()> {
+    let Report { contents, .. } = report;
+    let Counts { matched, only_left: unexpected, only_right: missing } = report.counts;
     let both = count(matched, "granule");
     match found.status {
         Status::Identical => writeln!(out, "identical: {both}")?,
@@ -177,19 +174,6 @@ fn write_found(
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
-}
-
-fn side<'a>(
-    name: &str,
-    dataset: &DatasetName,
-    instance: Option<&'a Instance>,
-) -> Side<Option<&'a Instance>> {
-    let (identifier, timestamp) = match instance {
-        Some(instance) => (instance.identifier.to_string(), instance.timestamp.to_string()),
-        None => ("no history yet".to_owned(), String::new()),
-    };
-    let cells = [name.to_owned(), identifier, dataset.to_string(), timestamp];
-    Side { compared: instance, cells }
 }
 
 /// Describes the first change at which a log contradicts what was read of it before.

@@ -7,7 +7,7 @@ use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
 use super::compare::from_change;
 use super::status::sources;
 use crate::cli::applied::{Application, Created, write_change, write_kept};
-use crate::cli::args::{Deletions, PrimaryArgs, Source};
+use crate::cli::args::{PrimaryArgs, Source, deletions};
 use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Context, Exit, Result};
 use crate::cli::output::{Output, count};
@@ -52,8 +52,8 @@ pub struct Args {
 
     /// How many granules a reset may delete: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
-    #[arg(long, value_name = "N|P%", requires = "reset")]
-    max_delete: Option<Deletions>,
+    #[arg(long, value_name = "N|P%", value_parser = deletions, requires = "reset")]
+    max_delete: Option<Limit>,
 
     /// How many granules a reset may add: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 1,000 granules and 100%]
@@ -148,7 +148,7 @@ impl Args {
             create_dataset: self.create,
             policy: match self.reset {
                 true => PullPolicy::Reset(Limits {
-                    max_delete: self.max_delete.map(|it| it.0),
+                    max_delete: self.max_delete,
                     max_add: self.max_add,
                     max_replace: None,
                 }),

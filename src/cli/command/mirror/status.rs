@@ -7,8 +7,8 @@ use accession::registry::{MirrorSource, Withdrawn};
 use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
 use serde::Serialize;
 
-use crate::cli::error::{Commit, Error, Exit, Result};
-use crate::cli::output::{Column, Row, count};
+use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::{Column, count};
 use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
@@ -78,7 +78,7 @@ impl Status {
         let is_wrong = rows
             .iter()
             .any(|row| row.default && matches!(row.verdict, Verdict::Old | Verdict::Failed));
-        session.rows(rows.iter().map(Ok))?;
+        session.rows(SOURCES, rows.iter().map(Ok))?;
         Ok(if is_wrong { Exit::Differs } else { Exit::Done })
     }
 }
@@ -118,19 +118,18 @@ impl<'a> MirrorRow<'a> {
     }
 }
 
-impl Row for MirrorRow<'_> {
-    const COLUMNS: &'static [Column] = &[
-        Column::text("dataset"),
-        Column::text("verdict"),
-        Column::number("changes"),
-        Column::text("up to").of("timestamp"),
-        Column::text("read"),
-        Column::text("identical").or("never"),
-        Column::text("default"),
-        Column::prose("source"),
-        Column::prose("last error").of("failure"),
-    ];
-}
+/// What is shown of each primary.
+const SOURCES: &[Column] = &[
+    Column::text("dataset"),
+    Column::text("verdict"),
+    Column::number("changes"),
+    Column::text("up to").of("timestamp"),
+    Column::text("read"),
+    Column::text("identical").or("never"),
+    Column::text("default"),
+    Column::prose("source"),
+    Column::prose("last error").of("failure"),
+];
 
 /// Forget what was read of a primary, and that a mirror was pulled from it
 ///
@@ -180,7 +179,6 @@ impl Forget {
             return Err(Error::usage(message).with_hint(hint));
         };
         registry.forget_mirror_source(&dataset, source)?;
-        session.note_commit(Commit::Whole);
         let left = registry.snapshot()?.mirror_sources(&dataset)?;
         let next = left.iter().find(|left| left.is_default);
         let changes = last.as_ref().map_or(0, |last| last.number);

@@ -3,11 +3,14 @@
 //! An error is worded where it is raised. Who handles it decides by its [`ErrorKind`], never by the
 //! text of its message.
 
+mod hint;
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::hint::FrontEnd;
 use crate::model::{DatasetName, GranuleId, SourceLocation, quoted};
 
 /// The result of an operation of the library.
@@ -588,7 +591,7 @@ mod tests {
 
     #[test]
     fn the_reference_has_the_name_of_every_kind() {
-        let reference = include_str!("../docs/reference/json.md");
+        let reference = include_str!("../../docs/reference/json.md");
         for kind in ErrorKind::ALL {
             assert!(reference.contains(&format!("\n| `{kind}` | ")), "{kind}");
         }

@@ -1,15 +1,91 @@
+//! `fixity add` and `fixity compute`, which state what is known of files.
+
 use std::path::PathBuf;
 
 use accession::fixity::{FilesOfSet, SetCompute};
-use accession::model::Algorithm;
-use accession::{Access, DatasetName, ErrorKind};
+use accession::model::{Algorithm, Extent};
+use accession::{Access, Change, ChangeOptions, DatasetName, ErrorKind};
 
-use super::files::{TreeArgs, print_summary};
-use crate::cli::applied::ClockArgs;
-use crate::cli::args::named_path;
-use crate::cli::error::{Commit, Error, Exit, Result};
-use crate::cli::program::Interrupt;
+use super::files::{FINDINGS, TreeArgs, print_summary};
+use crate::cli::applied::{ChangeArgs, ClockArgs, apply};
+use crate::cli::args::{ContentArgs, FileColumns, FormatArgs, named_path};
+use crate::cli::error::{Error, Exit, Result};
+use crate::cli::paths::PathArgs;
+use crate::cli::program::watch_for_interrupt;
+use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
+
+/// State the sizes and checksums of files of granules that are held
+///
+/// They count from the time of the change on. What is known of other files of these granules stays. What
+/// contradicts what is known (another size, or another checksum of the same algorithm) is refused, unless
+/// --max-replace accepts it.
+///
+/// Examples:
+///   sha256sum -- * | accession fixity add US.FOOL2.002 --from -
+///   accession fixity add US.FOOL2.002 --from granules.umm_json --skip-missing
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Add {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// A file with sizes and checksums; - is stdin (can be repeated)
+    #[arg(long, value_name = "FILE", required = true)]
+    from: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
+
+    #[command(flatten)]
+    columns: FileColumns,
+
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    #[command(flatten)]
+    contradicting: ContentArgs,
+
+    /// Skip the files of granules that are not held
+    #[arg(long)]
+    skip_missing: bool,
+}
+
+/// Why nothing changed.
+const KNOWN: &str = "all that the input states is known";
+
+impl Add {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let options = self.columns.reading(self.format.options());
+        let mut change = Change::stating(Extent::Named);
+        change.options = ChangeOptions {
+            skip_missing: self.skip_missing,
+            max_replace: self.contradicting.max_replace,
+            ..self.change.options()
+        };
+        let entries =
+            Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
+        for entry in entries {
+            let entry = entry?;
+            if entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
+                change.describe(entry)?;
+            }
+        }
+        if change.count() == 0 {
+            return Err(Error::usage("the input states no size and no checksum of a file")
+                .with_hint(
+                    "for a table, name the columns with --checksum-column and --size-column",
+                ));
+        }
+        let application = self.change.application(&self.dataset, false);
+        apply(session, &application, Some(KNOWN), |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
+    }
+}
 
 /// Compute and state the checksums of files that have none
 ///
@@ -22,7 +98,7 @@ use crate::cli::session::Session;
 ///   accession fixity compute US.FOOL2.002 --root /data/fool2
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Args {
+pub struct Compute {
     /// The dataset
     dataset: DatasetName,
 
@@ -55,20 +131,20 @@ fn computed(text: &str) -> Result<Algorithm, String> {
     }
 }
 
-impl Args {
+impl Compute {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let root = self.tree.open(&self.root)?;
         let registry = session.open(Access::Write)?;
         let stamp = session.stamp(self.clock.time())?;
         SetCompute::check(&registry, &self.dataset, self.note.as_deref(), &stamp)?;
         let files = FilesOfSet::without(&registry, &self.dataset, &self.algorithm)?;
-        let interrupt = Interrupt::watch()?;
+        let interrupt = watch_for_interrupt()?;
         let options = self.tree.begin(&files, None, &interrupt)?;
         let progress = options.monitor.clone();
         let dataset = (&registry, &self.dataset);
         let mut files =
             SetCompute::start(dataset, &root, &self.algorithm, self.note, options, &stamp)?;
-        let mut list = session.list();
+        let mut list = session.list(FINDINGS);
         let mut stopped = Ok(());
         for finding in files.by_ref() {
             match finding {
@@ -77,9 +153,6 @@ impl Args {
             }
         }
         let summary = files.finish();
-        if files.has_recorded() {
-            session.note_commit(Commit::Part);
-        }
         let summary = summary?;
         if let Some(progress) = progress {
             progress.end();
