@@ -1,4 +1,4 @@
-//! The compression function of MD5, for one chain and as the pattern for many (RFC 1321 § 3.4).
+//! The compression function of MD5, for one chain or two, and its rounds for many (RFC 1321 § 3.4).
 //!
 //! The tests compare it with the crate `md-5` on messages of every length. It exists because a chain
 //! cannot begin a step before the previous one ends, so its speed is that of the longest path of
@@ -93,75 +93,40 @@ pub(super) static SINES: [u32; 64] = [
 ///
 /// The names of the four words rotate from round to round, so that no value is moved.
 macro_rules! rounds {
-    ($round:ident!($($with:tt)*), $a:ident $b:ident $c:ident $d:ident) => {
-        $round!($($with)*, f1, $a $b $c $d, 0, 0, 7);
-        $round!($($with)*, f1, $d $a $b $c, 1, 1, 12);
-        $round!($($with)*, f1, $c $d $a $b, 2, 2, 17);
-        $round!($($with)*, f1, $b $c $d $a, 3, 3, 22);
-        $round!($($with)*, f1, $a $b $c $d, 4, 4, 7);
-        $round!($($with)*, f1, $d $a $b $c, 5, 5, 12);
-        $round!($($with)*, f1, $c $d $a $b, 6, 6, 17);
-        $round!($($with)*, f1, $b $c $d $a, 7, 7, 22);
-        $round!($($with)*, f1, $a $b $c $d, 8, 8, 7);
-        $round!($($with)*, f1, $d $a $b $c, 9, 9, 12);
-        $round!($($with)*, f1, $c $d $a $b, 10, 10, 17);
-        $round!($($with)*, f1, $b $c $d $a, 11, 11, 22);
-        $round!($($with)*, f1, $a $b $c $d, 12, 12, 7);
-        $round!($($with)*, f1, $d $a $b $c, 13, 13, 12);
-        $round!($($with)*, f1, $c $d $a $b, 14, 14, 17);
-        $round!($($with)*, f1, $b $c $d $a, 15, 15, 22);
-        $round!($($with)*, f2, $a $b $c $d, 16, 1, 5);
-        $round!($($with)*, f2, $d $a $b $c, 17, 6, 9);
-        $round!($($with)*, f2, $c $d $a $b, 18, 11, 14);
-        $round!($($with)*, f2, $b $c $d $a, 19, 0, 20);
-        $round!($($with)*, f2, $a $b $c $d, 20, 5, 5);
-        $round!($($with)*, f2, $d $a $b $c, 21, 10, 9);
-        $round!($($with)*, f2, $c $d $a $b, 22, 15, 14);
-        $round!($($with)*, f2, $b $c $d $a, 23, 4, 20);
-        $round!($($with)*, f2, $a $b $c $d, 24, 9, 5);
-        $round!($($with)*, f2, $d $a $b $c, 25, 14, 9);
-        $round!($($with)*, f2, $c $d $a $b, 26, 3, 14);
-        $round!($($with)*, f2, $b $c $d $a, 27, 8, 20);
-        $round!($($with)*, f2, $a $b $c $d, 28, 13, 5);
-        $round!($($with)*, f2, $d $a $b $c, 29, 2, 9);
-        $round!($($with)*, f2, $c $d $a $b, 30, 7, 14);
-        $round!($($with)*, f2, $b $c $d $a, 31, 12, 20);
-        $round!($($with)*, f3, $a $b $c $d, 32, 5, 4);
-        $round!($($with)*, f3, $d $a $b $c, 33, 8, 11);
-        $round!($($with)*, f3, $c $d $a $b, 34, 11, 16);
-        $round!($($with)*, f3, $b $c $d $a, 35, 14, 23);
-        $round!($($with)*, f3, $a $b $c $d, 36, 1, 4);
-        $round!($($with)*, f3, $d $a $b $c, 37, 4, 11);
-        $round!($($with)*, f3, $c $d $a $b, 38, 7, 16);
-        $round!($($with)*, f3, $b $c $d $a, 39, 10, 23);
-        $round!($($with)*, f3, $a $b $c $d, 40, 13, 4);
-        $round!($($with)*, f3, $d $a $b $c, 41, 0, 11);
-        $round!($($with)*, f3, $c $d $a $b, 42, 3, 16);
-        $round!($($with)*, f3, $b $c $d $a, 43, 6, 23);
-        $round!($($with)*, f3, $a $b $c $d, 44, 9, 4);
-        $round!($($with)*, f3, $d $a $b $c, 45, 12, 11);
-        $round!($($with)*, f3, $c $d $a $b, 46, 15, 16);
-        $round!($($with)*, f3, $b $c $d $a, 47, 2, 23);
-        $round!($($with)*, f4, $a $b $c $d, 48, 0, 6);
-        $round!($($with)*, f4, $d $a $b $c, 49, 7, 10);
-        $round!($($with)*, f4, $c $d $a $b, 50, 14, 15);
-        $round!($($with)*, f4, $b $c $d $a, 51, 5, 21);
-        $round!($($with)*, f4, $a $b $c $d, 52, 12, 6);
-        $round!($($with)*, f4, $d $a $b $c, 53, 3, 10);
-        $round!($($with)*, f4, $c $d $a $b, 54, 10, 15);
-        $round!($($with)*, f4, $b $c $d $a, 55, 1, 21);
-        $round!($($with)*, f4, $a $b $c $d, 56, 8, 6);
-        $round!($($with)*, f4, $d $a $b $c, 57, 15, 10);
-        $round!($($with)*, f4, $c $d $a $b, 58, 6, 15);
-        $round!($($with)*, f4, $b $c $d $a, 59, 13, 21);
-        $round!($($with)*, f4, $a $b $c $d, 60, 4, 6);
-        $round!($($with)*, f4, $d $a $b $c, 61, 11, 10);
-        $round!($($with)*, f4, $c $d $a $b, 62, 2, 15);
-        $round!($($with)*, f4, $b $c $d $a, 63, 9, 21);
+    ($round:ident!($($with:tt)*), $words:tt) => {
+        four_rounds!($round!($($with)*), $words, f1, 0, 0 1 2 3, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f1, 4, 4 5 6 7, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f1, 8, 8 9 10 11, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f1, 12, 12 13 14 15, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f2, 16, 1 6 11 0, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f2, 20, 5 10 15 4, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f2, 24, 9 14 3 8, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f2, 28, 13 2 7 12, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f3, 32, 5 8 11 14, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f3, 36, 1 4 7 10, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f3, 40, 13 0 3 6, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f3, 44, 9 12 15 2, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f4, 48, 0 7 14 5, 6 10 15 21);
+        four_rounds!($round!($($with)*), $words, f4, 52, 12 3 10 1, 6 10 15 21);
+        four_rounds!($round!($($with)*), $words, f4, 56, 8 15 6 13, 6 10 15 21);
+        four_rounds!($round!($($with)*), $words, f4, 60, 4 11 2 9, 6 10 15 21);
+    };
+}
+
+/// Four rounds, after which each word is in its place again.
+macro_rules! four_rounds {
+    (
+        $round:ident!($($with:tt)*), ($a:ident $b:ident $c:ident $d:ident), $f:ident, $i:literal,
+        $w0:literal $w1:literal $w2:literal $w3:literal, $t0:literal $t1:literal $t2:literal $t3:literal
+    ) => {
+        $round!($($with)*, $f, $a $b $c $d, { $i }, $w0, $t0);
+        $round!($($with)*, $f, $d $a $b $c, { $i + 1 }, $w1, $t1);
+        $round!($($with)*, $f, $c $d $a $b, { $i + 2 }, $w2, $t2);
+        $round!($($with)*, $f, $b $c $d $a, { $i + 3 }, $w3, $t3);
     };
 }
 #[cfg(target_arch = "x86_64")]
-pub(super) use rounds;
+pub(super) use {four_rounds, rounds};
 
 /// The states of some chains after one more block of the message of each.
 ///
@@ -176,14 +141,14 @@ pub(super) fn compress<const N: usize>(states: [State; N], blocks: [&[u32; 16]; 
     let [mut a, mut b, mut c, mut d]: [[u32; N]; 4] =
         std::array::from_fn(|word| std::array::from_fn(|chain| states[chain][word]));
     macro_rules! round {
-        (_, $f:ident, $a:ident $b:ident $c:ident $d:ident, $i:literal, $word:literal, $turn:literal) => {
+        (_, $f:ident, $a:ident $b:ident $c:ident $d:ident, $i:block, $word:literal, $turn:literal) => {
             for n in 0..N {
                 let early = $a[n].wrapping_add(blocks[n][$word].wrapping_add(sines[$i]));
                 $a[n] = $f(early, $b[n], $c[n], $d[n]).rotate_left($turn).wrapping_add($b[n]);
             }
         };
     }
-    rounds!(round!(_), a b c d);
+    rounds!(round!(_), (a b c d));
     std::array::from_fn(|n| {
         let [first, second, third, fourth] = states[n];
         [
