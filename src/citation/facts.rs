@@ -196,38 +196,10 @@ pub(super) enum Licence {
 }
 
 impl Licence {
-    /// The identifiers of the SPDX list that licence data, without those for software only. Any
-    /// other identifier is cited as words.
-    const SPDX: [&str; 24] = [
-        "Apache-2.0",
-        "BSD-3-Clause",
-        "CC-BY-3.0",
-        "CC-BY-4.0",
-        "CC-BY-NC-4.0",
-        "CC-BY-NC-ND-4.0",
-        "CC-BY-NC-SA-4.0",
-        "CC-BY-ND-4.0",
-        "CC-BY-SA-3.0",
-        "CC-BY-SA-4.0",
-        "CC0-1.0",
-        "CC-PDDC",
-        "CDLA-Permissive-1.0",
-        "CDLA-Permissive-2.0",
-        "CDLA-Sharing-1.0",
-        "DL-DE-BY-2.0",
-        "DL-DE-ZERO-2.0",
-        "etalab-2.0",
-        "MIT",
-        "NLOD-2.0",
-        "ODbL-1.0",
-        "ODC-By-1.0",
-        "OGL-UK-3.0",
-        "PDDL-1.0",
-    ];
-
     /// Classifies the licence of a record. The case of SPDX identifiers is ignored.
     pub fn of(text: String) -> Self {
-        let known = Licence::SPDX.into_iter().find(|known| known.eq_ignore_ascii_case(&text));
+        let mut names = spdx::identifiers::LICENSES.iter().map(|licence| licence.name);
+        let known = names.find(|known| known.eq_ignore_ascii_case(&text));
         match known {
             Some(known) => Licence::Spdx(known),
             None if text.contains("://") => Licence::Address(encoded(&text)),

@@ -308,7 +308,7 @@ fn dates_that_would_lose_something_are_refused() {
     );
     assert_eq!(
         message("2001-02-30", ""),
-        "h.csv:2: \"2001-02-30\" is refused: the day does not exist"
+        "h.csv:2: \"2001-02-30\" is refused: this day or this time of day does not exist"
     );
     assert_eq!(
         message("2001-01-02T12:34:60Z", ""),

@@ -134,17 +134,6 @@ impl Creator {
         }
     }
 
-    /// Reads a creator that is stored in a registry or a manifest of any version. Earlier versions
-    /// accepted any string: one that cannot be parsed is the name of an organisation.
-    ///
-    /// # Errors
-    ///
-    /// - `""`: no name
-    /// - `", Given"`: a name that would be read as another creator
-    pub fn from_stored(text: &str) -> Result<Self, ValueError> {
-        text.parse().or_else(|error| Creator::organisation(text).map_err(|_| error))
-    }
-
     /// Returns the family name of a person, or the name of an organisation.
     pub fn name(&self) -> &str {
         match self {

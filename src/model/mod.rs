@@ -47,7 +47,7 @@ pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
 pub(crate) use known_file::EncodedFiles;
 pub use known_file::KnownFile;
-pub use licence::{Licence, LicenceError};
+pub use licence::Licence;
 pub use limit::{Limit, LimitError, Limits};
 pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
 pub(crate) use message::{check_characters, check_fields};

@@ -58,7 +58,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         match text.parse() {
             Ok(day) => Ok(Moment::Day(day)),
-            // The error of an instant also says what is wrong with a day.
+            Err(TimestampError::NoSuchTime) => Err(TimestampError::NoSuchTime),
             Err(_) => text.parse().map(Moment::Instant),
         }
     }
@@ -79,10 +79,7 @@ mod tests {
 
     #[test]
     fn refused_times_say_why() {
-        use TimestampError::{
-            LeapSecond, NoOffset, NoSeconds, NoSuchDay, NoSuchTimeOfDay, NotATime, OffsetSpelling,
-            OutOfRange, TooFine,
-        };
+        use TimestampError::{LeapSecond, NoOffset, NoSuchTime, NotATime, OutOfRange, TooFine};
         let cases = [
             ("", NotATime),
             ("noon", NotATime),
@@ -96,23 +93,23 @@ mod tests {
             ("29-APR-2016 00:00:00", NotATime),
             ("2001-01-02T00:00:00", NoOffset),
             ("2001-01-02 00:00:00.5", NoOffset),
-            ("2001-01-02T00:00", NoSeconds),
-            ("2001-01-02T00:00Z", NoSeconds),
-            ("2001-01-02T00:00+01:00", NoSeconds),
-            ("2001-02-30", NoSuchDay),
-            ("2001-02-29T00:00:00Z", NoSuchDay),
-            ("2001-13-01T00:00:00Z", NoSuchDay),
-            ("2001-02-30T00:00", NoSuchDay),
-            ("2001-01-02T24:00:00Z", NoSuchTimeOfDay),
-            ("2001-01-02T23:60:00Z", NoSuchTimeOfDay),
-            ("2001-01-02T23:59:61Z", NoSuchTimeOfDay),
-            ("2001-01-02T23:61", NoSuchTimeOfDay),
-            ("2001-01-02T00:00:00+0100", OffsetSpelling),
-            ("2001-01-02T00:00:00-05", OffsetSpelling),
-            ("2001-01-02T00:00:00.25+0100", OffsetSpelling),
+            ("2001-01-02T00:00", NotATime),
+            ("2001-01-02T00:00Z", NotATime),
+            ("2001-01-02T00:00+01:00", NotATime),
+            ("2001-02-30", NoSuchTime),
+            ("2001-02-29T00:00:00Z", NoSuchTime),
+            ("2001-13-01T00:00:00Z", NoSuchTime),
+            ("2001-02-30T00:00", NotATime),
+            ("2001-01-02T24:00:00Z", NoSuchTime),
+            ("2001-01-02T23:60:00Z", NoSuchTime),
+            ("2001-01-02T23:59:61Z", NoSuchTime),
+            ("2001-01-02T23:61", NotATime),
+            ("2001-01-02T00:00:00+0100", NotATime),
+            ("2001-01-02T00:00:00-05", NotATime),
+            ("2001-01-02T00:00:00.25+0100", NotATime),
             ("2001-01-02T12:34:60Z", LeapSecond),
             ("2016-12-31T23:59:60Z", LeapSecond),
-            ("2001-01-02T12:34:60", LeapSecond),
+            ("2001-01-02T12:34:60", NoOffset),
             ("2001-01-02T00:00:00.1234561Z", TooFine),
             ("2001-01-02T00:00:00.123456000000001Z", TooFine),
             ("0000-01-01T00:00:00+01:00", OutOfRange),

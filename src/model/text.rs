@@ -52,7 +52,7 @@ shown_as_str!(
 );
 
 serde_as_text!(
-    Creator: Creator::from_stored,
+    Creator: Creator::from_str,
     DatasetName: DatasetName::from_str,
     Day: Day::from_str,
     Digest: Digest::from_str,
