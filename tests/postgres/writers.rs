@@ -7,10 +7,27 @@ use std::time::{Duration, Instant};
 use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
 use accession::{GranuleId, Selection};
+use tokio::runtime::Builder;
 
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating};
 
 const WRITERS: usize = 8;
+
+/// It waits on the thread of its caller, which may be one that a runtime must not be started on.
+#[test]
+fn a_registry_is_used_within_an_asynchronous_program() {
+    let Some(scene) = Scene::new() else { return };
+    for (round, mut builder) in
+        [Builder::new_current_thread(), Builder::new_multi_thread()].into_iter().enumerate()
+    {
+        builder.build().unwrap().block_on(async {
+            let registry = scene.open();
+            let granule_id = format!("A{round}");
+            registry.change(&name("D"), &ingest(&granule_id), &stamp()).unwrap();
+            assert_eq!(periods_of(&registry, &granule_id), 1);
+        });
+    }
+}
 
 /// Eight writers, each on the dataset that a function chooses, with readers beside them.
 fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usize {

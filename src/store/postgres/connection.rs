@@ -27,7 +27,7 @@ const MAX_ROWS: usize = 512;
 /// nothing of them remains in the session, so that a pooler may give the next transaction another
 /// one. A statement whose result nobody needs is sent together with the next one.
 pub(super) struct Connection {
-    driver: Box<RefCell<Driver>>,
+    driver: Driver,
     deferred: RefCell<Vec<Statement>>,
     watch: RefCell<Option<Watch>>,
     /// Whether a statement failed, after which the server refuses all others of the transaction.
@@ -48,7 +48,7 @@ impl Connection {
     /// [`ErrorKind::Unreachable`], with what the server or the network reported.
     pub fn open(address: &Address) -> Result<Self> {
         Ok(Connection {
-            driver: Box::new(RefCell::new(Driver::connect(address)?)),
+            driver: Driver::connect(address)?,
             deferred: RefCell::default(),
             watch: RefCell::new(None),
             has_failed: Cell::new(false),
@@ -57,7 +57,7 @@ impl Connection {
 
     /// Whether the connection is known to be lost.
     pub fn is_closed(&self) -> bool {
-        self.driver.borrow().is_closed()
+        self.driver.is_closed()
     }
 
     /// Whether a statement of the present transaction failed.
@@ -78,9 +78,9 @@ impl Connection {
     /// Commits the transaction. Returns whether the server did it without a warning: Citus warns if a
     /// machine did not confirm its part.
     pub fn commit(&self) -> Result<bool> {
-        self.driver.borrow().take_warned();
+        self.driver.take_warned();
         self.run("COMMIT")?;
-        Ok(!self.driver.borrow().take_warned())
+        Ok(!self.driver.take_warned())
     }
 
     /// Runs a statement that ends a transaction, or a part of it, without what was done in it.
@@ -108,7 +108,8 @@ impl Connection {
         });
         let Some(row) = row else { return Ok(Vec::new()) };
         let columns = 0..row.len();
-        columns.map(|index| Ok(row.try_get(index)?.map(ToOwned::to_owned))).collect()
+        let text = |index| row.try_get(index).map(|text| text.map(ToOwned::to_owned));
+        columns.map(|index| text(index).map_err(|error| (&error).into())).collect()
     }
 
     /// The rows of a query.
@@ -220,20 +221,14 @@ impl Connection {
     /// of them is there.
     fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answer<T>) -> Result<T> {
         let deferred = self.deferred.take();
-        let answered = self.driver.borrow_mut().wait(None, async |client| {
-            let execute = async |statement: &Statement| {
-                client.execute_typed(&statement.sql, &borrowed_encoded(&statement.values)).await
-            };
-            let deferred = try_join_all(deferred.iter().map(execute));
-            try_join(deferred, last(client)).await
-        });
-        match answered.ok_or_else(Error::interrupted)? {
-            Ok((_, answer)) => Ok(answer),
-            Err(error) => {
-                self.has_failed.set(true);
-                Err(error.into())
-            }
-        }
+        let client = self.driver.client();
+        let execute = async |statement: &Statement| {
+            client.execute_typed(&statement.sql, &borrowed_encoded(&statement.values)).await
+        };
+        let deferred = try_join_all(deferred.iter().map(execute));
+        let answered = self.driver.wait(try_join(deferred, last(client)));
+        self.has_failed.set(self.has_failed.get() || answered.is_err());
+        answered.map(|(_, answer)| answer)
     }
 
     fn check_watch(&self) -> Result<()> {

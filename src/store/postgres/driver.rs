@@ -1,12 +1,14 @@
-//! Runs the asynchronous client on the calling thread, while something is waited for.
+//! Connects to the server. One thread of the process sends and receives for all connections; whoever waits
+//! for an answer waits on a thread of its own, which may be that of another asynchronous program.
 
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
-use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Poll, ready};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake};
+use std::thread::Thread;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,32 +17,44 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, Tls};
 use super::error::of_connecting;
-use crate::store::{Error, Result, Watch};
+use crate::store::{Error, Result};
 
 /// What the server answers, or why it cannot.
 pub(super) type Answer<T> = std::result::Result<T, tokio_postgres::Error>;
 
-/// How often it is asked whether to stop.
-const TICK: Duration = Duration::from_millis(100);
-
-/// A client, and the socket that it uses.
+/// A client and its connection. They are dropped in this order.
 pub(super) struct Driver {
-    runtime: Runtime,
-    client: Option<Client>,
-    /// Sends what the client asks, and receives the answers. `None` means that the connection has
-    /// ended.
-    socket: Option<Socket>,
-    /// Whether the server has sent a warning.
-    warned: Arc<AtomicBool>,
+    client: Client,
+    state: Arc<State>,
+    _ending: Ending,
 }
 
-type Socket = Pin<Box<dyn Future<Output = Answer<()>> + Send>>;
+/// The task of a connection, which ends once the client is dropped and the server knows it.
+struct Ending(JoinHandle<()>);
+
+impl Drop for Ending {
+    /// Else the process could end first.
+    fn drop(&mut self) {
+        // Nobody needs to know whether the server heard it.
+        let _ = block_on(&mut self.0);
+    }
+}
+
+/// What is known of a connection.
+#[derive(Default)]
+struct State {
+    /// Whether the server has sent a warning.
+    has_warned: AtomicBool,
+    /// Why it was lost. The client knows only that it was.
+    lost: OnceLock<tokio_postgres::Error>,
+}
 
 impl Driver {
     /// Connects to the server.
@@ -50,90 +64,93 @@ impl Driver {
     /// [`ErrorKind::Unreachable`], with what the server or the
     /// network reported.
     pub fn connect(address: &Address) -> Result<Self> {
-        let connector = connector(&address.tls)?;
-        let unreachable = |error: std::io::Error| {
-            let cause = Error::chain_of(&error);
-            Error::unreachable(format!("no thread can wait for the network: {cause}"))
-        };
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(unreachable)?;
-        let connected = runtime.block_on(address.config.connect(connector));
+        let (config, connector) = (address.config.clone(), connector(&address.tls)?);
+        let runtime = runtime()?;
+        let connecting = runtime.spawn(async move { config.connect(connector).await });
+        let connected = block_on(connecting).map_err(Error::unreachable)?;
         let (client, mut connection) = connected.map_err(|error| of_connecting(&error))?;
-        let warned = Arc::<AtomicBool>::default();
-        let warns = Arc::clone(&warned);
-        let socket = std::future::poll_fn(move |context| {
-            loop {
-                match ready!(connection.poll_message(context)).transpose()? {
-                    Some(AsyncMessage::Notice(notice))
+        let state = Arc::<State>::default();
+        let noted = Arc::clone(&state);
+        let task = runtime.spawn(async move {
+            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+                match message {
+                    Ok(AsyncMessage::Notice(notice))
                         if notice.parsed_severity() == Some(Severity::Warning) =>
                     {
-                        warns.store(true, Ordering::Relaxed);
+                        noted.has_warned.store(true, Ordering::Relaxed);
                     }
-                    Some(_) => {}
-                    None => return Poll::Ready(Ok(())),
+                    Ok(_) => {}
+                    // Set before the connection is dropped, at which the client fails.
+                    Err(error) => return drop(noted.lost.set(error)),
                 }
             }
         });
-        Ok(Driver { runtime, client: Some(client), socket: Some(Box::pin(socket)), warned })
+        Ok(Driver { client, state, _ending: Ending(task) })
+    }
+
+    /// The client, of which [`Driver::wait`] waits for what it is asked.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// Whether the server has sent a warning since this was asked before.
     pub fn take_warned(&self) -> bool {
-        self.warned.swap(false, Ordering::Relaxed)
+        self.state.has_warned.swap(false, Ordering::Relaxed)
     }
 
     /// Whether the connection is known to be lost.
     pub fn is_closed(&self) -> bool {
-        self.client.as_ref().is_none_or(Client::is_closed)
+        self.client.is_closed()
     }
 
-    /// Waits for what is asked of the client. `None` means that `watch` said to stop meanwhile: the
-    /// server has not answered yet.
+    /// Waits for what is asked of the client.
     ///
     /// # Errors
     ///
     /// What the server reported, or why the connection was lost.
-    pub fn wait<T>(
-        &mut self,
-        watch: Option<&Watch>,
-        ask: impl AsyncFnOnce(&Client) -> Answer<T>,
-    ) -> Option<Answer<T>> {
-        let Driver { runtime, client, socket, .. } = self;
-        let _entered = runtime.enter();
-        let mut watched = watch.map(|watch| (watch, tokio::time::interval(TICK)));
-        let client = client.as_ref().expect("the client is there until the driver is dropped");
-        let mut answer = pin!(ask(client));
-        runtime.block_on(std::future::poll_fn(|context| {
-            // The reason of a lost connection comes from the socket: the client knows only that it
-            // was closed.
-            match socket.as_mut().map(|socket| socket.as_mut().poll(context)) {
-                Some(Poll::Ready(ended)) => {
-                    *socket = None;
-                    ended?;
-                }
-                Some(Poll::Pending) | None => {}
-            }
-            if let Poll::Ready(answer) = answer.as_mut().poll(context) {
-                return Poll::Ready(Some(answer));
-            }
-            if let Some((watch, ticks)) = &mut watched {
-                while ticks.poll_tick(context).is_ready() {
-                    if watch() {
-                        return Poll::Ready(None);
-                    }
-                }
-            }
-            Poll::Pending
-        }))
+    pub fn wait<T>(&self, answer: impl Future<Output = Answer<T>>) -> Result<T> {
+        block_on(answer).map_err(|error| match self.state.lost.get() {
+            Some(lost) if error.is_closed() => lost.into(),
+            _ => (&error).into(),
+        })
     }
 }
 
-impl Drop for Driver {
-    /// Tells the server that the connection ends.
-    fn drop(&mut self) {
-        drop(self.client.take());
-        if let Some(socket) = self.socket.take() {
-            // Nobody needs to know whether the server heard it.
-            let _ = self.runtime.block_on(socket);
+/// The thread that sends and receives, which is started with the first connection.
+///
+/// # Errors
+///
+/// [`ErrorKind::Unreachable`]: there can be no further thread.
+fn runtime() -> Result<&'static Runtime> {
+    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
+    let start = || {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).thread_name("accession-postgres").enable_all().build()
+    };
+    RUNTIME.get_or_init(start).as_ref().map_err(|error| {
+        Error::unreachable(format!("no thread can wait for the network: {}", Error::chain_of(error)))
+    })
+}
+
+/// Wakes the thread that waits.
+struct Waiting(Thread);
+
+impl Wake for Waiting {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for what the thread of the runtime makes ready. The runtime's own function panics where the caller
+/// is part of an asynchronous program.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Arc::new(Waiting(std::thread::current())).into();
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
         }
     }
 }
@@ -244,7 +261,8 @@ impl ServerCertVerifier for Unverified {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
-    use std::task::{Context, Waker};
+    use std::pin::Pin;
+    use std::task::Waker;
 
     use futures_util::future::{try_join, try_join_all};
 

@@ -6,11 +6,11 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::store::{Error, ErrorKind};
 
-impl From<tokio_postgres::Error> for Error {
-    fn from(error: tokio_postgres::Error) -> Self {
+impl From<&tokio_postgres::Error> for Error {
+    fn from(error: &tokio_postgres::Error) -> Self {
         match error.as_db_error() {
             Some(reported) => of_server(reported),
-            None => Error::connection_lost(Error::chain_of(&error)),
+            None => Error::connection_lost(Error::chain_of(error)),
         }
     }
 }
