@@ -79,7 +79,6 @@ impl Error {
     }
 
     /// The operation is for a registry in a file.
-    #[cfg(feature = "postgres")]
     pub(in crate::store) fn not_a_file(what: &str) -> Self {
         let message = format!("{what} is for a registry in a file, and this one is on a server");
         Error::stored(ErrorKind::NotAFile, message)

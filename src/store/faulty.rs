@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::page::{Packing, Page};
-use super::rows::{DatasetKey, Watch};
-use super::session::Storage;
+use super::rows::DatasetKey;
 use super::session::{Session, Snapshot};
 use super::sqlite::NewFile;
-use super::statement::Table;
-use super::statement::{Columns, Existing, Scope, Sql, Value};
+use super::statement::{Columns, Existing, Sql, Table, Value};
 use super::{Error, ErrorKind, Result};
 use crate::model::{GranuleId, Timestamp};
 
@@ -24,12 +22,6 @@ pub(crate) struct Fault {
     /// Counted from 1.
     at: usize,
     calls: AtomicUsize,
-}
-
-/// A store that fails.
-pub(super) struct Faulty {
-    pub inner: Arc<dyn Storage>,
-    pub fault: Arc<Fault>,
 }
 
 struct FaultySession {
@@ -64,16 +56,24 @@ impl Fault {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.at
     }
 
+    /// Begins a transaction that fails.
+    pub(super) fn begin(
+        self: &Arc<Self>,
+        begin: impl FnOnce() -> Result<Box<dyn Session>>,
+    ) -> Result<Box<dyn Session>> {
+        if self.strikes() && self.kind != ErrorKind::OutcomeUnknown {
+            return Err(self.error());
+        }
+        let fault = Arc::clone(self);
+        Ok(Box::new(FaultySession { inner: begin()?, fault, has_failed: Cell::new(false) }))
+    }
+
     fn error(&self) -> Error {
         Error::stored(self.kind, format!("the fault of call {}", self.at))
     }
 }
 
 impl FaultySession {
-    fn of(inner: Box<dyn Session>, fault: &Arc<Fault>) -> Box<dyn Session> {
-        Box::new(FaultySession { inner, fault: fault.clone(), has_failed: Cell::new(false) })
-    }
-
     /// The session, unless it fails.
     fn call(&self) -> Result<&dyn Session> {
         let strikes = self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown;
@@ -82,55 +82,14 @@ impl FaultySession {
     }
 }
 
-impl Storage for Faulty {
-    fn path(&self) -> Option<&Path> {
-        self.inner.path()
-    }
-
-    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
-        if self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown {
-            return Err(self.fault.error());
-        }
-        Ok(FaultySession::of(self.inner.clone().snapshot(watch)?, &self.fault))
-    }
-
-    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
-        if self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown {
-            return Err(self.fault.error());
-        }
-        Ok(FaultySession::of(self.inner.clone().transaction(watch)?, &self.fault))
-    }
-
-    fn state(&self) -> Result<Option<u64>> {
-        self.inner.state()
-    }
-
-    fn has_many_connections(&self) -> bool {
-        self.inner.has_many_connections()
-    }
-
-    fn is_file(&self) -> bool {
-        self.inner.is_file()
-    }
-
-    fn distribute(&self) -> Result<u64> {
-        self.inner.distribute()
-    }
-
-    fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>> {
-        Err(Error::busy())
-    }
-}
-
 impl Session for FaultySession {
     fn rows(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        self.call()?.rows(scope, sql, values, each)
+        self.call()?.rows(sql, values, each)
     }
 
     fn locks_datasets(&self) -> bool {
@@ -139,6 +98,10 @@ impl Session for FaultySession {
 
     fn lock(&self, dataset: DatasetKey) -> Result<()> {
         self.call()?.lock(dataset)
+    }
+
+    fn lock_with_next(&self, dataset: DatasetKey) {
+        self.inner.lock_with_next(dataset);
     }
 
     fn lock_new(&self, dataset: DatasetKey) -> Result<()> {
@@ -162,14 +125,8 @@ impl Session for FaultySession {
         self.inner.page_rows()
     }
 
-    fn page(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        packing: Packing,
-    ) -> Result<Page> {
-        self.call()?.page(dataset, sql, values, packing)
+    fn page(&self, sql: &'static Sql, values: &[Value<'_>], packing: Packing) -> Result<Page> {
+        self.call()?.page(sql, values, packing)
     }
 
     fn end_periods(

@@ -4,17 +4,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
+use super::postgres;
 use super::rows::{Access, Watch};
-use super::session::{Kind, NewStorage, Snapshot, Storage, Transaction};
-use super::sqlite::NewFile;
-use super::{Error, Result, sqlite};
+use super::session::{Session, Snapshot, Transaction};
+use super::sqlite::{self, NewFile};
+use super::{Error, Result};
 
 /// An open registry. Clones share its connections.
 #[derive(Clone)]
-pub(crate) struct Store(Arc<dyn Storage>);
+pub(crate) struct Store {
+    opened: Opened,
+    #[cfg(test)]
+    fault: Option<Arc<super::faulty::Fault>>,
+}
+
+#[derive(Clone)]
+enum Opened {
+    File(Arc<sqlite::Store>),
+    #[cfg(feature = "postgres")]
+    Server(Arc<postgres::Store>),
+}
 
 /// A new registry, or a copy, that nobody else uses until it is put in place.
-pub(crate) struct New(Box<dyn NewStorage>);
+pub(crate) enum New {
+    File(NewFile),
+    #[cfg(feature = "postgres")]
+    Server(Arc<postgres::Store>),
+}
 
 /// Whether there is something at the path or the address of a registry: a registry, or another file.
 ///
@@ -23,10 +40,22 @@ pub(crate) struct New(Box<dyn NewStorage>);
 /// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress), [`ErrorKind::Unreachable`](super::ErrorKind::Unreachable);
 /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
 pub(crate) fn exists(name: &Path) -> Result<bool> {
-    kind_of(name)?.exists(name)
+    match kind_of(name)? {
+        Kind::File => Ok(name.exists()),
+        #[cfg(feature = "postgres")]
+        Kind::Server => postgres::Store::exists(name),
+    }
 }
 
 impl Store {
+    fn of(opened: Opened) -> Self {
+        Store {
+            opened,
+            #[cfg(test)]
+            fault: None,
+        }
+    }
+
     /// Opens the registry at a path or an address.
     ///
     /// # Errors
@@ -35,12 +64,18 @@ impl Store {
     /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry), [`ErrorKind::OtherSchema`](super::ErrorKind::OtherSchema) and
     /// what opening a file, or connecting to a server, may return.
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        Ok(Store(kind_of(name)?.open(name, access, busy_wait)?))
+        Ok(Store::of(match kind_of(name)? {
+            Kind::File => Opened::File(Arc::new(sqlite::Store::open(name, access, busy_wait)?)),
+            #[cfg(feature = "postgres")]
+            Kind::Server => {
+                Opened::Server(Arc::new(postgres::Store::open(name, access, busy_wait)?))
+            }
+        }))
     }
 
     /// Creates a registry in memory, which is deleted when it is dropped.
     pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(Store(Arc::new(sqlite::Store::in_memory(busy_wait)?)))
+        Ok(Store::of(Opened::File(Arc::new(sqlite::Store::in_memory(busy_wait)?))))
     }
 
     /// Creates a registry for a path or an address, which can be used there once it is put in place:
@@ -52,17 +87,31 @@ impl Store {
     /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists), [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
     /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn create(name: &Path, copy_of: Option<&Path>, busy_wait: Duration) -> Result<(Self, New)> {
-        let (store, new) = kind_of(name)?.create(name, busy_wait)?;
-        if let Some(file) = copy_of.filter(|source| check_is_file(source, "permissions").is_ok()) {
-            new.take_permissions_of(file)?;
+        match kind_of(name)? {
+            Kind::File => {
+                let (store, file) = sqlite::Store::create(name, busy_wait)?;
+                let is_file = |source: &&Path| check_is_file(source, "permissions").is_ok();
+                copy_of
+                    .filter(is_file)
+                    .map_or(Ok(()), |source| file.take_permissions_of(source))?;
+                Ok((Store::of(Opened::File(Arc::new(store))), New::File(file)))
+            }
+            #[cfg(feature = "postgres")]
+            Kind::Server => {
+                let store = Arc::new(postgres::Store::create(name, busy_wait)?);
+                Ok((Store::of(Opened::Server(Arc::clone(&store))), New::Server(store)))
+            }
         }
-        Ok((Store(store), New(new)))
     }
 
     /// The path or the address, without its password, that the registry was opened by, or that a new
     /// one will have. `None` means that it is in memory.
     pub fn path(&self) -> Option<&Path> {
-        self.0.path()
+        match &self.opened {
+            Opened::File(store) => store.path(),
+            #[cfg(feature = "postgres")]
+            Opened::Server(store) => Some(store.path()),
+        }
     }
 
     /// Begins a read transaction.
@@ -71,7 +120,14 @@ impl Store {
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): there is another registry at the path now.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
-        Arc::clone(&self.0).snapshot(watch).map(Snapshot::new)
+        let begin = || -> Result<Box<dyn Session>> {
+            Ok(match &self.opened {
+                Opened::File(store) => Box::new(store.snapshot(watch)?),
+                #[cfg(feature = "postgres")]
+                Opened::Server(store) => Box::new(store.snapshot(watch)?),
+            })
+        };
+        self.begin(begin).map(Snapshot::new)
     }
 
     /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
@@ -82,7 +138,28 @@ impl Store {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
     /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly).
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
-        Arc::clone(&self.0).transaction(watch).map(Transaction::new)
+        let begin = || -> Result<Box<dyn Session>> {
+            Ok(match &self.opened {
+                Opened::File(store) => Box::new(store.transaction(watch)?),
+                #[cfg(feature = "postgres")]
+                Opened::Server(store) => Box::new(store.transaction(watch)?),
+            })
+        };
+        self.begin(begin).map(Transaction::new)
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "a test makes it fail")]
+    fn begin<T>(&self, begin: impl FnOnce() -> Result<T>) -> Result<T> {
+        begin()
+    }
+
+    #[cfg(test)]
+    fn begin(&self, begin: impl FnOnce() -> Result<Box<dyn Session>>) -> Result<Box<dyn Session>> {
+        match &self.fault {
+            None => begin(),
+            Some(fault) => fault.begin(begin),
+        }
     }
 
     /// A number that is another one after every commit of every process, and the same until then, for
@@ -94,18 +171,26 @@ impl Store {
     ///
     /// Those of [`Store::snapshot`].
     pub fn state(&self) -> Result<Option<u64>> {
-        self.0.state()
+        match &self.opened {
+            Opened::File(store) => store.state(),
+            #[cfg(feature = "postgres")]
+            Opened::Server(store) => store.state(),
+        }
     }
 
     /// Whether several threads should read the registry at the same time, each with a connection of
     /// its own. A server has a limited number of connections for all its users.
     pub fn has_many_connections(&self) -> bool {
-        self.0.has_many_connections()
+        match &self.opened {
+            Opened::File(store) => store.has_many_connections(),
+            #[cfg(feature = "postgres")]
+            Opened::Server(_) => false,
+        }
     }
 
     /// Whether it is in a file, or in memory, rather than on a server.
     pub fn is_file(&self) -> bool {
-        self.0.is_file()
+        matches!(self.opened, Opened::File(_))
     }
 
     /// Spreads the registry over the machines of a cluster. Returns how many tables were
@@ -116,13 +201,20 @@ impl Store {
     /// [`ErrorKind::NotAServer`](super::ErrorKind::NotAServer), [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus),
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy), [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn distribute(&self) -> Result<u64> {
-        self.0.distribute()
+        match &self.opened {
+            Opened::File(_) => Err(Error::stored(
+                super::ErrorKind::NotAServer,
+                "this registry is a file; distribute needs one on a PostgreSQL server",
+            )),
+            #[cfg(feature = "postgres")]
+            Opened::Server(store) => store.distribute(),
+        }
     }
 
     /// The same registry, which fails once.
     #[cfg(test)]
     pub fn with_fault(&self, fault: Arc<super::faulty::Fault>) -> Self {
-        Store(Arc::new(super::faulty::Faulty { inner: self.0.clone(), fault }))
+        Store { fault: Some(fault), ..self.clone() }
     }
 
     /// Ends the writing of a registry in a new file.
@@ -132,7 +224,11 @@ impl Store {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use, or the errors of
     /// writing. [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
     pub fn close(self, file: &NewFile) -> Result<()> {
-        file.close(self.0.into_connection()?)
+        match self.opened {
+            Opened::File(store) => file.close(store.into_connection()?),
+            #[cfg(feature = "postgres")]
+            Opened::Server(_) => Err(Error::not_a_file("a file to put in place")),
+        }
     }
 }
 
@@ -143,7 +239,15 @@ impl New {
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy), and the errors of writing.
     pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
-        Ok(Store(self.0.reopen(store.0, busy_wait)?))
+        match self {
+            New::File(file) => {
+                store.close(file)?;
+                let reopened = sqlite::Store::open(file.path(), Access::Read, busy_wait)?;
+                Ok(Store::of(Opened::File(Arc::new(reopened))))
+            }
+            #[cfg(feature = "postgres")]
+            New::Server(_) => Ok(store),
+        }
     }
 
     /// Makes the registry available to everybody, atomically. `store` is what filled it; `None` means
@@ -154,8 +258,24 @@ impl New {
     /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a registry there.
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
     pub fn put_in_place(self, store: Option<Store>) -> Result<()> {
-        self.0.put_in_place(store.map(|store| store.0))
+        match self {
+            New::File(file) => {
+                store.map_or(Ok(()), |store| store.close(&file))?;
+                file.put_in_place()
+            }
+            #[cfg(feature = "postgres")]
+            New::Server(created) => created.put_in_place(),
+        }
     }
+}
+
+/// What the name of a registry is of.
+enum Kind {
+    /// Of a file: its path.
+    File,
+    /// Of a registry on a server: its address.
+    #[cfg(feature = "postgres")]
+    Server,
 }
 
 /// What the address of a server begins with, whatever its case.
@@ -167,11 +287,11 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 ///
 /// [`ErrorKind::RegistryAddress`], which does not repeat it: it is an address of another kind, or the parameters
 /// of one, either of which can contain a password. [`ErrorKind::NoPostgres`].
-pub(super) fn kind_of(name: &Path) -> Result<&'static dyn Kind> {
+fn kind_of(name: &Path) -> Result<Kind> {
     let text = name.to_string_lossy().to_ascii_lowercase();
     if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
         #[cfg(feature = "postgres")]
-        return Ok(&super::postgres::Server);
+        return Ok(Kind::Server);
         #[cfg(not(feature = "postgres"))]
         return Err(Error::stored(
             super::ErrorKind::NoPostgres,
@@ -202,7 +322,7 @@ pub(super) fn kind_of(name: &Path) -> Result<&'static dyn Kind> {
         let what = "it is neither the path of a file nor an address that begins with postgres://";
         return Err(Error::address(what));
     }
-    Ok(&sqlite::File)
+    Ok(Kind::File)
 }
 
 /// Refuses the address of a server for what only a file can be used for.
@@ -210,14 +330,26 @@ pub(super) fn kind_of(name: &Path) -> Result<&'static dyn Kind> {
 /// # Errors
 ///
 /// [`ErrorKind::NotAFile`], [`ErrorKind::RegistryAddress`].
-pub(crate) fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
-    kind_of(name)?.check_is_file(what)
+pub(crate) fn check_is_file(name: &Path, what: &str) -> Result<()> {
+    match kind_of(name)? {
+        Kind::File => Ok(()),
+        #[cfg(feature = "postgres")]
+        Kind::Server => Err(Error::not_a_file(what)),
+    }
 }
 
 /// The path or the address of a registry as a message shows it: a path is absolute, with links
 /// resolved where it exists; an address is without its password.
 pub(crate) fn full_name(name: &Path) -> PathBuf {
-    kind_of(name).map_or_else(|_| of_unknown_kind(name), |kind| kind.full_name(name))
+    match kind_of(name) {
+        Ok(Kind::File) => {
+            let path = name.canonicalize().or_else(|_| std::path::absolute(name));
+            path.unwrap_or_else(|_| name.to_owned())
+        }
+        #[cfg(feature = "postgres")]
+        Ok(Kind::Server) => postgres::shown(name),
+        Err(_) => of_unknown_kind(name),
+    }
 }
 
 /// The scheme of an address: what follows can contain a password.

@@ -5,8 +5,8 @@ use super::statement::damaged;
 use super::{Error, Result};
 use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, LogChange, Timestamp};
 
-/// Returns a page if its first row is after the position at which the page begins, and each row is
-/// after the previous one.
+/// Checks that the first row of a page is after the position at which the page begins (`None` means at the
+/// first row of all), and that each row is after the previous one.
 ///
 /// Rows in a damaged index may be out of order. A caller that continues after the last key could
 /// then read the same rows for ever.
@@ -14,17 +14,19 @@ use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, LogChange, Timesta
 /// # Errors
 ///
 /// [`ErrorKind::Damaged`], with the name of the table.
-pub(super) fn ascending<Row>(
+pub(super) fn check_order<Position: PartialOrd>(
     table: &'static str,
-    rows: Vec<Row>,
-    leads_on: impl FnOnce(&Row) -> bool,
-    precedes: impl Fn(&Row, &Row) -> bool,
-) -> Result<Vec<Row>> {
-    if rows.first().is_none_or(leads_on) && rows.is_sorted_by(precedes) {
-        Ok(rows)
-    } else {
-        Err(out_of_order(table))
+    after: Option<Position>,
+    positions: impl IntoIterator<Item = Position>,
+) -> Result<()> {
+    let mut last = after;
+    for position in positions {
+        if last.is_some_and(|last| last >= position) {
+            return Err(out_of_order(table));
+        }
+        last = Some(position);
     }
+    Ok(())
 }
 
 /// The error for a page whose rows are not in order.
@@ -169,14 +171,11 @@ mod tests {
 
     #[test]
     fn a_page_is_returned_only_if_its_rows_are_in_order() {
-        let page = |after: u8, rows: &[u8]| {
-            let rows = rows.to_vec();
-            ascending("granule", rows, |first| *first > after, |one, next| one < next)
-        };
-        assert!(page(0, &[]).unwrap().is_empty());
-        assert_eq!(page(0, &[1, 2]).unwrap(), [1, 2]);
+        let check = |after: u8, rows: &[u8]| check_order("granule", Some(after), rows.to_vec());
+        check(0, &[]).unwrap();
+        check(0, &[1, 2]).unwrap();
         for (after, rows) in [(1, [1, 2]), (0, [2, 1]), (0, [1, 1]), (9, [1, 2])] {
-            let error = page(after, &rows).unwrap_err();
+            let error = check(after, &rows).unwrap_err();
             assert!(error.kind() == ErrorKind::Damaged, "{error}");
         }
     }

@@ -8,118 +8,104 @@ use std::sync::LazyLock;
 
 use super::rows::DatasetKey;
 use super::session::{Snapshot, Transaction};
-use super::statement::{Columns, Existing, Scope, Sql, Value, damaged};
-use super::statement::{TABLES, Table};
+use super::statement::{Columns, Existing, Field, Sql, TABLES, Table, Value, damaged};
 use super::{Error, Result};
-use crate::model::{
-    Content, DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp, quoted,
-};
+use crate::model::quoted;
 
-/// A row of a table. The column `dataset_id` is not part of it where it is the first one.
+/// A row of a table. The columns that say to what it belongs are not part of it.
 pub(crate) trait Row: Sized {
     fn table() -> &'static Table;
 
     /// Reads the columns of a row, in their order.
     fn decode(reader: &mut Reader<'_>) -> Result<Self>;
 
+    /// Adds the values of the columns, in their order.
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>);
+
     /// Removes the name of who recorded it.
     fn hide_recorder(&mut self) {}
 }
 
-/// A row that is written whole.
-pub(crate) trait Written: Row {
-    /// Adds the values of the columns, in their order.
-    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>);
-}
-
-/// Implements [`Row`] and [`Written`] for a type that has a field for each column, in the order of the columns.
+/// Implements [`Row`] for a type that has a field for each column, in the order of the columns. Several
+/// columns can be a field together.
 macro_rules! row {
-    ($row:ident in $table:ident { $($field:ident),+ $(,)? } $(hides $recorder:ident)?) => {
+    ($row:ident in $table:ident { $($field:ident $(: $inner:ident { $($part:ident),+ })?),+ $(,)? }
+        $(hides $($recorder:ident).+)?) => {
         impl $crate::store::row::Row for $row {
             fn table() -> &'static $crate::store::statement::Table {
                 &$crate::store::statement::$table
             }
 
             fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
-                Ok($row { $($field: reader.next()?),+ })
+                Ok($row { $($field: row!(@read reader $($inner { $($part),+ })?)),+ })
+            }
+
+            fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
+                $(row!(@add values, &self.$field $(, $($part),+)?);)+
             }
 
             $(fn hide_recorder(&mut self) {
-                self.$recorder = None;
+                self.$($recorder).+ = None;
             })?
         }
-
-        impl $crate::store::row::Written for $row {
-            fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
-                $(values.push($crate::store::row::Field::value(&self.$field));)+
-            }
-        }
+    };
+    (@read $reader:ident) => { $reader.next()? };
+    (@read $reader:ident $inner:ident { $($part:ident),+ }) => {
+        $inner { $($part: $reader.next()?),+ }
+    };
+    (@add $values:ident, $field:expr) => {
+        $values.push($crate::store::statement::Field::value($field))
+    };
+    (@add $values:ident, $field:expr, $($part:ident),+) => {
+        $($values.push($crate::store::statement::Field::value(&$field.$part));)+
     };
 }
 
 pub(super) use row;
 
-/// A value of a column.
-pub(super) trait Field: Sized {
-    fn read(row: &dyn Columns, column: usize) -> Result<Self>;
+/// What the values of most rows take.
+const CHECKED_BYTES: usize = 256;
 
-    fn value(&self) -> Value<'_>;
-}
-
-macro_rules! fields {
-    ($($field:ty: $read:ident, $value:expr;)+) => {
-        $(impl Field for $field {
-            fn read(row: &dyn Columns, column: usize) -> Result<Self> {
-                row.$read(column)
-            }
-
-            fn value(&self) -> Value<'_> {
-                let value: fn(&Self) -> Value<'_> = $value;
-                value(self)
-            }
-        })+
-    };
-}
-
-fields! {
-    u64: count, |count| (*count).into();
-    u32: small_count, |count| (*count).into();
-    bool: boolean, |flag| i64::from(*flag).into();
-    Timestamp: instant, |timestamp| (*timestamp).into();
-    Option<Timestamp>: instant_or_null, |timestamp| (*timestamp).into();
-    Identifier: identifier, |identifier| (*identifier).into();
-    Digest: digest, |digest| digest.into();
-    LineCheck: line_check, |check| check.into();
-    Vec<u8>: byte_string, |bytes| bytes.as_slice().into();
-    String: string, |text| text.as_str().into();
-    Option<String>: string_or_null, |text| text.as_deref().into();
-    DatasetKey: dataset_key, |dataset| (*dataset).into();
-    DatasetName: dataset_name, |name| name.into();
-    GranuleId: granule_id, |granule_id| granule_id.into();
-    Content: content, |content| content.encoded().as_bytes().into();
-}
-
-/// The bytes that the checksum of a row is of. What the values of most rows take is there from the start.
-pub(super) struct CheckedBytes(Vec<u8>);
-
-impl Default for CheckedBytes {
-    fn default() -> Self {
-        CheckedBytes(Vec::with_capacity(256))
-    }
-}
-
-/// The columns of a row, one after the other.
+/// The columns of a row, one after the other, each of which is read once.
 pub(crate) struct Reader<'row> {
     row: &'row dyn Columns,
     column: usize,
+    /// What the checksum of the row is of, as far as it was read.
+    checked: &'row mut Vec<u8>,
 }
 
-impl Reader<'_> {
+impl<'row> Reader<'row> {
     /// The value in the next column.
     pub(super) fn next<F: Field>(&mut self) -> Result<F> {
-        self.column += 1;
-        F::read(self.row, self.column - 1)
+        let value = self.value()?;
+        F::read(value, self.column - 1)
     }
+
+    fn value(&mut self) -> Result<Value<'row>> {
+        let value = self.row.value(self.column)?;
+        add(self.checked, &value);
+        self.column += 1;
+        Ok(value)
+    }
+}
+
+/// The row whose columns begin with one of a query, and whether it agrees with its checksum. `checked` is
+/// a buffer.
+pub(super) fn read<R: Row>(
+    row: &dyn Columns,
+    first: usize,
+    checked: &mut Vec<u8>,
+) -> Result<(R, bool)> {
+    let table = R::table();
+    checked.clear();
+    let mut reader = Reader { row, column: first, checked };
+    for _ in 0..table.owner {
+        reader.value()?;
+    }
+    let decoded = R::decode(&mut reader)?;
+    debug_assert_eq!(reader.column, first + table.columns.len(), "{}", table.name);
+    let stated = row.get::<Option<i64>>(reader.column)?;
+    Ok((decoded, stated == Some(crc32fast::hash(reader.checked).into())))
 }
 
 /// Whether a row agrees with its checksum, which is in the column after the others.
@@ -127,7 +113,7 @@ pub(super) fn is_sound(
     table: &Table,
     row: &dyn Columns,
     first: usize,
-    CheckedBytes(checked): &mut CheckedBytes,
+    checked: &mut Vec<u8>,
 ) -> Result<bool> {
     let end = first + table.columns.len();
     checked.clear();
@@ -138,7 +124,7 @@ pub(super) fn is_sound(
     Ok(matches!(row.value(end)?, Value::Int(Some(check)) if check == stated))
 }
 
-fn row_check(values: &[Value<'_>], CheckedBytes(checked): &mut CheckedBytes) -> Value<'static> {
+fn row_check(values: &[Value<'_>], checked: &mut Vec<u8>) -> Value<'static> {
     checked.clear();
     values.iter().for_each(|value| add(checked, value));
     i64::from(crc32fast::hash(checked)).into()
@@ -190,29 +176,30 @@ impl Snapshot {
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum.
-    pub(super) fn select<R: Row>(
-        &self,
-        scope: Scope,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<Vec<R>> {
-        self.select_with(scope, sql, values, |row, _, _| Ok(row))
+    pub(super) fn select<R: Row>(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<R>> {
+        self.select_with(sql, values, |row, _, _| Ok(row))
     }
 
     /// The same, with what `decode` makes of a row and of the columns from a number on, which are after
     /// those of the table.
     pub(super) fn select_with<R: Row, T>(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         decode: impl Fn(R, &dyn Columns, usize) -> Result<T>,
     ) -> Result<Vec<T>> {
-        let end = R::table().columns.len() + 1;
+        let table = R::table();
         let mut rows = Vec::new();
-        self.each_sound(scope, sql, values, R::table(), &mut |row| {
-            rows.push(decode(self.decoded(row, 0)?, row, end)?);
-            Ok(())
+        self.each_row(sql, values, table, &mut |row, checked| {
+            match read::<R>(row, 0, checked) {
+                Ok((read, true)) => {
+                    rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
+                    Ok(true)
+                }
+                Ok((_, false)) => Ok(false),
+                Err(error) if is_sound(table, row, 0, checked)? => Err(error),
+                Err(_) => Ok(false),
+            }
         })?;
         Ok(rows)
     }
@@ -224,21 +211,32 @@ impl Snapshot {
     /// Those of `each`; [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum.
     pub(super) fn each_sound(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         table: &'static Table,
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        let mut checked = CheckedBytes::default();
-        let mut differing = None;
-        let read = self.session.rows(scope, sql, values, &mut |row| {
-            if !is_sound(table, row, 0, &mut checked)? {
-                let dataset = table.dataset_column().map(|column| row.int(column)).transpose()?;
-                differing = Some((dataset, position(table, row, 0)?));
-                return Err(damaged("a row differs from its checksum"));
+        self.each_row(sql, values, table, &mut |row, checked| {
+            Ok(is_sound(table, row, 0, checked)? && each(row).map(|()| true)?)
+        })
+    }
+
+    /// The same, where `each` returns whether the row agrees with its checksum, for which it gets a buffer.
+    fn each_row(
+        &self,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        table: &'static Table,
+        each: &mut dyn FnMut(&dyn Columns, &mut Vec<u8>) -> Result<bool>,
+    ) -> Result<()> {
+        let (mut checked, mut differing) = (Vec::with_capacity(CHECKED_BYTES), None);
+        let read = self.session.rows(sql, values, &mut |row| {
+            if each(row, &mut checked)? {
+                return Ok(());
             }
-            each(row)
+            let dataset = table.dataset_column().map(|column| row.get(column)).transpose()?;
+            differing = Some((dataset, position(table, row, 0)?));
+            Err(damaged("a row differs from its checksum"))
         });
         match differing {
             None => read,
@@ -246,21 +244,19 @@ impl Snapshot {
         }
     }
 
-    /// The row whose columns begin with one of a query. Nothing is compared with its checksum.
-    pub(super) fn decoded<R: Row>(&self, row: &dyn Columns, first: usize) -> Result<R> {
-        let column = first + usize::from(R::table().begins_with_dataset());
-        let mut decoded = R::decode(&mut Reader { row, column })?;
+    /// A row as others see it, if they do.
+    pub(super) fn shown<R: Row>(&self, mut row: R) -> R {
         if self.is_public() {
-            decoded.hide_recorder();
+            row.hide_recorder();
         }
-        Ok(decoded)
+        row
     }
 
     /// The error of a row that differs from its checksum.
     pub(super) fn differs(&self, table: &Table, dataset: Option<i64>, position: &str) -> Error {
         static NAME: Sql = Sql::new("SELECT name FROM {dataset} WHERE id = ?1");
         let name = |key: i64| {
-            let name = self.row(Scope::Registry, &NAME, &[key.into()], |row| row.string(0));
+            let name = self.row(&NAME, &[key.into()], |row| row.get(0));
             let name = name.ok().flatten().unwrap_or_else(|| format!("dataset {key}"));
             format!(" of {name}")
         };
@@ -299,19 +295,18 @@ impl Snapshot {
     /// How many rows of a table differ from their checksums, and the position of the first of them: of
     /// these datasets, or of all if none is given.
     fn differing_rows(&self, table: &Table, datasets: &[DatasetKey]) -> Result<(u64, String)> {
-        let all = vec![(Scope::AllDatasets, Vec::new())];
         let column = table.dataset_column();
-        let parts = match datasets {
-            [] => all,
+        let parts: Vec<Vec<Value<'_>>> = match datasets {
+            [] => vec![Vec::new()],
             _ if column.is_none() => Vec::new(),
-            _ => datasets.iter().map(|it| (Scope::Dataset(*it), vec![Value::from(*it)])).collect(),
+            _ => datasets.iter().map(|dataset| vec![(*dataset).into()]).collect(),
         };
         let [every, of_dataset] = &WHOLE_TABLES[table.name];
         let mut found = (0, String::new());
-        for (scope, values) in parts {
+        for values in parts {
             let sql = if values.is_empty() { every } else { of_dataset };
-            let mut checked = CheckedBytes::default();
-            self.session.rows(scope, sql, &values, &mut |row| {
+            let mut checked = Vec::with_capacity(CHECKED_BYTES);
+            self.session.rows(sql, &values, &mut |row| {
                 if !is_sound(table, row, 0, &mut checked)? {
                     if found.0 == 0 {
                         found.1 = position(table, row, 0)?;
@@ -339,12 +334,12 @@ static WHOLE_TABLES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
 
 impl Transaction {
     /// Adds rows to a dataset, once it is locked.
-    pub fn insert<R: Written>(&self, dataset: DatasetKey, rows: &[R]) -> Result<()> {
+    pub fn insert<R: Row>(&self, dataset: DatasetKey, rows: &[R]) -> Result<()> {
         self.add(dataset, R::table(), Existing::Refused, rows, R::encode)
     }
 
     /// Adds a row to a dataset, once it is locked, or replaces the one with the same key.
-    pub fn put<R: Written>(&self, dataset: DatasetKey, row: &R) -> Result<()> {
+    pub fn put<R: Row>(&self, dataset: DatasetKey, row: &R) -> Result<()> {
         self.add(dataset, R::table(), Existing::Replaced, std::slice::from_ref(row), R::encode)
     }
 
@@ -362,10 +357,10 @@ impl Transaction {
         }
         self.session.lock(dataset)?;
         let mut values = Vec::with_capacity(rows.len() * (table.columns.len() + 1));
-        let mut checked = CheckedBytes::default();
+        let mut checked = Vec::with_capacity(CHECKED_BYTES);
         for row in rows {
             let first = values.len();
-            if table.begins_with_dataset() {
+            if table.owner > 0 {
                 values.push(dataset.into());
             }
             encode(row, &mut values);

@@ -1,25 +1,22 @@
-//! What the stores implement: how registries are found, opened and created, and one transaction; and
-//! what is made of it for the callers, one consistent state of a registry and one change of it.
+//! A transaction, which each store implements, and what is made of it for the callers: one consistent state
+//! of a registry and one change of it.
 
 use std::ops::{ControlFlow, Deref};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::Path;
 
-use super::Result;
 use super::page::{Packing, Page};
-use super::rows::{Access, DatasetKey, Watch};
+use super::rows::DatasetKey;
 use super::sqlite::NewFile;
-use super::statement::Table;
-use super::statement::{Columns, Existing, Scope, Sql, Value};
+use super::statement::{Columns, Existing, Sql, Table, Value};
+use super::{Error, Result};
 use crate::model::{GranuleId, Timestamp};
 
-/// A transaction of one of the stores, in which statements are run: what `table` is written for.
+/// A transaction of one of the stores, in which statements are run: what `table` is written for. What only
+/// a server has, or only a file, does nothing in the other one.
 pub(super) trait Session: Send {
     /// Calls `each` for every row of a query.
     fn rows(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
@@ -27,7 +24,9 @@ pub(super) trait Session: Send {
 
     /// Whether datasets are locked one by one: in a transaction that writes to a server. In a file,
     /// a transaction locks all of them.
-    fn locks_datasets(&self) -> bool;
+    fn locks_datasets(&self) -> bool {
+        false
+    }
 
     /// Locks a dataset against other writers until the transaction ends, if datasets are locked one by
     /// one. [`REGISTRY`](super::rows::REGISTRY) is what does not belong to a dataset.
@@ -35,10 +34,17 @@ pub(super) trait Session: Send {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time.
-    fn lock(&self, dataset: DatasetKey) -> Result<()>;
+    fn lock(&self, _dataset: DatasetKey) -> Result<()> {
+        Ok(())
+    }
+
+    /// The same together with the next query, in one round trip.
+    fn lock_with_next(&self, _dataset: DatasetKey) {}
 
     /// Locks a dataset that is being added.
-    fn lock_new(&self, dataset: DatasetKey) -> Result<()>;
+    fn lock_new(&self, _dataset: DatasetKey) -> Result<()> {
+        Ok(())
+    }
 
     /// Runs a statement whose result nobody needs. A server may run it later, in its order: at the
     /// latest with the commit, which then returns its error.
@@ -52,13 +58,7 @@ pub(super) trait Session: Send {
     fn page_rows(&self) -> u32;
 
     /// The rows of a query about granules.
-    fn page(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        packing: Packing,
-    ) -> Result<Page>;
+    fn page(&self, sql: &'static Sql, values: &[Value<'_>], packing: Packing) -> Result<Page>;
 
     /// Ends the present holding period of each of some granules, each at its own time. Returns the
     /// first granule of which not one row was changed, with the number of rows.
@@ -72,17 +72,23 @@ pub(super) trait Session: Send {
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>>;
 
     /// What [`Snapshot::check_same_file`] checks.
-    fn check_same_file(&self) -> Result<()>;
+    fn check_same_file(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// What [`Snapshot::copy_beside`] does.
     fn copy_beside(
         &self,
-        target: &Path,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<NewFile>;
+        _target: &Path,
+        _progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<NewFile> {
+        Err(Error::not_a_file("a copy of the file"))
+    }
 
     /// Runs what is still to be run, without a commit.
-    fn flush(&self) -> Result<()>;
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Commits a write transaction, whose changes are durable when this returns.
     fn commit(self: Box<Self>) -> Result<()>;
@@ -131,13 +137,12 @@ impl Snapshot {
     /// What the rows of a query say.
     pub(super) fn rows<T>(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         decode: impl Fn(&dyn Columns) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut rows = Vec::new();
-        self.session.rows(scope, sql, values, &mut |row| {
+        self.session.rows(sql, values, &mut |row| {
             rows.push(decode(row)?);
             Ok(())
         })?;
@@ -147,32 +152,21 @@ impl Snapshot {
     /// What the only row of a query says. `None` means that there is none.
     pub(super) fn row<T>(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         decode: impl Fn(&dyn Columns) -> Result<T>,
     ) -> Result<Option<T>> {
-        Ok(self.rows(scope, sql, values, decode)?.pop())
+        Ok(self.rows(sql, values, decode)?.pop())
     }
 
-    /// What the only row of a query about a dataset says: whether there is something.
-    pub(super) fn exists(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<bool> {
-        Ok(self.row(Scope::Dataset(dataset), sql, values, |row| row.flag(0))?.unwrap_or(false))
+    /// What the only row of a query says: whether there is something.
+    pub(super) fn exists(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<bool> {
+        Ok(self.row(sql, values, |row| row.get(0))?.unwrap_or(false))
     }
 
     /// What the only row of a query says: how many there are.
-    pub(super) fn count(
-        &self,
-        scope: Scope,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<u64> {
-        Ok(self.row(scope, sql, values, |row| row.count(0))?.unwrap_or(0))
+    pub(super) fn count(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u64> {
+        Ok(self.row(sql, values, |row| row.get(0))?.unwrap_or(0))
     }
 
     /// How many rows a page has, in a pass over a whole dataset.
@@ -253,70 +247,4 @@ impl Deref for Transaction {
     fn deref(&self) -> &Snapshot {
         &self.snapshot
     }
-}
-
-/// What each store implements: how its registries are found and created.
-pub(super) trait Kind: Sync {
-    /// What [`exists`](super::exists) returns.
-    fn exists(&self, name: &Path) -> Result<bool>;
-
-    /// What `Store::open` returns.
-    fn open(&self, name: &Path, access: Access, busy_wait: Duration) -> Result<Arc<dyn Storage>>;
-
-    /// What `Store::create` returns.
-    fn create(
-        &self,
-        name: &Path,
-        busy_wait: Duration,
-    ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)>;
-
-    /// What [`check_is_file`](super::check_is_file) checks.
-    fn check_is_file(&self, what: &'static str) -> Result<()>;
-
-    /// The name in full, as messages show it.
-    fn full_name(&self, name: &Path) -> PathBuf;
-}
-
-/// What each store implements: an open registry.
-pub(super) trait Storage: Send + Sync {
-    /// What `Store::path` returns.
-    fn path(&self) -> Option<&Path>;
-
-    /// What `Store::snapshot` begins.
-    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>>;
-
-    /// What `Store::transaction` begins.
-    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>>;
-
-    /// What `Store::state` returns.
-    fn state(&self) -> Result<Option<u64>>;
-
-    /// What `Store::has_many_connections` returns.
-    fn has_many_connections(&self) -> bool;
-
-    /// What `Store::is_file` returns.
-    fn is_file(&self) -> bool;
-
-    /// What `Store::distribute` does.
-    fn distribute(&self) -> Result<u64>;
-
-    /// The connection that filled a registry in a file, to close it. `None` means that it is closed.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
-    /// [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
-    fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>>;
-}
-
-/// What each store implements: a new registry, or the target of a copy.
-pub(super) trait NewStorage {
-    /// Gives it the permissions of a file, if it is one itself.
-    fn take_permissions_of(&self, file: &Path) -> Result<()>;
-
-    /// What `New::reopen` returns.
-    fn reopen(&self, store: Arc<dyn Storage>, busy_wait: Duration) -> Result<Arc<dyn Storage>>;
-
-    /// What `New::put_in_place` does.
-    fn put_in_place(self: Box<Self>, store: Option<Arc<dyn Storage>>) -> Result<()>;
 }

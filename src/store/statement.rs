@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
-use crate::model::{Content, DatasetName, Digest, GranuleId, Identifier, LineCheck, Timestamp};
+use crate::model::{
+    Content, DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Timestamp,
+};
 
 /// A table whose rows are read and written whole.
 #[derive(Debug)]
@@ -14,7 +16,9 @@ pub(crate) struct Table {
     pub name: &'static str,
     /// What a row of it is, in a message. `None` means that its rows have no checksums.
     pub what: Option<&'static str>,
-    /// The number of the first columns that are its key.
+    /// The number of the first columns that say to what a row belongs: its dataset, and what of it.
+    pub owner: usize,
+    /// The number of the first columns that are its key, those included.
     pub key: usize,
     /// The columns, without the checksum of the row, which is the last one.
     pub columns: &'static [&'static str],
@@ -33,23 +37,20 @@ impl Table {
             _ => self.columns.iter().position(|column| *column == "dataset_id"),
         }
     }
-
-    /// Whether the rows of a dataset are put into the table by its key, which is the first column.
-    pub fn begins_with_dataset(&self) -> bool {
-        self.columns[0] == "dataset_id"
-    }
 }
 
 /// The column with the checksum of a row.
 const ROW_CHECK: &str = "row_check";
 
 macro_rules! tables {
-    ($($constant:ident = $name:literal, $what:expr, [$($key:literal),+] $(, $column:literal)*;)+) => {
+    ($($constant:ident = $name:literal, $what:expr,
+        [$($owner:literal),*] [$($key:literal),*] $(, $column:literal)*;)+) => {
         $(pub(super) static $constant: Table = Table {
             name: $name,
             what: $what,
-            key: [$($key),+].len(),
-            columns: &[$($key,)+ $($column),*],
+            owner: <[&str]>::len(&[$($owner),*]),
+            key: <[&str]>::len(&[$($owner,)* $($key),*]),
+            columns: &[$($owner,)* $($key,)* $($column),*],
         };)+
 
         /// Every table but `registry` and `writer`, which only a server has.
@@ -58,39 +59,39 @@ macro_rules! tables {
 }
 
 tables! {
-    DATASET = "dataset", Some("the record"), ["id"],
+    DATASET = "dataset", Some("the record"), [] ["id"],
         "name", "doi", "withdrawn", "withdrawn_note", "max_delete", "max_add",
         "max_replace", "record";
-    DATASET_NAME = "dataset_name", Some("a former name"), ["name"], "dataset_id", "renamed";
-    RECORD_VERSION = "record_version", Some("a version of the record"), ["dataset_id", "version"],
+    DATASET_NAME = "dataset_name", Some("a former name"), [] ["name"], "dataset_id", "renamed";
+    RECORD_VERSION = "record_version", Some("a version of the record"), ["dataset_id"] ["version"],
         "recorded", "recorded_by", "action", "record";
-    INSTANCE = "instance", Some("an instance"), ["dataset_id", "timestamp"],
+    INSTANCE = "instance", Some("an instance"), ["dataset_id"] ["timestamp"],
         "identifier", "digest", "granules", "ingested", "deleted", "described", "replaced", "recorded",
         "recorded_by", "note";
-    ANNOTATION = "annotation", Some("an annotation"), ["dataset_id", "timestamp", "number"],
+    ANNOTATION = "annotation", Some("an annotation"), ["dataset_id"] ["timestamp", "number"],
         "note", "questionable", "recorded", "recorded_by";
-    CONFIRMATION = "confirmation", Some("the confirmation"), ["dataset_id"],
+    CONFIRMATION = "confirmation", Some("the confirmation"), ["dataset_id"] [],
         "recorded", "recorded_by", "granules";
-    SAVED_SELECTION = "saved_selection", Some("a subset"), ["dataset_id", "id"],
+    SAVED_SELECTION = "saved_selection", Some("a subset"), ["dataset_id"] ["id"],
         "timestamp", "patterns", "identifier", "digest", "granules", "cited";
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
-        ["dataset_id", "selection_id", "granule_id"];
-    MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id", "id"],
+        ["dataset_id", "selection_id"] ["granule_id"];
+    MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id"] ["id"],
         "source", "read", "identical", "etag", "pulled", "options", "failed", "failure";
-    LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id", "number"],
+    LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id"] ["number"],
         "timestamp", "identifier", "digest", "line_check", "bytes", "granules", "ingested", "deleted",
         "described", "replaced", "note";
-    FIXITY_ROOT = "fixity_root", Some("a root of file checks"), ["dataset_id", "root"],
+    FIXITY_ROOT = "fixity_root", Some("a root of file checks"), ["dataset_id"] ["root"],
         "cursor", "cycle_started", "full_since", "locked_by", "locked_until", "files", "bytes";
     FIXITY_FINDING = "fixity_finding", Some("a finding of file checks"),
-        ["dataset_id", "granule_id", "path", "root"], "status", "expected", "found", "first_seen";
-    PAYMENT_WORKER = "payment_worker", Some("a worker for payment ids"), ["worker"],
+        ["dataset_id"] ["granule_id", "path", "root"], "status", "expected", "found", "first_seen";
+    PAYMENT_WORKER = "payment_worker", Some("a worker for payment ids"), [] ["worker"],
         "layout", "epoch", "last_second", "next_counter";
-    PAYMENT_TAKEN = "payment_taken", Some("a payment id"), ["id"];
-    GRANULE = "granule", None, ["dataset_id", "granule_id", "ingested"],
+    PAYMENT_TAKEN = "payment_taken", Some("a payment id"), [] ["id"];
+    GRANULE = "granule", None, ["dataset_id"] ["granule_id", "ingested"],
         "deleted", "producer_granule";
-    CHECKPOINT = "checkpoint", None, ["dataset_id", "granule_id"], "chain", "list", "granules";
-    CONTENT = "content", Some("the content of a granule"), ["dataset_id", "granule_id", "since"], "files";
+    CHECKPOINT = "checkpoint", None, ["dataset_id"] ["granule_id"], "chain", "list", "granules";
+    CONTENT = "content", Some("the content of a granule"), ["dataset_id"] ["granule_id", "since"], "files";
 }
 
 /// A statement for both stores.
@@ -186,19 +187,6 @@ pub(super) fn insertion(table: &Table, existing: Existing, schema: &str) -> (Str
     let set = columns[table.key..].iter().map(|column| format!("{column} = excluded.{column}"));
     let set: Vec<_> = set.collect();
     (into, format!(" ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", ")))
-}
-
-/// What a query is about, and so which machines of a cluster it asks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The rows of one dataset: the machine that has them.
-    Dataset(DatasetKey),
-    /// What every machine has a copy of, of a dataset as it is once it is locked.
-    Locked(DatasetKey),
-    /// The rows of all datasets: every machine.
-    AllDatasets,
-    /// What every machine has a copy of.
-    Registry,
 }
 
 /// The value of a parameter.
@@ -331,100 +319,23 @@ impl<'a> From<&'a DatasetName> for Value<'a> {
 }
 
 /// The columns of a row, counted from 0.
-///
-/// # Errors
-///
-/// Each returns [`ErrorKind::Damaged`] for a value that is not of its type.
 pub(crate) trait Columns {
-    fn int_or_null(&self, column: usize) -> Result<Option<i64>>;
-    fn text_or_null(&self, column: usize) -> Result<Option<&str>>;
-    fn bytes(&self, column: usize) -> Result<&[u8]>;
-    fn flag(&self, column: usize) -> Result<bool>;
-
-    /// The value as it is stored, of whichever type.
+    /// The value as it is stored, of whichever type. A flag is 0 or 1.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: it is of a type that no column has.
     fn value(&self, column: usize) -> Result<Value<'_>>;
 }
 
 impl dyn Columns + '_ {
-    pub fn int(&self, column: usize) -> Result<i64> {
-        self.int_or_null(column)?.ok_or_else(|| is_null(column))
-    }
-
-    pub fn text(&self, column: usize) -> Result<&str> {
-        self.text_or_null(column)?.ok_or_else(|| is_null(column))
-    }
-
-    pub fn string(&self, column: usize) -> Result<String> {
-        Ok(self.text(column)?.to_owned())
-    }
-
-    pub fn string_or_null(&self, column: usize) -> Result<Option<String>> {
-        Ok(self.text_or_null(column)?.map(str::to_owned))
-    }
-
-    pub fn count(&self, column: usize) -> Result<u64> {
-        self.int(column)?.try_into().map_err(|_| not_a("count", column))
-    }
-
-    pub fn small_count(&self, column: usize) -> Result<u32> {
-        self.int(column)?.try_into().map_err(|_| not_a("count", column))
-    }
-
-    pub fn boolean(&self, column: usize) -> Result<bool> {
-        match self.int(column)? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => Err(not_a("flag", column)),
-        }
-    }
-
-    pub fn dataset_key(&self, column: usize) -> Result<DatasetKey> {
-        self.int(column).map(DatasetKey)
-    }
-
-    pub fn instant(&self, column: usize) -> Result<Timestamp> {
-        Timestamp::from_micros(self.int(column)?).ok_or_else(|| not_a("instant", column))
-    }
-
-    pub fn instant_or_null(&self, column: usize) -> Result<Option<Timestamp>> {
-        let Some(micros) = self.int_or_null(column)? else { return Ok(None) };
-        Timestamp::from_micros(micros).map(Some).ok_or_else(|| not_a("instant", column))
-    }
-
-    pub fn identifier(&self, column: usize) -> Result<Identifier> {
-        let bytes = self.bytes(column)?;
-        let bytes = bytes.try_into().map_err(|_| not_a("identifier", column))?;
-        Ok(Identifier::from_bytes(bytes))
-    }
-
-    pub fn digest(&self, column: usize) -> Result<Digest> {
-        let bytes = self.bytes(column)?.try_into();
-        Ok(Digest::from_bytes(bytes.map_err(|_| not_a("digest", column))?))
-    }
-
-    pub fn line_check(&self, column: usize) -> Result<LineCheck> {
-        let bytes = self.bytes(column)?.try_into();
-        Ok(LineCheck::from_bytes(bytes.map_err(|_| not_a("check", column))?))
-    }
-
-    pub fn byte_string(&self, column: usize) -> Result<Vec<u8>> {
-        Ok(self.bytes(column)?.to_vec())
-    }
-
-    pub fn content(&self, column: usize) -> Result<Content> {
-        Content::decode(self.bytes(column)?).ok_or_else(|| not_a("description of files", column))
-    }
-
-    pub fn granule_id(&self, column: usize) -> Result<GranuleId> {
-        GranuleId::new(self.text(column)?).map_err(damaged)
-    }
-
-    pub fn granule_id_or_null(&self, column: usize) -> Result<Option<GranuleId>> {
-        self.text_or_null(column)?.map(GranuleId::new).transpose().map_err(damaged)
-    }
-
-    pub fn dataset_name(&self, column: usize) -> Result<DatasetName> {
-        self.text(column)?.parse().map_err(damaged)
+    /// The value of a column.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: it is not one of its type.
+    pub fn get<F: Field>(&self, column: usize) -> Result<F> {
+        F::read(self.value(column)?, column)
     }
 }
 
@@ -433,15 +344,85 @@ pub(super) fn damaged(error: impl std::fmt::Display) -> Error {
     Error::damaged(error)
 }
 
-fn is_null(column: usize) -> Error {
-    damaged(format_args!("column {} of a row has no value", column + 1))
+/// A value of a column.
+pub(crate) trait Field: Sized {
+    /// What stands for no value, with the type of the column.
+    const NULL: Value<'static>;
+
+    fn read(value: Value<'_>, column: usize) -> Result<Self>;
+
+    fn value(&self) -> Value<'_>;
 }
 
-fn not_a(what: &str, column: usize) -> Error {
-    damaged(format_args!(
-        "the number or the bytes in column {} of a row are not a valid {what}",
-        column + 1
-    ))
+macro_rules! fields {
+    ($($field:ty: $what:literal, $kind:ident, $pattern:pat => $read:expr, $value:expr;)+) => {
+        $(impl Field for $field {
+            const NULL: Value<'static> = Value::$kind(None);
+
+            fn read(value: Value<'_>, column: usize) -> Result<Self> {
+                let read = match value {
+                    $pattern => $read,
+                    _ => None,
+                };
+                read.ok_or_else(|| {
+                    let number = column + 1;
+                    damaged(format_args!("the value in column {number} of a row is not a {}", $what))
+                })
+            }
+
+            fn value(&self) -> Value<'_> {
+                let value: fn(&Self) -> Value<'_> = $value;
+                value(self)
+            }
+        })+
+    };
+}
+
+fields! {
+    i64: "number", Int, Value::Int(value) => value, |number| (*number).into();
+    u64: "count", Int, Value::Int(Some(count)) => count.try_into().ok(), |count| (*count).into();
+    u32: "count", Int, Value::Int(Some(count)) => count.try_into().ok(), |count| (*count).into();
+    bool: "flag", Int, Value::Int(Some(flag @ (0 | 1))) => Some(flag == 1),
+        |flag| i64::from(*flag).into();
+    Timestamp: "instant", Int, Value::Int(Some(micros)) => Timestamp::from_micros(micros),
+        |timestamp| (*timestamp).into();
+    DatasetKey: "key", Int, Value::Int(key) => key.map(DatasetKey), |dataset| (*dataset).into();
+    Identifier: "identifier", Int,
+        Value::Bytes(bytes) => bytes.try_into().ok().map(Identifier::from_bytes),
+        |identifier| (*identifier).into();
+    Digest: "digest", Int, Value::Bytes(bytes) => bytes.try_into().ok().map(Digest::from_bytes),
+        |digest| digest.into();
+    LineCheck: "check of a line", Int,
+        Value::Bytes(bytes) => bytes.try_into().ok().map(LineCheck::from_bytes),
+        |check| check.into();
+    Vec<u8>: "string of bytes", Int, Value::Bytes(bytes) => Some(bytes.to_vec()),
+        |bytes| bytes.as_slice().into();
+    Content: "description of files", Int, Value::Bytes(bytes) => Content::decode(bytes),
+        |content| content.encoded().as_bytes().into();
+    String: "string", Text, Value::Text(text) => text.map(Cow::into_owned), |text| text.as_str().into();
+    DatasetName: "name of a dataset", Text, Value::Text(Some(text)) => text.parse().ok(),
+        |name| name.into();
+    GranuleId: "granule id", Text, Value::Text(Some(text)) => GranuleId::new(text).ok(),
+        |granule_id| granule_id.into();
+    Limit: "limit", Text, Value::Text(Some(text)) => text.parse().ok(),
+        |limit| limit.to_string().into();
+    serde_json::Value: "JSON value", Text, Value::Text(Some(text)) => serde_json::from_str(&text).ok(),
+        |json| json.to_string().into();
+}
+
+impl<F: Field> Field for Option<F> {
+    const NULL: Value<'static> = F::NULL;
+
+    fn read(value: Value<'_>, column: usize) -> Result<Self> {
+        match value {
+            Value::Int(None) | Value::Text(None) => Ok(None),
+            value => F::read(value, column).map(Some),
+        }
+    }
+
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(F::NULL, F::value)
+    }
 }
 
 #[cfg(test)]

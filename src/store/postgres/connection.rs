@@ -249,32 +249,15 @@ pub(super) fn value<'row, T: FromSql<'row>>(row: &'row Row, index: usize) -> Res
 }
 
 impl Columns for Row {
-    fn int_or_null(&self, column: usize) -> Result<Option<i64>> {
-        match *self.columns()[column].type_() {
-            Type::INT4 => Ok(value::<Option<i32>>(self, column)?.map(i64::from)),
-            _ => value(self, column),
-        }
-    }
-
-    fn text_or_null(&self, column: usize) -> Result<Option<&str>> {
-        value(self, column)
-    }
-
-    fn bytes(&self, column: usize) -> Result<&[u8]> {
-        value(self, column)
-    }
-
-    fn flag(&self, column: usize) -> Result<bool> {
-        value(self, column)
-    }
-
     fn value(&self, column: usize) -> Result<Value<'_>> {
         Ok(match *self.columns()[column].type_() {
-            Type::TEXT => self.text_or_null(column)?.into(),
+            Type::TEXT => value::<Option<&str>>(self, column)?.into(),
             Type::BYTEA => {
                 value::<Option<&[u8]>>(self, column)?.map_or(Value::Int(None), Value::from)
             }
-            _ => Value::Int(self.int_or_null(column)?),
+            Type::BOOL => Value::Int(value::<Option<bool>>(self, column)?.map(i64::from)),
+            Type::INT4 => Value::Int(value::<Option<i32>>(self, column)?.map(i64::from)),
+            _ => Value::Int(value(self, column)?),
         })
     }
 }

@@ -1,66 +1,15 @@
 //! New registries on a server: each is filled in the transaction that creates it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::address::{Address, shown};
+use super::address::Address;
 use super::connection::{Connection, value};
 use super::session::{Stage, Store, state};
 use super::{schema, transaction};
 use crate::store::pool::Pool;
-use crate::store::session::{Kind, NewStorage, Storage};
 use crate::store::{Access, Error, ErrorKind, Result};
-
-/// Registries on servers, by their addresses.
-pub(in crate::store) struct Server;
-
-/// A new registry, which others see when it is put in place. Until then, whatever ends the connection
-/// removes it.
-struct NewDatabase {
-    store: Arc<Store>,
-}
-
-impl Kind for Server {
-    fn exists(&self, name: &Path) -> Result<bool> {
-        Store::exists(name)
-    }
-
-    fn open(&self, name: &Path, access: Access, busy_wait: Duration) -> Result<Arc<dyn Storage>> {
-        Ok(Arc::new(Store::open(name, access, busy_wait)?))
-    }
-
-    fn create(
-        &self,
-        name: &Path,
-        busy_wait: Duration,
-    ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
-        let store = Arc::new(Store::create(name, busy_wait)?);
-        Ok((store.clone(), Box::new(NewDatabase { store })))
-    }
-
-    fn check_is_file(&self, what: &'static str) -> Result<()> {
-        Err(Error::not_a_file(what))
-    }
-
-    fn full_name(&self, name: &Path) -> PathBuf {
-        shown(name)
-    }
-}
-
-impl NewStorage for NewDatabase {
-    fn take_permissions_of(&self, _: &Path) -> Result<()> {
-        Ok(())
-    }
-
-    fn reopen(&self, store: Arc<dyn Storage>, _: Duration) -> Result<Arc<dyn Storage>> {
-        Ok(store)
-    }
-
-    fn put_in_place(self: Box<Self>, _: Option<Arc<dyn Storage>>) -> Result<()> {
-        self.store.put_in_place()
-    }
-}
 
 impl Store {
     /// Whether there is a registry at an address.
@@ -111,7 +60,7 @@ impl Store {
     ///
     /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process has
     /// created a registry.
-    fn put_in_place(&self) -> Result<()> {
+    pub fn put_in_place(&self) -> Result<()> {
         const ID: &str = "
             SELECT registry_id::text
             FROM accession.registry";

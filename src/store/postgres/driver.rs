@@ -128,7 +128,10 @@ fn runtime() -> Result<&'static Runtime> {
         builder.worker_threads(1).thread_name("accession-postgres").enable_all().build()
     };
     RUNTIME.get_or_init(start).as_ref().map_err(|error| {
-        Error::unreachable(format!("no thread can wait for the network: {}", Error::chain_of(error)))
+        Error::unreachable(format!(
+            "no thread can wait for the network: {}",
+            Error::chain_of(error)
+        ))
     })
 }
 

@@ -52,4 +52,5 @@ mod schema;
 mod session;
 mod transaction;
 
-pub(in crate::store) use create::Server;
+pub(in crate::store) use address::shown;
+pub(in crate::store) use session::Store;

@@ -1,7 +1,6 @@
 //! A registry on a server in use: snapshots for reading, transactions for writing.
 
 use std::cell::{Cell, RefCell};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,9 +16,9 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::{Session, Storage};
-use crate::store::statement::{Columns, Existing, Scope, Sql, Table, Value};
-use crate::store::{Access, Error, ErrorKind, NewFile, Result, Watch};
+use crate::store::session::Session;
+use crate::store::statement::{Columns, Existing, Sql, Table, Value};
+use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
 const STATE: &str = "
@@ -58,9 +57,11 @@ pub(super) enum Stage {
 }
 
 /// One consistent state of the registry, or the state that a transaction sees.
-pub(super) struct ServerSession {
+pub(crate) struct ServerSession {
     lease: Lease,
     writing: Option<Writing>,
+    /// The dataset that is locked together with the next query.
+    locked_next: Cell<Option<DatasetKey>>,
 }
 
 /// What a transaction that writes must know to ask whether it was committed.
@@ -228,13 +229,14 @@ impl ServerSession {
     }
 }
 
-impl Storage for Store {
+impl Store {
     /// The address, without its password.
-    fn path(&self) -> Option<&Path> {
-        Some(&self.path)
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
-    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+    /// Begins a read transaction.
+    pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<ServerSession> {
         let begin = |lease: &Lease| match &self.stage {
             Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
             Stage::Visible(registry_id) => {
@@ -245,13 +247,15 @@ impl Storage for Store {
             }
         };
         let lease = self.lease(watch, begin)?;
-        Ok(Box::new(ServerSession { lease, writing: None }))
+        Ok(ServerSession { lease, writing: None, locked_next: Cell::default() })
     }
 
+    /// Begins a write transaction.
+    ///
     /// # Errors
     ///
     /// [`ErrorKind::ReadOnly`]: the registry was opened for reading, or the server is a standby.
-    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<ServerSession> {
         const STATE: &str = "
             SELECT registry_id, version, schema_check, gen_random_uuid(),
                 CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END
@@ -285,11 +289,11 @@ impl Storage for Store {
             transaction_id: transaction_id.clone().ok_or_else(Error::read_only)?,
             locked: RefCell::default(),
         };
-        Ok(Box::new(ServerSession { lease, writing: Some(writing) }))
+        Ok(ServerSession { lease, writing: Some(writing), locked_next: Cell::default() })
     }
 
-    /// A cluster has no one state of all its machines.
-    fn state(&self) -> Result<Option<u64>> {
+    /// A number that is another one after every commit. A cluster has no one state of all its machines.
+    pub fn state(&self) -> Result<Option<u64>> {
         let Stage::Visible(registry_id) = &self.stage else { return Ok(None) };
         loop {
             let (is_idle, connection) = match self.idle() {
@@ -315,15 +319,8 @@ impl Storage for Store {
         }
     }
 
-    fn has_many_connections(&self) -> bool {
-        false
-    }
-
-    fn is_file(&self) -> bool {
-        false
-    }
-
-    fn distribute(&self) -> Result<u64> {
+    /// Spreads the registry over the machines of a cluster. Returns how many tables were distributed.
+    pub fn distribute(&self) -> Result<u64> {
         // If this function fails, the connection is dropped, which rolls back.
         let connection = self.connection()?;
         connection.begin(&transaction::writing(
@@ -336,24 +333,17 @@ impl Storage for Store {
         self.pool.put_back(connection);
         Ok(distributed)
     }
-
-    fn into_connection(self: Arc<Self>) -> Result<Option<rusqlite::Connection>> {
-        Err(Error::not_a_file("a file to put in place"))
-    }
 }
 
 impl Session for ServerSession {
     fn rows(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        let locking = match scope {
-            Scope::Locked(dataset) => self.locking(dataset.0).map(|lock| (dataset.0, lock)),
-            _ => None,
-        };
+        let locking = self.locked_next.take();
+        let locking = locking.and_then(|dataset| Some((dataset.0, self.locking(dataset.0)?)));
         let rows = match locking {
             None => self.query(&sql.for_server(), values)?,
             Some((dataset_id, lock)) => {
@@ -378,6 +368,10 @@ impl Session for ServerSession {
                 self.note_locked(dataset.0, &locked)
             }
         }
+    }
+
+    fn lock_with_next(&self, dataset: DatasetKey) {
+        self.locked_next.set(Some(dataset));
     }
 
     /// Adds the row by which a new dataset is locked, and so locks it.
@@ -410,13 +404,7 @@ impl Session for ServerSession {
         16_384
     }
 
-    fn page(
-        &self,
-        _: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        packing: Packing,
-    ) -> Result<Page> {
+    fn page(&self, sql: &'static Sql, values: &[Value<'_>], packing: Packing) -> Result<Page> {
         self.read_page(sql, values, packing)
     }
 
@@ -430,18 +418,6 @@ impl Session for ServerSession {
 
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
         self.check_integrity(datasets)
-    }
-
-    fn check_same_file(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn copy_beside(
-        &self,
-        _: &Path,
-        _: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<NewFile> {
-        Err(Error::not_a_file("a copy of the file"))
     }
 
     fn flush(&self) -> Result<()> {

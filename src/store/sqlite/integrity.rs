@@ -11,31 +11,30 @@ use crate::store::Result;
 /// The number of findings after which SQLite's check of the file stops.
 const MAX_FINDINGS: u32 = 100;
 
-const GRANULES_WITHOUT_DATASET: &str = "
-    WITH RECURSIVE owner (id) AS (
-        SELECT min(dataset_id) FROM granule
-        UNION ALL
-        SELECT (SELECT min(dataset_id) FROM granule WHERE dataset_id > owner.id)
-        FROM owner
-        WHERE owner.id IS NOT NULL
-    )
-    SELECT count(*)
-    FROM granule
-    WHERE dataset_id IN (
-        SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
-
-const CONTENT_WITHOUT_DATASET: &str = "
-    WITH RECURSIVE owner (id) AS (
-        SELECT min(dataset_id) FROM content
-        UNION ALL
-        SELECT (SELECT min(dataset_id) FROM content WHERE dataset_id > owner.id)
-        FROM owner
-        WHERE owner.id IS NOT NULL
-    )
-    SELECT count(*)
-    FROM content
-    WHERE dataset_id IN (
-        SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))";
+/// The query for the number of rows of a table that belong to no dataset.
+macro_rules! rows_without_dataset {
+    ($table:literal) => {
+        concat!(
+            "WITH RECURSIVE owner (id) AS (
+                SELECT min(dataset_id) FROM ",
+            $table,
+            "
+                UNION ALL
+                SELECT (SELECT min(dataset_id) FROM ",
+            $table,
+            " WHERE dataset_id > owner.id)
+                FROM owner
+                WHERE owner.id IS NOT NULL
+            )
+            SELECT count(*)
+            FROM ",
+            $table,
+            "
+            WHERE dataset_id IN (
+                SELECT id FROM owner WHERE id NOT IN (SELECT id FROM dataset))"
+        )
+    };
+}
 
 impl FileSession {
     /// The errors that SQLite's check of the pages and indexes finds, and the rows that refer to a row that
@@ -56,8 +55,8 @@ impl FileSession {
         }
         for table in &tables {
             let rows = match *table {
-                "granule" => self.rows_without_dataset(GRANULES_WITHOUT_DATASET, table),
-                "content" => self.rows_without_dataset(CONTENT_WITHOUT_DATASET, table),
+                "granule" => self.rows_without_dataset(rows_without_dataset!("granule"), table),
+                "content" => self.rows_without_dataset(rows_without_dataset!("content"), table),
                 _ => self.rows_without_parent(table),
             };
             found(rows, table, &mut findings)?;

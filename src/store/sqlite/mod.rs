@@ -53,6 +53,6 @@ mod session;
 pub(crate) use connection::limit_memory;
 pub(crate) use create::NewFile;
 pub(crate) use files::{MAGIC_BYTES, is_database};
-pub(in crate::store) use session::{File, Store};
+pub(in crate::store) use session::Store;
 
 use crate::store::Result;

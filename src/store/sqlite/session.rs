@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rusqlite::types::{FromSqlError, Null, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{Null, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 
 use super::create::{self, NewFile};
@@ -17,8 +17,8 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::{Kind, NewStorage, Session, Storage};
-use crate::store::statement::{Columns, Existing, Scope, Sql, Table, Value, damaged, insertion};
+use crate::store::session::Session;
+use crate::store::statement::{Columns, Existing, Sql, Table, Value, damaged, insertion};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
@@ -34,11 +34,8 @@ pub(crate) struct Store {
     path: Option<PathBuf>,
 }
 
-/// Registries in files, by their paths.
-pub(in crate::store) struct File;
-
 /// A transaction on a connection to the file, which is returned to its pool when dropped.
-pub(super) struct FileSession {
+pub(crate) struct FileSession {
     connection: Option<Connection>,
     store: Arc<Store>,
     /// Whether it was leased for a change.
@@ -62,6 +59,18 @@ impl Store {
         Ok(Store::of(open::in_memory(busy_wait)?))
     }
 
+    /// Creates a registry in a file that is put in place at `path` later.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`NewFile::create`].
+    pub fn create(path: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
+        let (connection, file) = NewFile::create(path, busy_wait)?;
+        let identity = Identity::of_connection(Access::Write, busy_wait);
+        let store = Store::of(Opened { connection, identity });
+        Ok((Store { path: Some(path.to_owned()), ..store }, file))
+    }
+
     fn of(opened: Opened) -> Self {
         let Opened { connection, identity } = opened;
         let watcher = Mutex::new(None);
@@ -83,70 +92,25 @@ impl Store {
     }
 }
 
-impl Kind for File {
-    fn exists(&self, name: &Path) -> Result<bool> {
-        Ok(name.exists())
-    }
-
-    fn open(&self, name: &Path, access: Access, busy_wait: Duration) -> Result<Arc<dyn Storage>> {
-        Ok(Arc::new(Store::open(name, access, busy_wait)?))
-    }
-
-    fn create(
-        &self,
-        name: &Path,
-        busy_wait: Duration,
-    ) -> Result<(Arc<dyn Storage>, Box<dyn NewStorage>)> {
-        let (connection, file) = NewFile::create(name, busy_wait)?;
-        let identity = Identity::of_connection(Access::Write, busy_wait);
-        let store = Store::of(Opened { connection, identity });
-        Ok((Arc::new(Store { path: Some(name.to_owned()), ..store }), Box::new(file)))
-    }
-
-    fn check_is_file(&self, _: &'static str) -> Result<()> {
-        Ok(())
-    }
-
-    fn full_name(&self, name: &Path) -> PathBuf {
-        let path = name.canonicalize().or_else(|_| std::path::absolute(name));
-        path.unwrap_or_else(|_| name.to_owned())
-    }
-}
-
-impl NewStorage for NewFile {
-    fn take_permissions_of(&self, file: &Path) -> Result<()> {
-        NewFile::take_permissions_of(self, file)
-    }
-
-    fn reopen(&self, store: Arc<dyn Storage>, busy_wait: Duration) -> Result<Arc<dyn Storage>> {
-        self.close(store.into_connection()?)?;
-        File.open(self.path(), Access::Read, busy_wait)
-    }
-
-    fn put_in_place(self: Box<Self>, store: Option<Arc<dyn Storage>>) -> Result<()> {
-        if let Some(store) = store {
-            self.close(store.into_connection()?)?;
-        }
-        NewFile::put_in_place(*self)
-    }
-}
-
-impl Storage for Store {
-    fn path(&self) -> Option<&Path> {
+impl Store {
+    /// The path with which it was opened. `None` means that it is in memory.
+    pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    fn snapshot(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+    /// Begins a read transaction.
+    pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
         let session = self.lease(watch)?;
         session.connection().execute_batch("BEGIN DEFERRED")?;
         // SQLite begins the transaction with its first read, which must not be later than the
         // caller's first query. This also detects a registry that a newer version has migrated.
         schema::check_version(session.connection())?;
         session.check_same_file()?;
-        Ok(Box::new(session))
+        Ok(session)
     }
 
-    fn transaction(self: Arc<Self>, watch: Option<&Watch>) -> Result<Box<dyn Session>> {
+    /// Begins a write transaction.
+    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
         let mut session = self.lease(watch)?;
         session.is_writing = true;
         // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
@@ -155,12 +119,14 @@ impl Storage for Store {
         session.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
         schema::check_version(session.connection())?;
         session.check_same_file()?;
-        Ok(Box::new(session))
+        Ok(session)
     }
 
+    /// A number that is another one after every commit.
+    ///
     /// SQLite compares the number of the last commit with the one that the connection has seen: it is
     /// a connection of its own, since what a connection reads or writes itself would count as seen.
-    fn state(&self) -> Result<Option<u64>> {
+    pub fn state(&self) -> Result<Option<u64>> {
         self.identity.check()?;
         let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
         if watcher.is_none() {
@@ -173,23 +139,17 @@ impl Storage for Store {
         Ok(Some(version.cast_unsigned()))
     }
 
-    /// More than one connection can be opened neither to a registry in memory, nor to a new registry.
-    fn has_many_connections(&self) -> bool {
+    /// Whether it can be read in several connections. More than one can be opened neither to a registry in memory, nor to a new registry.
+    pub fn has_many_connections(&self) -> bool {
         self.identity.file().is_some()
     }
 
-    fn is_file(&self) -> bool {
-        true
-    }
-
-    fn distribute(&self) -> Result<u64> {
-        Err(Error::stored(
-            ErrorKind::NotAServer,
-            "this registry is a file; distribute needs one on a PostgreSQL server",
-        ))
-    }
-
-    fn into_connection(self: Arc<Self>) -> Result<Option<Connection>> {
+    /// The connection that filled a registry in a file, to close it. `None` means that it is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use.
+    pub fn into_connection(self: Arc<Self>) -> Result<Option<Connection>> {
         Ok(Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_one())
     }
 }
@@ -197,7 +157,6 @@ impl Storage for Store {
 impl Session for FileSession {
     fn rows(
         &self,
-        _: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
@@ -208,18 +167,6 @@ impl Session for FileSession {
         while let Some(row) = rows.next()? {
             each(row)?;
         }
-        Ok(())
-    }
-
-    fn locks_datasets(&self) -> bool {
-        false
-    }
-
-    fn lock(&self, _: DatasetKey) -> Result<()> {
-        Ok(())
-    }
-
-    fn lock_new(&self, _: DatasetKey) -> Result<()> {
         Ok(())
     }
 
@@ -257,13 +204,7 @@ impl Session for FileSession {
         1_024
     }
 
-    fn page(
-        &self,
-        _: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        packing: Packing,
-    ) -> Result<Page> {
+    fn page(&self, sql: &'static Sql, values: &[Value<'_>], packing: Packing) -> Result<Page> {
         let mut statement = self.connection().prepare_cached(sql.for_file())?;
         bind(&mut statement, values)?;
         let mut page = Page::default();
@@ -318,11 +259,6 @@ impl Session for FileSession {
         create::copy_beside(source, of, target, identity.busy_wait, progress)
     }
 
-    /// Each statement was run when it was called.
-    fn flush(&self) -> Result<()> {
-        Ok(())
-    }
-
     fn commit(self: Box<Self>) -> Result<()> {
         self.check_same_file()?;
         Ok(self.connection().execute_batch("COMMIT")?)
@@ -365,29 +301,13 @@ fn list<'a>(values: impl Iterator<Item = rusqlite::types::Value>) -> ToSqlOutput
 }
 
 impl Columns for Row<'_> {
-    fn int_or_null(&self, column: usize) -> Result<Option<i64>> {
-        Ok(self.get(column)?)
-    }
-
-    fn text_or_null(&self, column: usize) -> Result<Option<&str>> {
-        let value = self.get_ref(column)?;
-        value.as_str_or_null().map_err(|error| wrong(self, column, error))
-    }
-
-    fn bytes(&self, column: usize) -> Result<&[u8]> {
-        let value = self.get_ref(column)?;
-        value.as_blob().map_err(|error| wrong(self, column, error))
-    }
-
-    fn flag(&self, column: usize) -> Result<bool> {
-        Ok(self.get(column)?)
-    }
-
     fn value(&self, column: usize) -> Result<Value<'_>> {
         Ok(match self.get_ref(column)? {
             ValueRef::Null => Value::Int(None),
             ValueRef::Integer(value) => value.into(),
-            ValueRef::Text(_) => self.text_or_null(column)?.into(),
+            ValueRef::Text(bytes) => {
+                std::str::from_utf8(bytes).map_err(|error| wrong(self, column, error))?.into()
+            }
             ValueRef::Blob(bytes) => bytes.into(),
             ValueRef::Real(_) => return Err(damaged("no column of a registry has fractions")),
         })
@@ -395,7 +315,7 @@ impl Columns for Row<'_> {
 }
 
 /// The error of a value that is not of the type of its column.
-fn wrong(row: &Row<'_>, column: usize, error: FromSqlError) -> Error {
+fn wrong(row: &Row<'_>, column: usize, error: std::str::Utf8Error) -> Error {
     let name = row.as_ref().column_name(column).unwrap_or_default();
     damaged(format_args!("a value of the column {name} is not valid: {error}"))
 }

@@ -4,49 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::model::{Annotation, Confirmation, Timestamp};
 use crate::store::Result;
-use crate::store::page::ascending;
-use crate::store::row::{Reader, Row, Written, row};
+use crate::store::page::check_order;
+use crate::store::row::row;
 use crate::store::rows::{DatasetKey, StoredAnnotation};
 use crate::store::session::Snapshot;
-use crate::store::statement::{self, Columns, Scope, Sql, Table, Value};
+use crate::store::statement::{Columns, Sql, Value};
 
-impl Row for StoredAnnotation {
-    fn table() -> &'static Table {
-        &statement::ANNOTATION
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        Ok(StoredAnnotation {
-            timestamp: reader.next()?,
-            number: reader.next()?,
-            annotation: Annotation {
-                note: reader.next()?,
-                questionable: reader.next()?,
-                recorded: reader.next()?,
-                recorded_by: reader.next()?,
-            },
-        })
-    }
-
-    fn hide_recorder(&mut self) {
-        self.annotation.recorded_by = None;
-    }
-}
-
-impl Written for StoredAnnotation {
-    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let Annotation { note, questionable, recorded, recorded_by } = &self.annotation;
-        values.extend([
-            self.timestamp.into(),
-            self.number.into(),
-            note.as_str().into(),
-            i64::from(*questionable).into(),
-            (*recorded).into(),
-            recorded_by.as_deref().into(),
-        ]);
-    }
-}
-
+row!(StoredAnnotation in ANNOTATION {
+    timestamp, number, annotation: Annotation { note, questionable, recorded, recorded_by }
+} hides annotation.recorded_by);
 row!(Confirmation in CONFIRMATION { recorded, recorded_by, granules } hides recorded_by);
 
 impl Snapshot {
@@ -69,13 +35,9 @@ impl Snapshot {
         let (timestamp, number) =
             after.map_or((i64::MIN, 0), |(timestamp, number)| (timestamp.as_micros(), number));
         let values = [dataset.into(), timestamp.into(), number.into(), up_to.into(), limit.into()];
-        let position = |stored: &StoredAnnotation| (stored.timestamp, stored.number);
-        ascending(
-            "annotation",
-            self.select(Scope::Dataset(dataset), &PAGE, &values)?,
-            |first| after.is_none_or(|after| after < position(first)),
-            |one, next| position(one) < position(next),
-        )
+        let stored: Vec<StoredAnnotation> = self.select(&PAGE, &values)?;
+        check_order("annotation", after, stored.iter().map(|it| (it.timestamp, it.number)))?;
+        Ok(stored)
     }
 
     /// The annotations that are shown of some instances of a dataset, by their timestamps.
@@ -97,7 +59,7 @@ impl Snapshot {
         );
         let timestamps: Vec<i64> = timestamps.iter().map(|it| it.as_micros()).collect();
         let values = [dataset.into(), Value::Ints(&timestamps)];
-        let stored = self.select(Scope::Dataset(dataset), &OF_INSTANCES, &values)?;
+        let stored = self.select(&OF_INSTANCES, &values)?;
         let mut annotations: BTreeMap<_, Vec<Annotation>> = BTreeMap::new();
         for StoredAnnotation { timestamp, annotation, .. } in stored {
             if self.shows_annotation_of(annotation.recorded) {
@@ -115,17 +77,7 @@ impl Snapshot {
             WHERE dataset_id = ?1 AND timestamp <= ?2",
         );
         let values = [dataset.into(), up_to.into()];
-        self.count(Scope::Dataset(dataset), &COUNT, &values)
-    }
-
-    /// The last confirmation of a dataset. `None` means that it was never confirmed.
-    pub fn confirmation(&self, dataset: DatasetKey) -> Result<Option<Confirmation>> {
-        static OF_DATASET: Sql = Sql::new(
-            "SELECT {confirmation.*}
-            FROM {confirmation}
-            WHERE dataset_id = ?1",
-        );
-        Ok(self.select(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()])?.pop())
+        self.count(&COUNT, &values)
     }
 
     /// The last confirmations of some datasets, by their keys. For more than one, asks every machine.
@@ -133,6 +85,11 @@ impl Snapshot {
         &self,
         datasets: &[DatasetKey],
     ) -> Result<BTreeMap<i64, Confirmation>> {
+        static OF_DATASET: Sql = Sql::new(
+            "SELECT {confirmation.*}
+            FROM {confirmation}
+            WHERE dataset_id = ?1",
+        );
         static OF_DATASETS: Sql = Sql::by_store(
             "SELECT {confirmation.*}
             FROM rarray(?1) AS wanted
@@ -143,14 +100,14 @@ impl Snapshot {
         );
         // Citus would ask all of them for a single one, too.
         if let [dataset] = datasets {
-            let confirmation = self.confirmation(*dataset)?;
+            let confirmation = self.select(&OF_DATASET, &[dataset.0.into()])?.pop();
             return Ok(confirmation.map(|it| (dataset.0, it)).into_iter().collect());
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
         let of_dataset =
-            |confirmation: Confirmation, row: &dyn Columns, _| Ok((row.int(0)?, confirmation));
+            |confirmation: Confirmation, row: &dyn Columns, _| Ok((row.get(0)?, confirmation));
         let values = [Value::Ints(&keys)];
-        let found = self.select_with(Scope::AllDatasets, &OF_DATASETS, &values, of_dataset)?;
+        let found = self.select_with(&OF_DATASETS, &values, of_dataset)?;
         Ok(found.into_iter().collect())
     }
 }

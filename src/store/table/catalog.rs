@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use super::history::sound;
 use crate::model::{
-    Dataset, DatasetName, Doi, Limit, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
+    Dataset, DatasetName, Doi, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
-use crate::store::page::ascending;
-use crate::store::row::{Reader, Row, Written, row};
+use crate::store::page::check_order;
+use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Columns, Scope, Sql, Table, Value, damaged};
+use crate::store::statement::{self, Columns, Field, Sql, Table, Value, damaged};
 
 /// A name that a dataset gave up.
 struct FormerName {
@@ -71,10 +71,11 @@ impl Snapshot {
         ));
         static DATASET: Sql = Sql::new("SELECT {dataset.*} FROM {dataset} WHERE id = ?1");
         if !self.session.locks_datasets() {
-            return Ok(self.select(Scope::Registry, &NAMED, &[name.into()])?.pop());
+            return Ok(self.select(&NAMED, &[name.into()])?.pop());
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        Ok(self.select(Scope::Locked(key), &DATASET, &[key.into()])?.pop())
+        self.session.lock_with_next(key);
+        Ok(self.select(&DATASET, &[key.into()])?.pop())
     }
 
     /// The key and the present name of the dataset that has a name, or had it before it was renamed,
@@ -85,12 +86,13 @@ impl Snapshot {
         static NAMED: Sql =
             Sql::new(concat!("SELECT id, name FROM {dataset} WHERE id = (", key_of_name!(), ")"));
         static NAME: Sql = Sql::new("SELECT id, name FROM {dataset} WHERE id = ?1");
-        let decode = |row: &dyn Columns| Ok((row.dataset_key(0)?, row.dataset_name(1)?));
+        let decode = |row: &dyn Columns| Ok((row.get(0)?, row.get(1)?));
         if !self.session.locks_datasets() {
-            return self.row(Scope::Registry, &NAMED, &[name.into()], decode);
+            return self.row(&NAMED, &[name.into()], decode);
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.row(Scope::Locked(key), &NAME, &[key.into()], decode)
+        self.session.lock_with_next(key);
+        self.row(&NAME, &[key.into()], decode)
     }
 
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
@@ -115,14 +117,17 @@ impl Snapshot {
         let Some(key) = self.key_of(name)? else { return Ok(None) };
         let decode = |stored: StoredDataset, row: &dyn Columns, first: usize| {
             let name = stored.dataset.name.clone();
-            let has_annotations = row.flag(first + statement::INSTANCE.columns.len() + 1)?;
-            let has_history = row.int_or_null(first)?.is_some();
+            let has_annotations = row.get(first + statement::INSTANCE.columns.len() + 1)?;
+            let has_history = row.get::<Option<i64>>(first)?.is_some();
             let latest = has_history
-                .then(|| self.instance_from(row, first, (name, None, has_annotations)))
+                .then(|| {
+                    self.instance_from(row, first, (name, None, has_annotations), &mut Vec::new())
+                })
                 .transpose()?;
             Ok((stored, latest))
         };
-        let found = self.select_with(Scope::Locked(key), &DATASET, &[key.into()], decode)?.pop();
+        self.session.lock_with_next(key);
+        let found = self.select_with(&DATASET, &[key.into()], decode)?.pop();
         let Some((stored, latest)) = found else { return Ok(None) };
         let latest = self.annotated(latest.into_iter().collect())?.pop();
         let in_force = |latest| self.not_from_the_future(key, sound(latest)?);
@@ -131,7 +136,7 @@ impl Snapshot {
 
     fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
         static KEY: Sql = Sql::new(key_of_name!());
-        self.row(Scope::Registry, &KEY, &[name.into()], |row| row.dataset_key(0))
+        self.row(&KEY, &[name.into()], |row| row.get(0))
     }
 
     /// The names of datasets that differ from one at most by the case of letters, at most two of them.
@@ -144,7 +149,7 @@ impl Snapshot {
             ORDER BY name
             LIMIT 2",
         );
-        self.rows(Scope::Registry, &NAMES, &[name.into()], |row| row.dataset_name(0))
+        self.rows(&NAMES, &[name.into()], |row| row.get(0))
     }
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
@@ -161,14 +166,10 @@ impl Snapshot {
             ORDER BY name
             LIMIT ?3",
         );
-        let stored = self.select(Scope::Registry, &PAGE, &page(after, withdrawn, limit))?;
+        let stored: Vec<StoredDataset> = self.select(&PAGE, &page(after, withdrawn, limit))?;
         let named = |StoredDataset { key, dataset, .. }| (key, dataset);
-        ascending(
-            "dataset",
-            stored.into_iter().map(named).collect(),
-            |(_, first)| after.is_none_or(|after| *after < first.name),
-            |(_, one), (_, next)| one.name < next.name,
-        )
+        check_order("dataset", after, stored.iter().map(|stored| &stored.dataset.name))?;
+        Ok(stored.into_iter().map(named).collect())
     }
 
     /// The datasets after a name, as [`Snapshot::datasets_after`] returns them, with what a list shows
@@ -187,12 +188,8 @@ impl Snapshot {
             ORDER BY name
             LIMIT ?3"
         );
-        let mut listed = ascending(
-            "dataset",
-            self.described_rows(&PAGE, &page(after, withdrawn, limit))?,
-            |(_, first)| after.is_none_or(|after| *after < first.dataset.name),
-            |(_, one), (_, next)| one.dataset.name < next.dataset.name,
-        )?;
+        let mut listed = self.described_rows(&PAGE, &page(after, withdrawn, limit))?;
+        check_order("dataset", after, listed.iter().map(|(_, listed)| &listed.dataset.name))?;
         let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
         let mut confirmed = self.confirmations(&keys)?;
         for (key, listed) in &mut listed {
@@ -204,7 +201,8 @@ impl Snapshot {
     /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
     pub fn listed(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
         let Some((key, listed)) = self.described(name)? else { return Ok(None) };
-        Ok(Some((key, Listed { confirmed: self.confirmation(key)?, ..listed })))
+        let confirmed = self.confirmations(&[key])?.remove(&key.0);
+        Ok(Some((key, Listed { confirmed, ..listed })))
     }
 
     /// The same without the last confirmation.
@@ -227,9 +225,9 @@ impl Snapshot {
                 latest: None,
                 confirmed: None,
             };
-            Ok((stored.key, listed, row.flag(rest)?))
+            Ok((stored.key, listed, row.get(rest)?))
         };
-        let found = self.select_with(Scope::Registry, sql, values, decode)?;
+        let found = self.select_with(sql, values, decode)?;
         let keys: Vec<_> = found.iter().map(|(key, ..)| *key).collect();
         let mut latest = self.latest_instances(&keys)?;
         let mut listed = Vec::with_capacity(found.len());
@@ -252,9 +250,9 @@ impl Snapshot {
             WHERE doi IS NOT NULL
             ORDER BY name",
         );
-        let named = self.rows(Scope::Registry, &WITH_DOI, &[], |row| {
-            let is_same = row.text(1)?.eq_ignore_ascii_case(doi.as_str());
-            is_same.then(|| row.dataset_name(0)).transpose()
+        let named = self.rows(&WITH_DOI, &[], |row| {
+            let is_same = row.get::<String>(1)?.eq_ignore_ascii_case(doi.as_str());
+            is_same.then(|| row.get(0)).transpose()
         })?;
         Ok(named.into_iter().flatten().collect())
     }
@@ -271,8 +269,9 @@ impl Snapshot {
             LIMIT ?2",
         );
         let values = [after.into(), limit.into()];
-        let names = self.rows(Scope::Registry, &PAGE, &values, |row| row.string(0))?;
-        ascending("dataset", names, |first| first.as_str() > after, |one, next| one < next)
+        let names: Vec<String> = self.rows(&PAGE, &values, |row| row.get(0))?;
+        check_order("dataset", Some(after), names.iter().map(String::as_str))?;
+        Ok(names)
     }
 }
 
@@ -285,7 +284,7 @@ impl Transaction {
         );
         // Datasets are added one after the other, by whoever holds the lock on the registry.
         self.lock_registry()?;
-        let next = self.row(Scope::Registry, &NEXT, &[], |row| row.dataset_key(0))?;
+        let next = self.row(&NEXT, &[], |row| row.get(0))?;
         let key = next.unwrap_or(DatasetKey(1));
         self.session.lock_new(key)?;
         let dataset = dataset.clone();
@@ -316,80 +315,43 @@ impl Row for StoredDataset {
         let (key, _name, _doi): (_, DatasetName, Option<String>) =
             (reader.next()?, reader.next()?, reader.next()?);
         let (withdrawn, note) = (reader.next::<Option<Timestamp>>()?, reader.next()?);
-        let (max_delete, max_add) = (limit(reader.next()?)?, limit(reader.next()?)?);
-        let max_replace = limit(reader.next()?)?;
+        let (max_delete, max_add, max_replace) = (reader.next()?, reader.next()?, reader.next()?);
         Ok(StoredDataset {
             key,
-            dataset: record_from(&reader.next::<String>()?)?,
+            dataset: record_from(reader.next()?)?,
             withdrawn: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
             limits: Limits { max_delete, max_add, max_replace },
         })
     }
-}
 
-impl Written for StoredDataset {
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let StoredDataset { key, dataset, withdrawn, limits } = self;
-        let limit = |limit: Option<Limit>| limit.map(|limit| limit.to_string());
         values.extend([
             (*key).into(),
             (&dataset.name).into(),
             dataset.doi.as_ref().map(Doi::as_str).into(),
             withdrawn.as_ref().map(|withdrawn| withdrawn.timestamp).into(),
             withdrawn.as_ref().and_then(|withdrawn| withdrawn.note.as_deref()).into(),
-            limit(limits.max_delete).into(),
-            limit(limits.max_add).into(),
-            limit(limits.max_replace).into(),
+            limits.max_delete.value(),
+            limits.max_add.value(),
+            limits.max_replace.value(),
             serde_json::json!(dataset).to_string().into(),
         ]);
     }
 }
 
-fn limit(text: Option<String>) -> Result<Option<Limit>> {
-    text.as_deref().map(str::parse).transpose().map_err(damaged)
-}
-
 /// The record that a column holds. A licence may be any string: only in a log of others it must be one
 /// that the command line accepts.
-fn record_from(text: &str) -> Result<Dataset> {
-    let mut record: serde_json::Value = serde_json::from_str(text).map_err(damaged)?;
+fn record_from(mut record: serde_json::Value) -> Result<Dataset> {
     let licence = record.get_mut("licence").map(serde_json::Value::take);
     let dataset: Dataset = serde_json::from_value(record).map_err(damaged)?;
     let licence = licence.as_ref().and_then(|licence| licence.as_str()).map(str::to_owned);
     Ok(Dataset { licence, ..dataset })
 }
 
-impl Row for RecordVersion {
-    fn table() -> &'static Table {
-        &statement::RECORD_VERSION
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        Ok(RecordVersion {
-            version: reader.next()?,
-            recorded: reader.next()?,
-            recorded_by: reader.next()?,
-            action: reader.next()?,
-            dataset: serde_json::from_str(&reader.next::<String>()?).map_err(damaged)?,
-        })
-    }
-
-    fn hide_recorder(&mut self) {
-        self.recorded_by = None;
-    }
-}
-
-impl Written for RecordVersion {
-    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        values.extend([
-            self.version.into(),
-            self.recorded.into(),
-            self.recorded_by.as_deref().into(),
-            self.action.as_str().into(),
-            self.dataset.to_string().into(),
-        ]);
-    }
-}
+row!(RecordVersion in RECORD_VERSION {
+    version, recorded, recorded_by, action, dataset
+} hides recorded_by);
 
 impl Snapshot {
     /// The versions of a dataset's record after a version (0 means from the first), at most
@@ -408,12 +370,9 @@ impl Snapshot {
             LIMIT ?3",
         );
         let values = [dataset.into(), after.into(), limit.into()];
-        ascending(
-            "record_version",
-            self.select::<RecordVersion>(Scope::Dataset(dataset), &PAGE, &values)?,
-            |first| first.version > after,
-            |one, next| one.version < next.version,
-        )
+        let versions: Vec<RecordVersion> = self.select(&PAGE, &values)?;
+        check_order("record_version", Some(after), versions.iter().map(|it| it.version))?;
+        Ok(versions)
     }
 
     /// The latest time at which anything was recorded: a change, a version of a record, a citation
@@ -438,7 +397,7 @@ impl Snapshot {
                 SELECT max(recorded) FROM {confirmation}
             ) AS times",
         );
-        let newest = self.row(Scope::Registry, &NEWEST, &[], |row| row.instant_or_null(0))?;
+        let newest = self.row(&NEWEST, &[], |row| row.get::<Option<Timestamp>>(0))?;
         Ok(newest.flatten())
     }
 
@@ -457,8 +416,7 @@ impl Snapshot {
             GROUP BY dataset.name",
         );
         let values = [from.as_str().into(), to.as_str().into()];
-        let edits = self
-            .rows(Scope::AllDatasets, &EDITS, &values, |row| Ok((row.string(0)?, row.instant(1)?)));
+        let edits = self.rows(&EDITS, &values, |row| Ok((row.get(0)?, row.get(1)?)));
         Ok(edits?.into_iter().collect())
     }
 
@@ -470,7 +428,7 @@ impl Snapshot {
             WHERE dataset_name.dataset_id = ?1
             ORDER BY dataset_name.renamed, dataset_name.name",
         );
-        let given_up = self.select(Scope::Registry, &GIVEN_UP, &[dataset.into()])?;
+        let given_up = self.select(&GIVEN_UP, &[dataset.into()])?;
         Ok(given_up.into_iter().map(|FormerName { name, renamed, .. }| (name, renamed)).collect())
     }
 
@@ -485,7 +443,7 @@ impl Snapshot {
                 WHERE dataset.name = dataset_name.name)
             ORDER BY dataset_name.renamed DESC, dataset_name.name",
         );
-        let former = self.select(Scope::Registry, &FORMER, &[dataset.into()])?;
+        let former = self.select(&FORMER, &[dataset.into()])?;
         Ok(former.into_iter().map(|FormerName { name, .. }| name).collect())
     }
 
@@ -496,7 +454,7 @@ impl Snapshot {
             FROM {record_version}
             WHERE dataset_id = ?1",
         );
-        self.count(Scope::Dataset(dataset), &LAST, &[dataset.into()])
+        self.count(&LAST, &[dataset.into()])
     }
 }
 

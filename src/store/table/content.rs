@@ -2,11 +2,11 @@
 
 use crate::model::{EncodedFiles, Timestamp};
 use crate::store::Result;
-use crate::store::page::{ascending, out_of_order};
+use crate::store::page::{check_order, out_of_order};
 use crate::store::row::row;
 use crate::store::rows::{Begin, DatasetKey, StoredContent};
 use crate::store::session::Snapshot;
-use crate::store::statement::{CONTENT, Columns, Scope, Sql, Value, damaged};
+use crate::store::statement::{CONTENT, Columns, Sql, Value, damaged};
 
 row!(StoredContent in CONTENT { granule_id, since, content });
 
@@ -59,11 +59,15 @@ impl ContentPage {
     }
 
     fn push(&mut self, row: &dyn Columns) -> Result<()> {
-        let (granule_id, since, files) = (row.text(1)?, row.int(2)?, row.bytes(3)?);
+        let columns = (row.value(1)?, row.value(2)?, row.value(3)?);
+        let (Value::Text(Some(granule_id)), Value::Int(Some(since)), Value::Bytes(files)) = columns
+        else {
+            return Err(damaged("a row of the table content has a value of another type"));
+        };
         if EncodedFiles::check(files).is_none() {
             return Err(damaged(format_args!("what is known of {granule_id} cannot be read")));
         }
-        self.ids.push_str(granule_id);
+        self.ids.push_str(&granule_id);
         self.files.extend_from_slice(files);
         self.rows.push((since, self.ids.len(), self.files.len()));
         Ok(())
@@ -89,7 +93,7 @@ impl ContentRows<'_> {
     }
 
     fn read_page(&mut self) -> Result<()> {
-        let (scope, limit) = (Scope::Dataset(self.dataset), self.limit);
+        let limit = self.limit;
         // After an error there is no further page.
         self.limit = 0;
         let mut page = std::mem::take(&mut self.page);
@@ -98,7 +102,7 @@ impl ContentRows<'_> {
         let mut values = vec![self.dataset.into(), id.as_str().into(), (*since).into()];
         values.push(limit.into());
         values.extend(self.at.map(Value::from));
-        self.read.each_sound(scope, self.sql, &values, &CONTENT, &mut |row| page.push(row))?;
+        self.read.each_sound(self.sql, &values, &CONTENT, &mut |row| page.push(row))?;
         let mut last = (id.as_str(), *since);
         for row in (0..).map_while(|index| page.row(index)) {
             let next = (row.granule_id, row.since);
@@ -191,17 +195,14 @@ impl Snapshot {
             return Ok(Vec::new());
         };
         // Of most datasets nothing is known: one look-up replaces one for each id.
-        if !self.exists(dataset, &BETWEEN, &[dataset.into(), first.into(), last.into()])? {
+        if !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
         let former = i64::from(is_of_former);
         let values = [dataset.into(), Value::Texts(granule_ids), at.into(), former.into()];
-        ascending(
-            "content",
-            self.select::<StoredContent>(Scope::Dataset(dataset), &AMONG, &values)?,
-            |_| true,
-            |one, next| one.granule_id < next.granule_id,
-        )
+        let stored: Vec<StoredContent> = self.select(&AMONG, &values)?;
+        check_order("content", None, stored.iter().map(|stored| &stored.granule_id))?;
+        Ok(stored)
     }
 
     /// What was known at any time of granules from one on, by id and then by time.
@@ -236,7 +237,7 @@ impl Snapshot {
                 FROM {content}
                 WHERE dataset_id = ?1)",
         );
-        self.exists(dataset, &HAS, &[dataset.into()])
+        self.exists(&HAS, &[dataset.into()])
     }
 
     /// What was known until an instant of the granules that are held then, each since it was ingested, by id and
@@ -277,6 +278,6 @@ impl Snapshot {
             ORDER BY granule_id, since
             LIMIT ?2",
         );
-        self.select(Scope::Dataset(dataset), &FIRST, &[dataset.into(), limit.into()])
+        self.select(&FIRST, &[dataset.into(), limit.into()])
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
-use crate::store::page::ascending;
-use crate::store::row::{Reader, Row, Written, row};
+use crate::store::page::check_order;
+use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Scope, Sql, Table, Value};
+use crate::store::statement::{self, Sql, Table, Value};
 
 row!(StoredFinding in FIXITY_FINDING {
     granule_id, path, root, status, expected, found, first_seen
@@ -28,9 +28,7 @@ impl Row for StoredRoot {
             bytes: reader.next()?,
         })
     }
-}
 
-impl Written for StoredRoot {
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let locked_by = self.lock.as_ref().map(|(run, _)| run.as_str());
         let locked_until: Option<Timestamp> = self.lock.as_ref().map(|(_, until)| *until);
@@ -56,7 +54,7 @@ impl Snapshot {
             WHERE dataset_id = ?1
             ORDER BY root",
         );
-        self.select(Scope::Dataset(dataset), &ROOTS, &[dataset.into()])
+        self.select(&ROOTS, &[dataset.into()])
     }
 
     /// A root in which files of a dataset were checked. `None` means that none ever was there.
@@ -66,7 +64,7 @@ impl Snapshot {
             FROM {fixity_root}
             WHERE dataset_id = ?1 AND root = ?2",
         );
-        Ok(self.select(Scope::Dataset(dataset), &ROOT, &[dataset.into(), root.into()])?.pop())
+        Ok(self.select(&ROOT, &[dataset.into(), root.into()])?.pop())
     }
 
     /// The findings of a dataset after one of a granule, a path and a root, in this order, at most `limit`
@@ -84,16 +82,13 @@ impl Snapshot {
             ORDER BY granule_id, path, root
             LIMIT ?5",
         );
-        fn position(finding: &StoredFinding) -> (&str, &str, &str) {
-            (&finding.granule_id, &finding.path, &finding.root)
-        }
         let values = [dataset.into(), granule_id.into(), path.into(), root.into(), limit.into()];
-        ascending(
-            "fixity_finding",
-            self.select(Scope::Dataset(dataset), &PAGE, &values)?,
-            |first| (granule_id, path, root) < position(first),
-            |one, next| position(one) < position(next),
-        )
+        let findings: Vec<StoredFinding> = self.select(&PAGE, &values)?;
+        let begin = Some((granule_id, path, root));
+        let positions =
+            findings.iter().map(|it| (it.granule_id.as_str(), it.path.as_str(), it.root.as_str()));
+        check_order("fixity_finding", begin, positions)?;
+        Ok(findings)
     }
 
     /// The findings of some granules of a dataset, at all roots.
@@ -111,7 +106,7 @@ impl Snapshot {
             WHERE dataset_id = ?1 AND granule_id = ANY(CAST(?2 AS text ARRAY))",
         );
         let values = [dataset.into(), Value::Texts(granule_ids)];
-        self.select(Scope::Dataset(dataset), &AMONG, &values)
+        self.select(&AMONG, &values)
     }
 
     /// How many findings a dataset has.
@@ -121,7 +116,7 @@ impl Snapshot {
             FROM {fixity_finding}
             WHERE dataset_id = ?1",
         );
-        self.count(Scope::Dataset(dataset), &COUNT, &[dataset.into()])
+        self.count(&COUNT, &[dataset.into()])
     }
 
     /// Whether a dataset has a finding.
@@ -132,7 +127,7 @@ impl Snapshot {
                 FROM {fixity_finding}
                 WHERE dataset_id = ?1)",
         );
-        self.exists(dataset, &ANY, &[dataset.into()])
+        self.exists(&ANY, &[dataset.into()])
     }
 
     /// The names of the datasets of which files were checked, in order. Asks every machine.
@@ -150,7 +145,7 @@ impl Snapshot {
             JOIN {dataset} ON dataset.id = fixity_root.dataset_id
             ORDER BY dataset.name",
         );
-        self.rows(Scope::AllDatasets, &CHECKED, &[], |row| row.dataset_name(0))
+        self.rows(&CHECKED, &[], |row| row.get(0))
     }
 }
 

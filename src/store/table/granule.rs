@@ -7,10 +7,10 @@ use crate::model::{
     Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
     Timestamp, Withdrawal,
 };
-use crate::store::page::{Packing, ascending, out_of_order};
+use crate::store::page::{Packing, check_order, out_of_order};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Columns, Existing, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
 use crate::store::{Error, Result};
 
 impl Snapshot {
@@ -32,13 +32,11 @@ impl Snapshot {
             LIMIT ?4",
         );
         let values = [dataset.into(), after.into(), at.into(), limit.into()];
-        ascending(
-            "granule",
-            self.session.page(dataset, &PAGE, &values, Packing::Produced)?.granules()?,
-            |first| first.granule_id.as_str() > after,
-            // A granule with overlapping periods, which `verify` reports, is read more than once.
-            |one, next| one.granule_id <= next.granule_id,
-        )
+        let granules = self.session.page(&PAGE, &values, Packing::Produced)?.granules()?;
+        // A granule with overlapping periods, which `verify` reports, is read more than once.
+        let positions = granules.iter().zip(0..).map(|(it, row)| (it.granule_id.as_str(), row));
+        check_order("granule", Some((after, u64::MAX)), positions)?;
+        Ok(granules)
     }
 
     /// The ids of the granules that [`Snapshot::held_after`] returns, at a third of its cost.
@@ -58,7 +56,7 @@ impl Snapshot {
             LIMIT ?4",
         );
         let values = [dataset.into(), after.into(), at.into(), limit.into()];
-        self.session.page(dataset, &PAGE, &values, Packing::Ids)?.into_ids(after)
+        self.session.page(&PAGE, &values, Packing::Ids)?.into_ids(after)
     }
 
     /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of
@@ -78,7 +76,7 @@ impl Snapshot {
             LIMIT ?3",
         );
         let values = [dataset.into(), at.into(), limit.into()];
-        self.rows(Scope::Dataset(dataset), &LAST, &values, |row| granule(row, 0))
+        self.rows(&LAST, &values, |row| granule(row, 0))
     }
 
     /// The granules with some of these ids that were held at an instant. The ids are in canonical order.
@@ -112,10 +110,9 @@ impl Snapshot {
         let (start, ingested) = start(after);
         let values =
             [dataset.into(), producer_granule.into(), start.into(), ingested.into(), limit.into()];
-        by_id_and_time(
-            after,
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, |row| granule(row, 0))?,
-        )
+        let granules = self.rows(&PAGE, &values, |row| granule(row, 0))?;
+        check_order("granule", after, granules.iter().map(|it| (&it.granule_id, it.ingested)))?;
+        Ok(granules)
     }
 
     /// Every period in which a granule was held in one dataset, in order of time.
@@ -131,7 +128,7 @@ impl Snapshot {
             ORDER BY ingested",
         );
         let values = [dataset.into(), granule_id.into()];
-        self.rows(Scope::Dataset(dataset), &PERIODS, &values, |row| granule(row, 0))
+        self.rows(&PERIODS, &values, |row| granule(row, 0))
     }
 
     /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
@@ -167,7 +164,7 @@ impl Snapshot {
         let name = after.map_or("", |(name, _)| name.as_str());
         let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
         let values = [granule_id.into(), name.into(), ingested.into(), limit.into()];
-        self.rows(Scope::AllDatasets, &PERIODS, &values, found)
+        self.rows(&PERIODS, &values, found)
     }
 
     /// The periods of the granules in any dataset whose ids begin with a prefix, after one of them
@@ -232,14 +229,14 @@ impl Snapshot {
             Some((name, granule_id, ingested)) => {
                 let (name, ingested) = (name.as_str().into(), ingested.as_micros().into());
                 let values = [name, end.as_str().into(), granule_id.into(), ingested, limit.into()];
-                self.rows(Scope::AllDatasets, &OF_ONE, &values, found)?
+                self.rows(&OF_ONE, &values, found)?
             }
         };
         let missing = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
         if missing > 0 {
             let name = after.map_or("", |(name, ..)| name.as_str());
             let values = [first.into(), end.as_str().into(), name.into(), missing.into()];
-            rows.extend(self.rows(Scope::AllDatasets, &OF_NEXT, &values, found)?);
+            rows.extend(self.rows(&OF_NEXT, &values, found)?);
         }
         Ok(rows)
     }
@@ -271,11 +268,11 @@ impl Snapshot {
             return Ok(Vec::new());
         };
         // Most batches are new: one look-up replaces one for each id.
-        if !self.exists(dataset, &BETWEEN, &[dataset.into(), first.into(), last.into()])? {
+        if !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
         let values = [dataset.into(), Value::Texts(granule_ids)];
-        self.rows(Scope::Dataset(dataset), &AMONG, &values, |row| granule(row, 0))
+        self.rows(&AMONG, &values, |row| granule(row, 0))
     }
 
     /// Whether an id at or after this one is held now.
@@ -286,7 +283,7 @@ impl Snapshot {
                 FROM {granule}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND deleted IS NULL)",
         );
-        self.exists(dataset, &HOLDS_FROM, &[dataset.into(), granule_id.into()])
+        self.exists(&HOLDS_FROM, &[dataset.into(), granule_id.into()])
     }
 
     /// Calls `show` for the periods that last beyond an instant (`None` means all periods),
@@ -355,7 +352,7 @@ impl Snapshot {
                 beyond.into(),
                 limit.into(),
             ];
-            let page = match self.session.page(dataset, sql, &values, packing) {
+            let page = match self.session.page(sql, &values, packing) {
                 Ok(page) => page,
                 Err(error) if limit > 1 && error.kind().is_of_content() => {
                     (limit, damage, singly) = (1, Some(error), 0);
@@ -420,15 +417,16 @@ impl Transaction {
 }
 
 fn found(row: &dyn Columns) -> Result<FoundPeriod> {
-    let granule = row.granule_id(0)?;
-    let note = row.string_or_null(5)?;
-    let withdrawn = row.instant_or_null(4)?.map(|timestamp| Withdrawal { timestamp, note });
-    let template: Option<GranuleUrl> =
-        row.text_or_null(6)?.map(str::parse).transpose().map_err(damaged)?;
+    let granule = row.get(0)?;
+    let note = row.get(5)?;
+    let withdrawn =
+        row.get::<Option<Timestamp>>(4)?.map(|timestamp| Withdrawal { timestamp, note });
+    let template: Option<String> = row.get(6)?;
+    let template = template.map(|text| text.parse::<GranuleUrl>()).transpose().map_err(damaged)?;
     Ok(FoundPeriod {
-        dataset: row.dataset_name(3)?,
-        ingested: row.instant(1)?,
-        deleted: row.instant_or_null(2)?,
+        dataset: row.get(3)?,
+        ingested: row.get(1)?,
+        deleted: row.get(2)?,
         withdrawn,
         url: template.and_then(|template| template.address_of(&granule)),
         granule,
@@ -442,29 +440,13 @@ fn start(after: Option<(&GranuleId, Timestamp)>) -> (&str, i64) {
     })
 }
 
-fn by_id_and_time(
-    after: Option<(&GranuleId, Timestamp)>,
-    granules: Vec<Granule>,
-) -> Result<Vec<Granule>> {
-    ascending(
-        "granule",
-        granules,
-        |first| {
-            after.is_none_or(|(granule_id, ingested)| {
-                (granule_id, ingested) < (&first.granule_id, first.ingested)
-            })
-        },
-        |one, next| (&one.granule_id, one.ingested) < (&next.granule_id, next.ingested),
-    )
-}
-
 /// The granule in four columns of a row.
 pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Granule> {
     Ok(Granule {
-        granule_id: row.granule_id(first)?,
-        ingested: row.instant(first + 1)?,
-        deleted: row.instant_or_null(first + 2)?,
-        producer_granule: row.granule_id_or_null(first + 3)?,
+        granule_id: row.get(first)?,
+        ingested: row.get(first + 1)?,
+        deleted: row.get(first + 2)?,
+        producer_granule: row.get(first + 3)?,
     })
 }
 
@@ -483,7 +465,7 @@ impl Snapshot {
             LIMIT 1",
         );
         let values = [dataset.into(), granule_id.into()];
-        self.row(Scope::Dataset(dataset), &BEFORE, &values, checkpoint)
+        self.row(&BEFORE, &values, checkpoint)
     }
 
     /// The checkpoints of a dataset after an id (`""` means from the first), in canonical order, at
@@ -502,12 +484,10 @@ impl Snapshot {
             LIMIT ?3",
         );
         let values = [dataset.into(), after.into(), limit.into()];
-        ascending(
-            "checkpoint",
-            self.rows(Scope::Dataset(dataset), &PAGE, &values, checkpoint)?,
-            |first| first.granule_id.as_str() > after,
-            |one, next| one.granule_id < next.granule_id,
-        )
+        let checkpoints = self.rows(&PAGE, &values, checkpoint)?;
+        let granule_ids = checkpoints.iter().map(|it| it.granule_id.as_str());
+        check_order("checkpoint", Some(after), granule_ids)?;
+        Ok(checkpoints)
     }
 }
 
@@ -541,9 +521,9 @@ impl Transaction {
 
 fn checkpoint(row: &dyn Columns) -> Result<Checkpoint> {
     Ok(Checkpoint {
-        granule_id: row.granule_id(0)?,
-        chain: row.identifier(1)?,
-        list: row.byte_string(2)?,
-        granules: row.count(3)?,
+        granule_id: row.get(0)?,
+        chain: row.get(1)?,
+        list: row.get(2)?,
+        granules: row.get(3)?,
     })
 }

@@ -1,14 +1,15 @@
 //! The table `instance`: the history of each dataset.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::Result;
-use crate::store::page::{ascending, paged};
-use crate::store::row::{CheckedBytes, is_sound, row};
+use crate::store::page::{check_order, paged};
+use crate::store::row::{read, row};
 use crate::store::rows::{DatasetKey, StoredInstance};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Columns, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Sql, Value, damaged};
 
 /// A query of the columns of an [`Instance`], followed by the given clauses: those of its row, the name
 /// of its dataset, when the next change took effect, and whether it has annotations. What is the
@@ -115,10 +116,8 @@ impl Snapshot {
             return Ok(latest.map(|latest| (dataset.0, latest)).into_iter().collect());
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
-        let latest = self.rows(Scope::AllDatasets, &LATEST, &[Value::Ints(&keys)], |row| {
-            Ok((DatasetKey(row.int(0)?), self.read_instance(row)?))
-        })?;
-        let (keys, latest): (Vec<_>, Vec<_>) = latest.into_iter().unzip();
+        let latest = self.read_instances(&LATEST, &[Value::Ints(&keys)])?;
+        let keys: Vec<_> = latest.iter().map(|latest| latest.dataset).collect();
         let in_force = keys
             .into_iter()
             .zip(self.annotated(latest)?)
@@ -140,7 +139,7 @@ impl Snapshot {
             LIMIT 1"
         );
         let values = [dataset.into(), at.into(), recorded.into()];
-        let known = self.instances(Scope::Dataset(dataset), &KNOWN, &values)?.pop();
+        let known = self.instances(&KNOWN, &values)?.pop();
         known.map(|known| self.not_from_the_future(dataset, known)).transpose()
     }
 
@@ -161,7 +160,7 @@ impl Snapshot {
         let (takes_effect, recorded) =
             (instance.timestamp.as_micros(), instance.recorded.as_micros());
         let is_sound = takes_effect - recorded <= Instance::TIMELY_MICROS
-            || self.exists(dataset, &IS_NEXT, &[dataset.into(), (takes_effect - 1).into()])?;
+            || self.exists(&IS_NEXT, &[dataset.into(), (takes_effect - 1).into()])?;
         match is_sound {
             true => Ok(instance),
             false => Err(damaged(format_args!(
@@ -190,7 +189,7 @@ impl Snapshot {
             LIMIT 1",
         );
         let values = [dataset.into(), after.into(), before.into()];
-        let deletion = self.select::<InstanceRow>(Scope::Dataset(dataset), &DELETION, &values)?;
+        let deletion = self.select::<InstanceRow>(&DELETION, &values)?;
         Ok(!deletion.is_empty())
     }
 
@@ -225,10 +224,9 @@ impl Snapshot {
         );
         let times: Vec<i64> = times.iter().map(|at| at.as_micros()).collect();
         let values = [dataset.into(), Value::Ints(&times)];
-        let held = |row: InstanceRow, columns: &dyn Columns, rest| {
-            Ok((columns.instant(rest)?, row.granules))
-        };
-        let held = self.select_with(Scope::Dataset(dataset), &HELD, &values, held)?;
+        let held =
+            |row: InstanceRow, columns: &dyn Columns, rest| Ok((columns.get(rest)?, row.granules));
+        let held = self.select_with(&HELD, &values, held)?;
         Ok(held.into_iter().collect())
     }
 
@@ -259,12 +257,9 @@ impl Snapshot {
         );
         let start = after.map_or(i64::MIN, Timestamp::as_micros);
         let values = [dataset.into(), start.into(), up_to.into(), limit.into()];
-        ascending(
-            "instance",
-            self.stored_instances(Scope::Dataset(dataset), &PAGE, &values)?,
-            |first| after.is_none_or(|after| first.instance.timestamp > after),
-            |one, next| one.instance.timestamp < next.instance.timestamp,
-        )
+        let stored = self.stored_instances(&PAGE, &values)?;
+        check_order("instance", after, stored.iter().map(|stored| stored.instance.timestamp))?;
+        Ok(stored)
     }
 
     /// The whole history as it is stored, rows that differ from their checksums included.
@@ -309,12 +304,10 @@ impl Snapshot {
         );
         let start = since.map_or(i64::MIN, Timestamp::as_micros);
         let values = [dataset.into(), before.into(), start.into(), limit.into()];
-        ascending(
-            "instance",
-            self.instances(Scope::Dataset(dataset), &PAGE, &values)?,
-            |first| first.timestamp < before,
-            |one, next| one.timestamp > next.timestamp,
-        )
+        let instances = self.instances(&PAGE, &values)?;
+        let positions = instances.iter().map(|instance| Reverse(instance.timestamp));
+        check_order("instance", Some(Reverse(before)), positions)?;
+        Ok(instances)
     }
 
     /// The instances with an identifier after a dataset and a time, by dataset and time, at most
@@ -336,12 +329,9 @@ impl Snapshot {
         let name = after.map_or("", |(name, _)| name.as_str());
         let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
         let values = [identifier.into(), name.into(), start.into(), limit.into()];
-        ascending(
-            "instance",
-            self.instances(Scope::AllDatasets, &PAGE, &values)?,
-            |first| after.is_none_or(|(name, at)| (name, at) < (&first.dataset, first.timestamp)),
-            |one, next| (&one.dataset, one.timestamp) < (&next.dataset, next.timestamp),
-        )
+        let instances = self.instances(&PAGE, &values)?;
+        check_order("instance", after, instances.iter().map(|it| (&it.dataset, it.timestamp)))?;
+        Ok(instances)
     }
 
     /// The instances that [`Snapshot::instances_with`] returns, all of them.
@@ -366,7 +356,7 @@ impl Snapshot {
             "WHERE instance.identifier = ?2 AND instance.dataset_id = ?1
             ORDER BY instance.timestamp"
         );
-        self.instances(Scope::Dataset(dataset), &WITH, &[dataset.into(), identifier.into()])
+        self.instances(&WITH, &[dataset.into(), identifier.into()])
     }
 
     /// The latest instance with an identifier in any dataset. `None` means that no instance ever
@@ -380,7 +370,7 @@ impl Snapshot {
             LIMIT 1",
             "instance.dataset_id"
         );
-        Ok(self.instances(Scope::AllDatasets, &LATEST, &[identifier.into()])?.pop())
+        Ok(self.instances(&LATEST, &[identifier.into()])?.pop())
     }
 
     /// The instances with a digest, in order of dataset and time.
@@ -392,7 +382,7 @@ impl Snapshot {
             ORDER BY dataset.name, instance.timestamp",
             "instance.dataset_id"
         );
-        self.instances(Scope::AllDatasets, &WITH, &[(&digest).into()])
+        self.instances(&WITH, &[(&digest).into()])
     }
 
     /// Whether one of the first or the last thousand changes of a dataset took effect at most
@@ -423,7 +413,7 @@ impl Snapshot {
         );
         let has = |sql| -> Result<bool> {
             let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
-            let timely = self.select::<InstanceRow>(Scope::Dataset(dataset), sql, &values)?;
+            let timely = self.select::<InstanceRow>(sql, &values)?;
             Ok(!timely.is_empty())
         };
         Ok(has(&LAST)? || has(&FIRST)?)
@@ -437,42 +427,44 @@ impl Snapshot {
             WHERE dataset_id = ?1 AND timestamp <= ?2",
         );
         let values = [dataset.into(), up_to.into()];
-        self.count(Scope::Dataset(dataset), &COUNT, &values)
+        self.count(&COUNT, &values)
     }
 
-    fn instances(
-        &self,
-        scope: Scope,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<Vec<Instance>> {
-        self.stored_instances(scope, sql, values)?.into_iter().map(sound).collect()
+    fn instances(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<Instance>> {
+        self.stored_instances(sql, values)?.into_iter().map(sound).collect()
     }
 
     fn stored_instances(
         &self,
-        scope: Scope,
         sql: &'static Sql,
         values: &[Value<'_>],
     ) -> Result<Vec<StoredInstance>> {
-        self.annotated(self.rows(scope, sql, values, |row| self.read_instance(row))?)
+        self.annotated(self.read_instances(sql, values)?)
     }
 
-    fn read_instance(&self, row: &dyn Columns) -> Result<ReadInstance> {
+    fn read_instances(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ReadInstance>> {
         let rest = statement::INSTANCE.columns.len() + 1;
-        let (name, until) = (row.dataset_name(rest)?, row.instant_or_null(rest + 1)?);
-        self.instance_from(row, 0, (name, until, row.flag(rest + 2)?))
+        let mut checked = Vec::new();
+        let mut instances = Vec::new();
+        self.session.rows(sql, values, &mut |row| {
+            let beside = (row.get(rest)?, row.get(rest + 1)?, row.get(rest + 2)?);
+            instances.push(self.instance_from(row, 0, beside, &mut checked)?);
+            Ok(())
+        })?;
+        Ok(instances)
     }
 
     /// The instance whose row begins with a column, of this dataset, until this time, and with
-    /// annotations if it has any.
+    /// annotations if it has any. `checked` is a buffer.
     pub(super) fn instance_from(
         &self,
         row: &dyn Columns,
         first: usize,
         (dataset, until, has_annotations): (DatasetName, Option<Timestamp>, bool),
+        checked: &mut Vec<u8>,
     ) -> Result<ReadInstance> {
-        let read: InstanceRow = self.decoded(row, first)?;
+        let (read, is_sound) = read::<InstanceRow>(row, first, checked)?;
+        let read = self.shown(read);
         let instance = Instance {
             dataset,
             timestamp: read.timestamp,
@@ -489,9 +481,8 @@ impl Snapshot {
             note: read.note,
             annotations: Vec::new(),
         };
-        let is_sound = is_sound(&statement::INSTANCE, row, first, &mut CheckedBytes::default())?;
         let stored = StoredInstance { instance, is_sound };
-        Ok(ReadInstance { dataset: DatasetKey(row.int(first)?), stored, has_annotations })
+        Ok(ReadInstance { dataset: row.get(first)?, stored, has_annotations })
     }
 
     /// Instances with their annotations, which are read with one statement for each dataset.

@@ -2,11 +2,11 @@
 //! what success.
 
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
-use crate::store::page::ascending;
-use crate::store::row::{Reader, Row, Written};
+use crate::store::page::check_order;
+use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Existing, Scope, Sql, Table, Value, damaged};
+use crate::store::statement::{self, Existing, Sql, Table, Value, damaged};
 use crate::store::{Error, Result};
 
 /// A row of the table `mirror_source`.
@@ -33,9 +33,7 @@ impl Row for SourceRow {
         let pulled = pulled.transpose()?;
         Ok(SourceRow { id, stored: StoredSource { source, read, identical, etag, pulled, failed } })
     }
-}
 
-impl Written for SourceRow {
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let StoredSource { source, read, identical, etag, pulled, failed } = &self.stored;
         let options = pulled.as_ref().map(|pulled| serde_json::json!(pulled.options).to_string());
@@ -53,32 +51,10 @@ impl Written for SourceRow {
     }
 }
 
-/// A row of the table `log_change`.
-struct ChangeRow(LogChange);
-
-impl Row for ChangeRow {
-    fn table() -> &'static Table {
-        &statement::LOG_CHANGE
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        let _source: u64 = reader.next()?;
-        Ok(ChangeRow(LogChange {
-            number: reader.next()?,
-            timestamp: reader.next()?,
-            identifier: reader.next()?,
-            digest: reader.next()?,
-            check: reader.next()?,
-            bytes: reader.next()?,
-            granules: reader.next()?,
-            ingested: reader.next()?,
-            deleted: reader.next()?,
-            described: reader.next()?,
-            replaced: reader.next()?,
-            note: reader.next()?,
-        }))
-    }
-}
+row!(LogChange in LOG_CHANGE {
+    number, timestamp, identifier, digest, check, bytes, granules, ingested, deleted, described,
+    replaced, note
+});
 
 impl Snapshot {
     /// The primaries that were read for a dataset, by source.
@@ -89,7 +65,7 @@ impl Snapshot {
             WHERE dataset_id = ?1
             ORDER BY source",
         );
-        let sources = self.select(Scope::Dataset(dataset), &SOURCES, &[dataset.into()])?;
+        let sources = self.select(&SOURCES, &[dataset.into()])?;
         Ok(sources.into_iter().map(|SourceRow { id, stored }| (SourceKey(id), stored)).collect())
     }
 
@@ -110,10 +86,10 @@ impl Snapshot {
         );
         let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();
         let values = [Value::Texts(&names)];
-        self.select_with(Scope::AllDatasets, &STATES, &values, |row: SourceRow, columns, rest| {
+        self.select_with(&STATES, &values, |row: SourceRow, columns, rest| {
             let StoredSource { source, identical, pulled, failed, .. } = row.stored;
             let pulled = pulled.map(|pulled| pulled.recorded);
-            let dataset = columns.dataset_name(rest)?;
+            let dataset = columns.get(rest)?;
             Ok(MirrorState { dataset, source, identical, pulled, failed })
         })
     }
@@ -135,12 +111,9 @@ impl Snapshot {
             LIMIT ?4",
         );
         let values = [dataset.into(), source.into(), after.into(), limit.into()];
-        ascending(
-            "log_change",
-            self.changes(dataset, &PAGE, &values)?,
-            |first| first.number > after,
-            |one, next| one.number < next.number,
-        )
+        let changes: Vec<LogChange> = self.select(&PAGE, &values)?;
+        check_order("log_change", Some(after), changes.iter().map(|change| change.number))?;
+        Ok(changes)
     }
 
     /// The last change that was read of a log. `None` means that none was.
@@ -156,17 +129,7 @@ impl Snapshot {
             ORDER BY number DESC
             LIMIT 1",
         );
-        Ok(self.changes(dataset, &LAST, &[dataset.into(), source.into()])?.pop())
-    }
-
-    fn changes(
-        &self,
-        dataset: DatasetKey,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<Vec<LogChange>> {
-        let changes = self.select(Scope::Dataset(dataset), sql, values)?;
-        Ok(changes.into_iter().map(|ChangeRow(change)| change).collect())
+        Ok(self.select(&LAST, &[dataset.into(), source.into()])?.pop())
     }
 }
 
@@ -242,21 +205,8 @@ impl Transaction {
     ) -> Result<()> {
         let table = &statement::LOG_CHANGE;
         self.add(dataset, table, Existing::Refused, changes, |change, values| {
-            values.extend([
-                source.into(),
-                change.number.into(),
-                change.timestamp.into(),
-                change.identifier.into(),
-                (&change.digest).into(),
-                (&change.check).into(),
-                change.bytes.into(),
-                change.granules.into(),
-                change.ingested.into(),
-                change.deleted.into(),
-                change.described.into(),
-                change.replaced.into(),
-                change.note.as_deref().into(),
-            ]);
+            values.push(source.into());
+            change.encode(values);
         })
     }
 }

@@ -3,7 +3,7 @@
 use crate::model::{Digest, Identifier, IdentifierPrefix};
 use crate::store::Result;
 use crate::store::session::Snapshot;
-use crate::store::statement::{Scope, Sql, Value};
+use crate::store::statement::{Sql, Value};
 
 impl Snapshot {
     /// The identifiers of instances and of subsets that begin with some digits, in order, at most
@@ -26,7 +26,7 @@ impl Snapshot {
         );
         let (first, last) = prefix.range();
         let values = [first.into(), last.into(), limit.into()];
-        self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.identifier(0))
+        self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
     /// The digests of instances and of subsets from one to another, in order, at most `limit` of them. Asks
@@ -48,7 +48,7 @@ impl Snapshot {
             LIMIT ?3",
         );
         let values = [(&first).into(), (&last).into(), limit.into()];
-        self.rows(Scope::AllDatasets, &BETWEEN, &values, |row| row.digest(0))
+        self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
     /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
@@ -72,6 +72,6 @@ impl Snapshot {
             ORDER BY identifier",
         );
         let values = [Value::Identifiers(identifiers)];
-        self.rows(Scope::AllDatasets, &AMONG, &values, |row| row.identifier(0))
+        self.rows(&AMONG, &values, |row| row.get(0))
     }
 }

@@ -4,7 +4,7 @@ use crate::model::{Instance, Timestamp};
 use crate::store::Result;
 use crate::store::rows::{DatasetKey, LargeChange, Span};
 use crate::store::session::Snapshot;
-use crate::store::statement::{Scope, Sql};
+use crate::store::statement::Sql;
 
 impl Snapshot {
     /// The changes of a dataset after a change and at or before `up_to`, in order of time, with those as one
@@ -30,16 +30,16 @@ impl Snapshot {
         let begin = after.timestamp.as_micros().div_euclid(width) * width;
         let values =
             [dataset.into(), after.timestamp.into(), up_to.into(), begin.into(), width.into()];
-        let mut spans = self.rows(Scope::Dataset(dataset), &SPANS, &values, |row| {
+        let mut spans = self.rows(&SPANS, &values, |row| {
             Ok(Span {
-                first: row.instant(0)?,
-                last: row.instant(1)?,
-                least: row.count(2)?,
-                most: row.count(3)?,
+                first: row.get(0)?,
+                last: row.get(1)?,
+                least: row.get(2)?,
+                most: row.get(3)?,
                 held: 0,
-                added: row.count(4)?,
-                deleted: row.count(5)?,
-                changes: row.count(6)?,
+                added: row.get(4)?,
+                deleted: row.get(5)?,
+                changes: row.get(6)?,
             })
         })?;
         let mut held = after.granules;
@@ -67,12 +67,12 @@ impl Snapshot {
             LIMIT ?4",
         );
         let values = [dataset.into(), after.into(), up_to.into(), limit.into()];
-        self.rows(Scope::Dataset(dataset), &LARGEST, &values, |row| {
+        self.rows(&LARGEST, &values, |row| {
             Ok(LargeChange {
-                at: row.instant(0)?,
-                added: row.count(1)?,
-                deleted: row.count(2)?,
-                note: row.string_or_null(3)?,
+                at: row.get(0)?,
+                added: row.get(1)?,
+                deleted: row.get(2)?,
+                note: row.get(3)?,
             })
         })
     }

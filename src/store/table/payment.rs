@@ -6,7 +6,7 @@ use crate::store::Result;
 use crate::store::row::row;
 use crate::store::rows::{REGISTRY, WorkerRow};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Scope, Sql, Value};
+use crate::store::statement::{Sql, Value};
 
 row!(WorkerRow in PAYMENT_WORKER { worker, layout, epoch, last_second, next_counter });
 
@@ -33,7 +33,7 @@ impl Snapshot {
             ORDER BY worker",
         );
         self.session.lock(REGISTRY)?;
-        self.select(Scope::Registry, &WORKERS, &[])
+        self.select(&WORKERS, &[])
     }
 
     /// The ids of the old scheme between two ids (inclusive), ascending.
@@ -48,7 +48,7 @@ impl Snapshot {
     }
 
     fn taken(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<String>> {
-        let taken: Vec<Taken> = self.select(Scope::Registry, sql, values)?;
+        let taken: Vec<Taken> = self.select(sql, values)?;
         Ok(taken.into_iter().map(|taken| taken.id).collect())
     }
 }

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 
 use crate::store::Result;
 use crate::store::page::out_of_order;
-use crate::store::row::{CheckedBytes, is_sound, position};
+use crate::store::row::{is_sound, position};
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Existing, Scope, Sql, TABLES, Table, Value, damaged};
+use crate::store::statement::{Existing, Sql, TABLES, Table, Value, damaged};
 
 /// Rows of a table, in the order of its key.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Snapshot {
     /// The keys of all datasets, withdrawn ones included.
     pub fn dataset_keys(&self) -> Result<Vec<DatasetKey>> {
         static KEYS: Sql = Sql::new("SELECT id FROM {dataset} ORDER BY id");
-        self.rows(Scope::Registry, &KEYS, &[], |row| row.dataset_key(0))
+        self.rows(&KEYS, &[], |row| row.get(0))
     }
 
     /// All rows of a dataset, table by table, each of which refers only to those before it.
@@ -130,14 +130,13 @@ impl Snapshot {
     ) -> Result<RawRows> {
         let [first, next] = &PAGES[table.name];
         let sql = if after.is_empty() { first } else { next };
-        let scope = dataset.map_or(Scope::Registry, Scope::Dataset);
         let mut given: Vec<Value<'_>> = dataset.into_iter().map(Value::from).collect();
         given.extend(after.iter().map(Raw::value));
         given.push(limit.into());
         let columns: Vec<&str> = table.all_columns().collect();
         let mut values: Vec<Raw> = Vec::new();
-        let (mut checked, mut differing) = (CheckedBytes::default(), None);
-        let read = self.session.rows(scope, sql, &given, &mut |row| {
+        let (mut checked, mut differing) = (Vec::new(), None);
+        let read = self.session.rows(sql, &given, &mut |row| {
             if table.what.is_some() && !is_sound(table, row, 0, &mut checked)? {
                 differing = Some(position(table, row, 0)?);
                 return Err(damaged("a row differs from its checksum"));

@@ -5,11 +5,11 @@ use crate::model::{
     Criteria, Digest, Granule, GranuleId, Identifier, Pattern, Subset, Timestamp, ValueError,
 };
 use crate::store::Result;
-use crate::store::page::{ascending, paged};
+use crate::store::page::{check_order, paged};
 use crate::store::row::row;
 use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Columns, Existing, Scope, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
 
 /// A row of the table `saved_selection`.
 struct SubsetRow {
@@ -26,11 +26,10 @@ row!(SubsetRow in SAVED_SELECTION { id, timestamp, patterns, identifier, digest,
 
 /// A row of the table `named_granule`.
 struct NamedRow {
-    selection_id: u64,
     granule_id: GranuleId,
 }
 
-row!(NamedRow in NAMED_GRANULE { selection_id, granule_id });
+row!(NamedRow in NAMED_GRANULE { granule_id });
 
 /// A query of the columns of a [`Subset`], followed by the given clauses.
 macro_rules! select_saved {
@@ -61,7 +60,7 @@ impl Snapshot {
         let criteria = criteria_text(criteria);
         let values =
             [dataset.into(), identifier.into(), (&digest).into(), criteria.as_str().into()];
-        Ok(self.subsets(Scope::Dataset(dataset), &SAME, &values)?.pop())
+        Ok(self.subsets(&SAME, &values)?.pop())
     }
 
     /// Every subset with an identifier, by dataset and by the time of its first citation.
@@ -72,7 +71,7 @@ impl Snapshot {
             "WHERE saved_selection.identifier = ?1
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(Scope::AllDatasets, &WITH_IDENTIFIER, &[identifier.into()])
+        self.subsets(&WITH_IDENTIFIER, &[identifier.into()])
     }
 
     /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
@@ -81,7 +80,7 @@ impl Snapshot {
             "WHERE saved_selection.digest = ?1
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(Scope::AllDatasets, &WITH_DIGEST, &[(&digest).into()])
+        self.subsets(&WITH_DIGEST, &[(&digest).into()])
     }
 
     /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
@@ -91,7 +90,7 @@ impl Snapshot {
             FROM {saved_selection}
             WHERE dataset_id = ?1",
         );
-        self.count(Scope::Dataset(dataset), &LAST, &[dataset.into()])
+        self.count(&LAST, &[dataset.into()])
     }
 
     /// The subsets of a dataset that were cited last, the last first, at most `limit` of them.
@@ -104,7 +103,7 @@ impl Snapshot {
             LIMIT ?2"
         );
         let values = [dataset.into(), limit.into()];
-        let rows = self.subsets(Scope::Dataset(dataset), &LAST_CITED, &values)?;
+        let rows = self.subsets(&LAST_CITED, &values)?;
         Ok(rows.into_iter().map(|(_, subset)| subset).collect())
     }
 
@@ -116,7 +115,7 @@ impl Snapshot {
             FROM {saved_selection}
             WHERE dataset_id = ?1",
         );
-        self.count(Scope::Dataset(dataset), &COUNT, &[dataset.into()])
+        self.count(&COUNT, &[dataset.into()])
     }
 
     /// Every subset of a dataset, by identifier.
@@ -126,7 +125,7 @@ impl Snapshot {
             ORDER BY saved_selection.identifier, saved_selection.digest,
                 saved_selection.patterns"
         );
-        self.subsets(Scope::Dataset(dataset), &OF_DATASET, &[dataset.into()])
+        self.subsets(&OF_DATASET, &[dataset.into()])
     }
 
     /// The granules that a subset names, as they were held at an instant, after an id, in canonical
@@ -169,16 +168,15 @@ impl Snapshot {
         );
         let values = [dataset.into(), subset.into(), at.into(), after.into(), limit.into()];
         let named = |named: NamedRow, row: &dyn Columns, rest| {
-            let is_held = row.text_or_null(rest)?.is_some();
+            let is_held = row.get::<Option<String>>(rest)?.is_some();
             Ok((named.granule_id, is_held.then(|| granule(row, rest)).transpose()?))
         };
-        let named = self.select_with(Scope::Dataset(dataset), &PAGE, &values, named)?;
-        ascending(
-            "named_granule",
-            named,
-            |(first, _)| first.as_str() > after,
-            |(one, _), (next, _)| one <= next,
-        )
+        let named = self.select_with(&PAGE, &values, named)?;
+        // One with overlapping periods is read more than once.
+        let positions =
+            named.iter().zip(0..).map(|((granule_id, _), row)| (granule_id.as_str(), row));
+        check_order("named_granule", Some((after, u64::MAX)), positions)?;
+        Ok(named)
     }
 
     /// The granules that [`Snapshot::named_after`] returns, all of them.
@@ -197,15 +195,10 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    fn subsets(
-        &self,
-        scope: Scope,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-    ) -> Result<Vec<(SubsetKey, Subset)>> {
-        self.select_with(scope, sql, values, |row: SubsetRow, columns, rest| {
+    fn subsets(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<(SubsetKey, Subset)>> {
+        self.select_with(sql, values, |row: SubsetRow, columns, rest| {
             let subset = Subset {
-                dataset: columns.dataset_name(rest)?,
+                dataset: columns.get(rest)?,
                 timestamp: row.timestamp,
                 criteria: criteria_from(&row.patterns)?,
                 identifier: row.identifier,
