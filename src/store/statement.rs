@@ -204,118 +204,36 @@ pub(crate) enum Value<'a> {
     Identifiers(&'a [Identifier]),
 }
 
-impl From<i64> for Value<'_> {
-    fn from(value: i64) -> Self {
-        Value::Int(Some(value))
-    }
+macro_rules! values {
+    ($($from:ty: $given:ident => $value:expr;)+) => {
+        $(impl<'a> From<$from> for Value<'a> {
+            fn from($given: $from) -> Self {
+                $value
+            }
+        })+
+    };
 }
 
-impl From<u32> for Value<'_> {
-    fn from(value: u32) -> Self {
-        Value::Int(Some(value.into()))
-    }
-}
-
-impl From<u64> for Value<'_> {
-    fn from(count: u64) -> Self {
-        Value::Count(Some(count))
-    }
-}
-
-impl From<Option<u64>> for Value<'_> {
-    fn from(count: Option<u64>) -> Self {
-        Value::Count(count)
-    }
-}
-
-impl From<DatasetKey> for Value<'_> {
-    fn from(dataset: DatasetKey) -> Self {
-        dataset.0.into()
-    }
-}
-
-impl From<SubsetKey> for Value<'_> {
-    fn from(subset: SubsetKey) -> Self {
-        subset.0.into()
-    }
-}
-
-impl From<SourceKey> for Value<'_> {
-    fn from(source: SourceKey) -> Self {
-        source.0.into()
-    }
-}
-
-impl From<Timestamp> for Value<'_> {
-    fn from(timestamp: Timestamp) -> Self {
-        timestamp.as_micros().into()
-    }
-}
-
-impl From<Option<Timestamp>> for Value<'_> {
-    fn from(timestamp: Option<Timestamp>) -> Self {
-        Value::Int(timestamp.map(Timestamp::as_micros))
-    }
-}
-
-impl From<Identifier> for Value<'_> {
-    fn from(identifier: Identifier) -> Self {
-        Value::Identifier(identifier)
-    }
-}
-
-impl<'a> From<&'a Digest> for Value<'a> {
-    fn from(digest: &'a Digest) -> Self {
-        Value::Bytes(digest.as_bytes())
-    }
-}
-
-impl<'a> From<&'a LineCheck> for Value<'a> {
-    fn from(check: &'a LineCheck) -> Self {
-        Value::Bytes(check.as_bytes())
-    }
-}
-
-impl<'a> From<&'a [u8]> for Value<'a> {
-    fn from(bytes: &'a [u8]) -> Self {
-        Value::Bytes(bytes)
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Value::Text(Some(text.into()))
-    }
-}
-
-impl<'a> From<Option<&'a str>> for Value<'a> {
-    fn from(text: Option<&'a str>) -> Self {
-        Value::Text(text.map(Cow::Borrowed))
-    }
-}
-
-impl From<String> for Value<'_> {
-    fn from(text: String) -> Self {
-        Value::Text(Some(text.into()))
-    }
-}
-
-impl From<Option<String>> for Value<'_> {
-    fn from(text: Option<String>) -> Self {
-        Value::Text(text.map(Cow::Owned))
-    }
-}
-
-impl<'a> From<&'a GranuleId> for Value<'a> {
-    fn from(granule_id: &'a GranuleId) -> Self {
-        granule_id.as_str().into()
-    }
-}
-
-impl<'a> From<&'a DatasetName> for Value<'a> {
-    fn from(name: &'a DatasetName) -> Self {
-        name.as_str().into()
-    }
+values! {
+    i64: value => Value::Int(Some(value));
+    u32: value => Value::Int(Some(value.into()));
+    u64: count => Value::Count(Some(count));
+    Option<u64>: count => Value::Count(count);
+    DatasetKey: dataset => dataset.0.into();
+    SubsetKey: subset => subset.0.into();
+    SourceKey: source => source.0.into();
+    Timestamp: timestamp => timestamp.as_micros().into();
+    Option<Timestamp>: timestamp => Value::Int(timestamp.map(Timestamp::as_micros));
+    Identifier: identifier => Value::Identifier(identifier);
+    &'a Digest: digest => Value::Bytes(digest.as_bytes());
+    &'a LineCheck: check => Value::Bytes(check.as_bytes());
+    &'a [u8]: bytes => Value::Bytes(bytes);
+    &'a str: text => Value::Text(Some(text.into()));
+    Option<&'a str>: text => Value::Text(text.map(Cow::Borrowed));
+    String: text => Value::Text(Some(text.into()));
+    Option<String>: text => Value::Text(text.map(Cow::Owned));
+    &'a GranuleId: granule_id => granule_id.as_str().into();
+    &'a DatasetName: name => name.as_str().into();
 }
 
 /// The columns of a row, counted from 0.

@@ -4,31 +4,22 @@ use super::connection::value;
 use super::session::ServerSession;
 use crate::store::Result;
 use crate::store::rows::DatasetKey;
-use crate::store::statement::Value;
+use crate::store::statement::{TABLES, Table, Value};
 
-/// The tables whose rows belong to a row of another one. A foreign key would compare each row of an
-/// import (see the migration).
-const BELONGING: [(&str, &str, &str); 13] = [
-    ("instance", "dataset", "dataset.id = dataset_id"),
-    ("granule", "dataset", "dataset.id = dataset_id"),
-    ("checkpoint", "dataset", "dataset.id = dataset_id"),
-    ("record_version", "dataset", "dataset.id = dataset_id"),
-    ("saved_selection", "dataset", "dataset.id = dataset_id"),
+/// The tables whose rows belong to a row of another one than `dataset`. A foreign key would compare each
+/// row of an import (see the migration).
+const BELONGING: [(&str, &str, &str); 4] = [
     (
         "named_granule",
         "saved_selection",
         "saved_selection.dataset_id = named_granule.dataset_id \
          AND saved_selection.id = named_granule.selection_id",
     ),
-    ("mirror_source", "dataset", "dataset.id = dataset_id"),
     (
         "annotation",
         "instance",
         "instance.dataset_id = annotation.dataset_id AND instance.timestamp = annotation.timestamp",
     ),
-    ("confirmation", "dataset", "dataset.id = dataset_id"),
-    ("content", "dataset", "dataset.id = dataset_id"),
-    ("fixity_root", "dataset", "dataset.id = dataset_id"),
     (
         "fixity_finding",
         "fixity_root",
@@ -56,7 +47,10 @@ impl ServerSession {
         if let Some(rows) = self.found("granule", producers, datasets, &mut findings)? {
             findings.push(format!("{rows} rows of granule differ from their checksums"));
         }
-        for (table, parent, on) in BELONGING {
+        for Table { name: table, .. } in TABLES.into_iter().filter(|table| table.owner > 0) {
+            let other = BELONGING.iter().find(|(of, ..)| of == table);
+            let (parent, on) = other
+                .map_or(("dataset", "dataset.id = dataset_id"), |(_, parent, on)| (parent, on));
             let orphans = format!("NOT EXISTS (SELECT 1 FROM accession.{parent} WHERE {on})");
             if let Some(rows) = self.found(table, &orphans, datasets, &mut findings)? {
                 findings.push(format!("{rows} rows of {table} belong to a row that is missing"));
