@@ -190,7 +190,7 @@ impl Snapshot {
     ) -> Result<Vec<T>> {
         let table = R::table();
         let mut rows = Vec::new();
-        self.each_row(sql, values, table, &mut |row, checked| {
+        self.each_checked(sql, values, table, &mut |row, checked| {
             match read::<R>(row, 0, checked) {
                 Ok((read, true)) => {
                     rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
@@ -216,13 +216,13 @@ impl Snapshot {
         table: &'static Table,
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        self.each_row(sql, values, table, &mut |row, checked| {
+        self.each_checked(sql, values, table, &mut |row, checked| {
             Ok(is_sound(table, row, 0, checked)? && each(row).map(|()| true)?)
         })
     }
 
     /// The same, where `each` returns whether the row agrees with its checksum, for which it gets a buffer.
-    fn each_row(
+    fn each_checked(
         &self,
         sql: &'static Sql,
         values: &[Value<'_>],
