@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Remote};
 use accession::model::SourceOptions;
 
 use crate::error::Failure;
 use crate::opened::name_of;
-use crate::time::now;
 
 /// The keyword arguments of calls that read addresses.
 pub struct Options {
@@ -36,21 +34,4 @@ impl Options {
             insecure: self.insecure,
         })
     }
-}
-
-fn http(options: &SourceOptions) -> Result<HttpOptions, Failure> {
-    Ok(HttpOptions::of(options)?)
-}
-
-/// The dataset at an address. Nothing is requested yet. `None` means that the text is not an address.
-///
-/// # Errors
-///
-/// The address cannot be read, or is not encrypted.
-pub fn dataset_at(text: &str, options: &SourceOptions) -> Result<Option<Remote>, Failure> {
-    if !Address::is_meant(text) {
-        return Ok(None);
-    }
-    let address = Address::parse(text, options.insecure)?;
-    Ok(Some(Remote::new(address, http(options)?, now())?))
 }

@@ -467,14 +467,16 @@ impl Dataset {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let max_age = duration("max_age", max_age)?;
         let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
+        let at_primary = moment_or_none("primary_at", primary_at)?;
+        let options = http.source(primary_dataset)?;
+        let primary = Primary { place: primary, options, at: at_primary };
         let limits = Limits {
             max_delete: limit("max_delete", max_delete)?,
             max_add: limit("max_add", max_add)?,
             max_replace: None,
         };
         let options = PullOptions {
-            primary_at: moment_or_none("primary_at", primary_at)?,
+            primary_at: at_primary,
             create_dataset: create,
             policy: if reset { PullPolicy::Reset(limits) } else { PullPolicy::Follow },
             max_replace: limit("max_replace", max_replace)?,
@@ -482,9 +484,9 @@ impl Dataset {
         };
         let at = ChangeTime::of(at)?;
         let pulled = run(py, |monitor| {
-            mirror::pull(&self.opened, &self.name, &primary, options, at, &monitor)
+            mirror::pull(&self.opened, &self.name, primary, options, at, &monitor)
         })?;
-        mirror::pulled(py, &pulled, dry_run)
+        mirror::pulled(py, &self.name, &pulled, dry_run)
     }
 
     /// How the mirror compares with its primary, and which granules differ.
@@ -504,9 +506,10 @@ impl Dataset {
     ) -> Result<MirrorComparison, Failure> {
         let max_age = duration("max_age", max_age)?;
         let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let primary = Primary { place: primary, options: http.source(primary_dataset)? };
-        let at = moment_or_none("primary_at", primary_at)?;
-        run(py, |monitor| mirror::compare(&self.opened, &self.name, &primary, at, &monitor))
+        let (options, at) =
+            (http.source(primary_dataset)?, moment_or_none("primary_at", primary_at)?);
+        let primary = Primary { place: primary, options, at };
+        run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))
     }
 
     fn __repr__(&self) -> String {

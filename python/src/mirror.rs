@@ -1,20 +1,18 @@
 //! Mirrors and their primaries, and histories from elsewhere.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::refuse_future;
 use accession::disk::Spool;
 use accession::input::{InputFormat, OpenedFile};
 use accession::mirror::{
-    self as library, MirrorDifference, OtherContent, Outcome, PullOptions, Pulled, Status,
-    read_replica, source_name,
+    MirrorDifference, OtherContent, Outcome, PullOptions, Pulled, Source, Status, read_replica,
 };
 use accession::model::{ContentMatch, SourceOptions};
-use accession::{ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Monitor};
+use accession::{ChangeOptions, DatasetName, Error, Import, Instance, Moment, Monitor};
 use pyo3::prelude::*;
 
-use crate::address::dataset_at;
 use crate::comparison::{MirrorComparison, Sides};
 use crate::error::Failure;
 use crate::opened::Opened;
@@ -22,50 +20,34 @@ use crate::record::{object, warn, warn_all};
 use crate::time::{ChangeTime, now};
 use crate::work::check;
 
-/// The primary of a mirror: where it is, and how it is read.
+/// The primary of a mirror, as it was named.
 pub struct Primary {
     /// `None` means that of the last pull.
     pub place: Option<PathBuf>,
     pub options: SourceOptions,
+    pub at: Option<Moment>,
 }
 
 impl Primary {
     /// Where it is, and how it is read.
-    fn find(
-        &self,
+    fn source(
+        self,
         opened: &Opened,
         mirror: &DatasetName,
         monitor: &Arc<dyn Monitor>,
-    ) -> Result<(PathBuf, SourceOptions), Failure> {
-        if let Some(place) = &self.place {
-            return Ok((place.clone(), self.options.clone()));
+    ) -> Result<Source, Failure> {
+        self.at.map_or(Ok(()), |at| refuse_future(at, now()))?;
+        if let Some(place) = self.place {
+            return Ok(Source::named(place, self.options));
         }
         let snapshot = opened.reader(Arc::clone(monitor))?.snapshot()?;
-        let known = snapshot.mirror_sources(mirror)?.into_iter();
-        let last = known.filter(|known| known.is_default).find_map(|known| {
-            let pulled = known.pulled?;
-            Some((PathBuf::from(known.source), self.options.clone().or(&pulled.options)))
-        });
-        let (place, options) = last.ok_or_else(|| {
+        let mut known = snapshot.mirror_sources(mirror)?.into_iter();
+        let last = known.find_map(|known| Source::of_last_pull(known, self.options.clone()));
+        last.ok_or_else(|| {
             let message = format!("{mirror} was not pulled from any primary yet");
             Failure::usage(message, "name the primary")
-        })?;
-        library::Primary::check_remembered(&place)?;
-        Ok((place, options))
+        })
     }
-}
-
-fn open(
-    place: &Path,
-    options: SourceOptions,
-    mirror: &DatasetName,
-) -> Result<library::Primary, Failure> {
-    let named = options.primary_dataset.as_ref();
-    let primary = match dataset_at(&place.to_string_lossy(), &options)? {
-        Some(remote) => library::Primary::at_address(remote, named),
-        None => library::Primary::open(place, mirror, named, now())?,
-    };
-    Ok(primary.with_options(options))
 }
 
 /// Pulls a mirror.
@@ -76,63 +58,30 @@ fn open(
 pub fn pull(
     opened: &Opened,
     mirror: &DatasetName,
-    primary: &Primary,
+    primary: Primary,
     options: PullOptions,
     at: ChangeTime,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<Pulled, Failure> {
-    options.primary_at.map_or(Ok(()), |at| refuse_future(at, now()))?;
-    let (place, source) = primary.find(opened, mirror, monitor)?;
+    let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.writer(Arc::clone(monitor))?;
-    let stamp = opened.stamp(at);
-    let pulled = open(&place, source, mirror)
-        .and_then(|primary| Ok(library::pull(&registry, mirror, &primary, options, &stamp)?));
-    // A time that was given says nothing about the primary.
-    let is_given = |kind| {
-        let is_of_time = matches!(kind, ErrorKind::NotAfterLast | ErrorKind::Future);
-        options.primary_at.is_some() || (at.at.is_some() && is_of_time)
-    };
-    if let Err(Failure::Library(error)) = &pulled
-        && !options.dry_run
-        && !is_given(error.kind())
-        && error.kind() != ErrorKind::Interrupted
-    {
-        // What is raised is why it failed, and not that this could not be remembered.
-        let name = source_name(&place.to_string_lossy());
-        let _ = registry.remember_failed_attempt(mirror, &name, &error.to_string(), &stamp);
-    }
-    pulled
+    Ok(source.pull(&registry, mirror, options, &opened.stamp(at)).map_err(Error::from)?)
 }
 
-/// What a pull did.
+/// What a pull of a mirror did, with its warnings.
 ///
 /// # Errors
 ///
 /// Python has no memory left.
 pub fn pulled<'py>(
     py: Python<'py>,
+    mirror: &DatasetName,
     pulled: &Pulled,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let applied = pulled.applied.as_ref();
     let change = applied.and_then(|applied| applied.instance.as_ref());
-    if pulled.left.granules > 0 {
-        let (granules, named) = (pulled.left.granules, pulled.left.named.join("; "));
-        let what = format!(
-            "of {granules} granules the primary states other bytes than are known here, which stay: {named}; max_replace=N or \"P%\" takes the primary's"
-        );
-        warn(py, &what)?;
-    } else if !pulled.is_identical() {
-        let status = pulled.before.status;
-        let why = status.refusal().unwrap_or("the mirror is not the primary");
-        warn(
-            py,
-            &format!("nothing was changed: {why}; reset=True replaces what the mirror holds"),
-        )?;
-    }
-    if let Some(warning) = pulled.annotations.warning() {
-        warn(py, &warning.message)?;
-    }
+    warn_all(py, &pulled.warnings(mirror))?;
     let value = serde_json::json!({
         "status": pulled.before.status,
         "identical": pulled.is_identical(),
@@ -154,16 +103,15 @@ pub fn pulled<'py>(
 pub fn compare(
     opened: &Opened,
     mirror: &DatasetName,
-    primary: &Primary,
-    at: Option<Moment>,
+    primary: Primary,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<MirrorComparison, Failure> {
-    at.map_or(Ok(()), |at| refuse_future(at, now()))?;
-    let (place, source) = primary.find(opened, mirror, monitor)?;
-    let primary = open(&place, source, mirror)?;
+    let (at, stamp) = (primary.at, opened.stamp(ChangeTime::default()));
+    let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
-    let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
-    let comparison = library::compare(&registry, &dataset, &primary, at)?;
+    let writable = || opened.writable(Arc::clone(monitor));
+    let compared = source.compare(&registry, writable, mirror, at, &stamp);
+    let (dataset, comparison) = compared.map_err(Error::from)?;
     let [mut missing, mut unexpected, mut other_content] = [(); 3].map(|()| Spool::default());
     let mut differences = comparison.differences()?;
     for difference in differences.by_ref() {
@@ -183,9 +131,8 @@ pub fn compare(
     drop(differences);
     if comparison.has_memory() {
         // A registry that cannot be written can be compared all the same.
-        let _ = opened.writer(Arc::clone(monitor)).and_then(|registry| {
-            let stamp = opened.stamp(ChangeTime::default());
-            Ok(comparison.remember(&registry, &dataset, &stamp, Outcome::Compared)?)
+        let _ = writable().and_then(|registry| {
+            comparison.remember(&registry, &dataset, &stamp, Outcome::Compared)
         });
     }
     let found = comparison.status();
@@ -225,7 +172,7 @@ pub fn import(
     let registry = opened.writer(Arc::clone(monitor))?;
     let stamp = opened.stamp(at);
     let name = wanted.source.to_string_lossy();
-    if let Some(remote) = dataset_at(&name, &wanted.http)? {
+    if let Some(remote) = Source::named(&wanted.source, wanted.http).remote(now())? {
         if import.is_daily {
             return Err(Failure::usage("a log has its own times: they cannot become days", ""));
         }
@@ -240,7 +187,8 @@ pub fn import(
                 "",
             ));
         }
-        let reader = library::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
+        let reader =
+            accession::mirror::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
         reader.read_into(&mut import, |_| {})?;
     } else {
         let mut events = file.events(&wanted.reading)?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use accession::{Access, DatasetName, ErrorKind, Monitor, Registry, Snapshot, Stamp};
+use accession::{Access, DatasetName, Error, ErrorKind, Monitor, Registry, Snapshot, Stamp};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -75,6 +75,18 @@ impl Opened {
             None => open.writer.insert(Registry::open(&self.name, Access::Write)?),
         };
         Ok(writer.with_monitor(monitor))
+    }
+
+    /// The same for what can also do without: of the library are all errors.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written.
+    pub fn writable(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Error> {
+        self.writer(monitor).map_err(|failure| match failure {
+            Failure::Library(error) => error,
+            _ => Error::new(ErrorKind::CannotOpen, "the registry was closed"),
+        })
     }
 
     /// Reads the registry in one snapshot, without Python's lock.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
 use accession::model::KnownFile;
-use accession::{ErrorKind, GranuleId, Identifier, Listing, Members, Pattern, Selection};
+use accession::{GranuleId, Identifier, Listing, Members, Pattern, Selection};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
@@ -18,7 +18,7 @@ use crate::html;
 use crate::ids;
 use crate::opened::Opened;
 use crate::pages::FileOf;
-use crate::record::{object, warn, warn_all};
+use crate::record::{object, warn_all};
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
 use crate::time::{datetime, duration, now};
@@ -73,50 +73,28 @@ pub fn cite(
         format.parse().map_err(|cause| Failure::unreadable("format", cause))?;
     let members = subset.members(py)?;
     let at = asked.cited_at();
-    let (cited, lost) = run(py, |monitor| {
+    let (cited, mut warnings) = run(py, |monitor| {
         let registry = opened.reader(Arc::clone(&monitor))?;
         let snapshot = registry.snapshot()?;
-        let selection = asked.selection(&snapshot)?;
-        let Some(members) = members else {
-            let selection = match (selection, at) {
-                (Selection::Dataset { name, .. }, Some(at)) => {
-                    Selection::Dataset { name, at: Some(at) }
-                }
-                (selection, _) => selection,
-            };
-            return Ok((snapshot.cite(&selection)?, None));
+        let selection = match (asked.selection(&snapshot)?, at) {
+            (Selection::Dataset { name, .. }, Some(at)) => {
+                Selection::Dataset { name, at: Some(at) }
+            }
+            (selection, _) => selection,
         };
+        let Some(members) = members else { return Ok((snapshot.cite(&selection)?, Vec::new())) };
         drop(snapshot);
-        let Selection::Dataset { name, at: named } = selection else {
+        let Selection::Dataset { name, at } = selection else {
             let message = "a subset is selected from a dataset as of a time";
             return Err(Failure::usage(message, "name the set as DATASET or DATASET@TIME"));
         };
-        let at = at.or(named);
-        match opened
-            .writer(monitor)
-            .and_then(|it| Ok(it.cite_subset(&name, at, &members, now())?))
-        {
-            Ok(cited) => Ok((cited, None)),
-            Err(Failure::Library(error)) if is_not_saved(error.kind()) => {
-                let (cited, is_stored) = registry.describe_subset(&name, at, &members, now())?;
-                Ok((cited, Some(error.to_string()).filter(|_| !is_stored)))
-            }
-            Err(failure) => Err(failure),
-        }
+        let cited = registry.cite_members(opened.writable(monitor), &name, at, &members, now())?;
+        let warnings = cited.warnings();
+        Ok((cited.cited, warnings))
     })?;
-    if let Some(why) = lost {
-        warn(py, &format!("{why}: the subset is not saved, and its identifier does not resolve"))?;
-    }
-    warn_all(py, &cited.warnings(at))?;
+    warnings.extend(cited.warnings(at, now()));
+    warn_all(py, &warnings)?;
     Ok(Citation::new(cited, at, now().day()).write(format))
-}
-
-/// Whether an error means that a subset can be cited without being saved.
-fn is_not_saved(kind: ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
-    )
 }
 
 impl Set {

@@ -151,3 +151,10 @@ def test_a_failed_pull_is_a_problem_of_the_mirror(registry: ar.Registry, tmp_pat
         mirror.mirror_pull()
     [status] = registry.status("MIRROR")
     assert "failed" in status.problems[0] and str(manifest) in status.problems[0]
+    registry.dataset("PRIMARY").export(manifest.with_name("whole.jsonl"))
+    manifest.with_name("whole.jsonl").rename(manifest)
+    assert mirror.mirror_pull().identical and registry.status("MIRROR")[0].problems == []
+    manifest.unlink()
+    with raises("io"):
+        mirror.mirror_compare()
+    assert "failed" in registry.status("MIRROR")[0].problems[0], "as the command line remembers it"

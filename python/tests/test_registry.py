@@ -284,3 +284,9 @@ def test_values_say_what_they_are(file: ar.Registry) -> None:
     file.dataset("X").edit(create=True, title="<script>alert(1)</script>")
     file.dataset("X").sync(["<b>"], create=True)
     assert "<script>" not in file.dataset("X")._repr_html_()  # type: ignore[attr-defined]
+
+
+def test_a_citation_warns_as_on_the_command_line(file: ar.Registry) -> None:
+    seeded(file)
+    with pytest.warns(UserWarning, match="the selection is all that US.FOOL2.002 held"):
+        assert f"DI:{file.set(NAME).identifier}" in file.cite(NAME, select=["*"])

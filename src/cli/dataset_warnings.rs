@@ -2,7 +2,7 @@
 //! need the registry again, and which identifier may have been meant by one that is unknown.
 
 use accession::error::Unknown;
-use accession::model::{WarningKind, Withdrawal, quoted};
+use accession::model::WarningKind;
 use accession::{Access, DatasetName, ErrorKind, Snapshot};
 
 use super::error::{Error, Result};
@@ -33,16 +33,6 @@ pub fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
         session.warn(WarningKind::SharedDoi, &format!("{name} has the DOI {doi}, as {other} has"));
     }
     Ok(())
-}
-
-/// Warns that a primary withdrew the dataset that one of this registry follows.
-pub fn warn_of_withdrawn_primary(session: &Session, name: &DatasetName, found: &Withdrawal) {
-    let note = found.note.as_ref().map_or_else(String::new, |note| format!(": {}", quoted(note)));
-    let at = found.timestamp;
-    let what = format!(
-        "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name}` withdraws it here"
-    );
-    session.warn(WarningKind::PrimaryWithdrawn, &what);
 }
 
 /// The error of a list that lacks the datasets of machines that cannot be reached.

@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Opens the registry.
-    pub fn open(&self, access: Access) -> Result<Registry> {
+    pub fn open(&self, access: Access) -> accession::error::Result<Registry> {
         let registry =
             Registry::open(&self.options.registry, access).map_err(|error| match error.kind() {
                 // A relative path may be wrong because the current directory is.
@@ -141,7 +141,7 @@ impl Session {
     /// Opens the registry for reading. `None` means that there is none.
     pub fn open_existing(&self) -> Result<Option<Registry>> {
         match Registry::exists(&self.options.registry)? {
-            true => self.open(Access::Read).map(Some),
+            true => Ok(Some(self.open(Access::Read)?)),
             false => Ok(None),
         }
     }

@@ -17,6 +17,8 @@ mod primary;
 mod pull;
 mod read;
 mod replica;
+mod source;
+mod warnings;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
@@ -27,6 +29,7 @@ pub use primary::Primary;
 pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
 pub(crate) use read::read_log;
 pub use replica::{Replica, read_replica};
+pub use source::{Source, SourceFailure};
 
 use serde::Serialize;
 

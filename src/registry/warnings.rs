@@ -2,7 +2,7 @@
 //! shows it.
 
 use super::snapshot::Cited;
-use super::write::{Applied, CameBack, Imported, KeptAnnotations, Skipped};
+use super::write::{Applied, CameBack, CitedMembers, Imported, KeptAnnotations, Skipped};
 use crate::model::{
     DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count, quoted,
 };
@@ -86,10 +86,31 @@ impl Listed {
     }
 }
 
+impl CitedMembers {
+    /// Warnings about the selection: that it is not stored, or is all of the set.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let not_saved = self.not_stored.as_ref().map(|why| {
+            let why = why.with_causes();
+            let message =
+                format!("{why}: the subset is not saved, and its identifier does not resolve here");
+            Warning::new(WarningKind::SubsetNotSaved, message)
+        });
+        let dataset = self.cited.set.dataset();
+        let all = self.cited.set.subset().is_none().then(|| {
+            let message = format!(
+                "the selection is all that {dataset} held: the whole set is cited, and no subset is saved"
+            );
+            Warning::new(WarningKind::SelectsAll, message)
+        });
+        not_saved.into_iter().chain(all).collect()
+    }
+}
+
 impl Cited {
-    /// Warnings about the set that is cited: other identifiers of the day for which it is cited, and each
-    /// annotation by which the set, or that from which it is selected, is questionable.
-    pub fn warnings(&self, at: Option<Moment>) -> Vec<Warning> {
+    /// Warnings about the set that is cited: that its dataset was withdrawn, or last changed in the future;
+    /// other identifiers of the day for which it is cited; and each annotation by which the set, or that from
+    /// which it is selected, is questionable.
+    pub fn warnings(&self, at: Option<Moment>, now: Timestamp) -> Vec<Warning> {
         let instance = self.set.instance();
         let questionable = instance.annotations.iter().filter(|it| it.questionable);
         let questionable = questionable.map(|annotation| {
@@ -97,7 +118,9 @@ impl Cited {
             let message = format!("{identifier} of {dataset} is questionable: {}", annotation.note);
             Warning::new(WarningKind::Questionable, message)
         });
-        Warning::of_others(at, &self.others).into_iter().chain(questionable).collect()
+        let of_dataset = self.dataset.warnings(&self.dataset.dataset.name, now);
+        let others = Warning::of_others(at, &self.others);
+        of_dataset.into_iter().chain(others).chain(questionable).collect()
     }
 }
 

@@ -8,5 +8,5 @@ pub use accession::citation::typed::{
     GivenIdentifier, TypedDataset, TypedIdentifier, TypedSet, dataset_at, refuse_future,
 };
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
-pub use primary::{HttpArgs, PrimaryArgs, Source};
+pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
 pub use set::{KnownAtArgs, Refusal, SetArgs, deletions, edit, edit_as, named_path, public_url};

@@ -1,19 +1,18 @@
 //! The primary of `mirror compare` and `mirror pull`, and how it is read over HTTP.
 
-use std::io::{self, IsTerminal, Read, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::io::{IsTerminal, Write, stdin};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::citation::typed::refuse_future;
-use accession::mirror::{Address, HttpOptions, Primary, Remote, Retry, source_name};
+use accession::mirror::{Remote, Retry, Source};
 use accession::model::{SourceOptions, WarningKind, age};
 use accession::registry::MirrorSource;
-use accession::{Access, DatasetName, ErrorKind, Moment};
+use accession::{Access, DatasetName, Moment};
 
 use crate::cli::error::{Error, Result};
 use crate::cli::output::{json, one_line};
-use crate::cli::reading::{InputFile, open};
+use crate::cli::reading::InputFile;
 use crate::cli::session::Session;
 
 /// A primary.
@@ -40,106 +39,47 @@ pub struct PrimaryArgs {
 impl PrimaryArgs {
     /// The primary of a mirror: the one that was named, or else its default.
     pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<Source> {
-        if let Some(at) = self.primary_at {
-            refuse_future(at, session.now()?)?;
-        }
+        let now = session.now()?;
+        self.primary_at.map_or(Ok(()), |at| refuse_future(at, now))?;
         let primary_dataset = self.primary_dataset.clone();
         let options = SourceOptions { primary_dataset, ..self.http.options()? };
-        if let Some(primary) = &self.primary {
-            return Ok(Source { primary: primary.clone(), options, is_remembered: false });
+        match &self.primary {
+            Some(InputFile::Path(path)) => Ok(reporting(Source::named(path, options), session)),
+            Some(stream) => Ok(Source::read(stdin(), &stream.name(), options, now)?),
+            None => {
+                let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
+                let default =
+                    sources.into_iter().find_map(|it| Source::of_last_pull(it, options.clone()));
+                default.map(|source| reporting(source, session)).ok_or_else(|| {
+                    Error::usage(format!("{mirror} was not pulled from any primary yet"))
+                        .with_hint(format!("name it: `accession mirror pull {mirror} PRIMARY`"))
+                })
+            }
         }
-        let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
-        let default = sources.into_iter().find_map(|known| Source::of(known, options.clone()));
-        default.ok_or_else(|| {
-            Error::usage(format!("{mirror} was not pulled from any primary yet"))
-                .with_hint(format!("name it: `accession mirror pull {mirror} PRIMARY`"))
-        })
     }
 
     /// The primary from which a mirror was last pulled. `None`: `known` is another one.
-    pub fn default_source(&self, known: MirrorSource) -> Result<Option<Source>> {
-        Ok(Source::of(known, self.http.options()?))
+    pub fn default_source(&self, known: MirrorSource, session: &Session) -> Result<Option<Source>> {
+        let source = Source::of_last_pull(known, self.http.options()?);
+        Ok(source.map(|source| reporting(source, session)))
     }
 }
 
-/// Where a primary is, and how it is read.
-pub struct Source {
-    primary: InputFile,
-    options: SourceOptions,
-    /// Whether it is that of the last pull, and was not named.
-    is_remembered: bool,
-}
-
-impl Source {
-    /// The default of a mirror, with options that take precedence over those of the last pull.
-    fn of(known: MirrorSource, options: SourceOptions) -> Option<Self> {
-        let pulled = known.pulled.filter(|_| known.is_default)?;
-        let primary = InputFile::Path(known.source.into());
-        Some(Source { primary, options: options.or(&pulled.options), is_remembered: true })
-    }
-
-    /// Opens the primary.
-    pub fn open(&self, mirror: &DatasetName, session: &Session) -> Result<Primary> {
-        let now = session.now()?;
-        let named = self.options.primary_dataset.as_ref();
-        let primary = match &self.primary {
-            InputFile::Path(path) if !is_stream(path) => {
-                match remote(&self.primary.name(), &self.options, session)? {
-                    Some(remote) => Primary::at_address(remote, named),
-                    None => Primary::open(path, mirror, named, now)?,
-                }
-            }
-            stream => {
-                if let (true, InputFile::Path(path)) = (self.is_remembered, stream) {
-                    Primary::check_remembered(path)?;
-                }
-                let (manifest, name) = open(stream)?;
-                let most = self.options.max_bytes.unwrap_or(HttpOptions::default().max_bytes);
-                Primary::from_manifest(Bounded { manifest, left: most, most }, &name, named, now)?
-            }
-        };
-        Ok(primary.with_options(self.options.clone()))
-    }
-
-    /// Remembers that it could not be read, or that the mirror could not be pulled from it.
-    pub fn remember_failure(&self, mirror: &DatasetName, error: &Error, session: &Session) {
-        let InputFile::Path(path) = &self.primary else { return };
-        let source = source_name(&path.to_string_lossy());
-        let remembered = session.open(Access::Write).and_then(|registry| {
-            let stamp = session.stamp(None)?;
-            Ok(registry.remember_failed_attempt(mirror, &source, &error.to_string(), &stamp)?)
-        });
-        match remembered {
-            Err(other) if other.of_library() == Some(ErrorKind::RegistryMissing) => {}
-            Err(other) if other.of_library() != error.of_library() => session.warn(
-                WarningKind::MirrorNotRemembered,
-                &format!("the failure could not be remembered: {other}"),
-            ),
-            _ => {}
-        }
+/// Warns that it is not remembered that a primary failed.
+pub fn warn_of_not_remembered(session: &Session, why: Option<accession::Error>) {
+    if let Some(why) = why {
+        let message = format!("the failure could not be remembered: {why}");
+        session.warn(WarningKind::MirrorNotRemembered, &message);
     }
 }
 
-/// Whether a path is that of a pipe or a device, which is read once.
-fn is_stream(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
-}
-
-/// A manifest of which at most so many bytes are copied to a temporary file.
-struct Bounded<R> {
-    manifest: R,
-    left: u64,
-    most: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.manifest.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            let most = self.most;
-            io::Error::other(format!("more than {most} bytes; a larger --max-bytes permits more"))
-        })?;
-        Ok(read)
+/// A source whose repeated requests are reported.
+fn reporting(source: Source, session: &Session) -> Source {
+    match (session.is_verbose(), session.is_json()) {
+        (true, true) => source.reporting(report_as_json),
+        (true, false) => source.reporting(report),
+        (false, false) if std::io::stderr().is_terminal() => source.reporting(report),
+        (false, _) => source,
     }
 }
 
@@ -182,26 +122,12 @@ impl HttpArgs {
         })
     }
 
-    /// The dataset at an address. Nothing is requested yet. `None`: the text is not an address.
-    pub fn remote(&self, text: &str, session: &Session) -> Result<Option<Remote>> {
-        remote(text, &self.options()?, session)
+    /// The dataset at an address. Nothing is requested yet. `None`: the file is not an address.
+    pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Remote>> {
+        let Some(path) = file.path() else { return Ok(None) };
+        let source = reporting(Source::named(path, self.options()?), session);
+        Ok(source.remote(session.now()?)?)
     }
-}
-
-/// The dataset at an address. Nothing is requested yet. `None`: the text is not an address.
-fn remote(text: &str, options: &SourceOptions, session: &Session) -> Result<Option<Remote>> {
-    if !Address::is_meant(text) {
-        return Ok(None);
-    }
-    let address = Address::parse(text, options.insecure)?;
-    let retrying: fn(&Retry<'_>) = match (session.is_verbose(), session.is_json()) {
-        (true, true) => report_as_json,
-        (true, false) => report,
-        (false, false) if std::io::stderr().is_terminal() => report,
-        (false, _) => |_| {},
-    };
-    let options = HttpOptions { retrying: Arc::new(retrying), ..HttpOptions::of(options)? };
-    Ok(Some(Remote::new(address, options, session.now()?)?))
 }
 
 /// Prints on stderr that a request is repeated, and why: a server can ask to wait for minutes.

@@ -2,10 +2,7 @@ use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
 use accession::model::{Digest, WarningKind};
-use accession::{
-    Access, Annotation, Cited, DatasetName, ErrorKind, Listing, Members, Moment, Pattern,
-    Selection, Timestamp,
-};
+use accession::{Access, Annotation, DatasetName, Listing, Members, Moment, Pattern, Selection};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
@@ -13,7 +10,7 @@ use crate::cli::args::SetArgs;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
-use crate::cli::session::{Create, Session};
+use crate::cli::session::Session;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
 ///
@@ -99,7 +96,11 @@ impl Args {
         let cited = match (&members, &selection) {
             (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
-                cite_subset(session, name, at, members, now)?
+                let (writable, registry) =
+                    (session.open(Access::Write), session.open(Access::Read)?);
+                let cited = registry.cite_members(writable, name, at, members, now)?;
+                session.warn_all(cited.warnings());
+                cited.cited
             }
             (Some(_), Selection::Identifier { .. } | Selection::Digest(_)) => {
                 return Err(Error::usage("a subset is selected from a dataset as of a time")
@@ -107,8 +108,7 @@ impl Args {
             }
         };
         let dataset = cited.dataset.dataset.name.clone();
-        session.warn_all(cited.dataset.warnings(&dataset, session.now()?));
-        session.warn_all(cited.warnings(at));
+        session.warn_all(cited.warnings(at, now));
         let annotations = cited.set.instance().annotations.clone();
         let digest = cited.set.digest();
         let citation = Citation::new(cited, at, now.day()).with_digest(self.digest);
@@ -122,53 +122,6 @@ impl Args {
         };
         session.print(&printed, |out| write!(out, "{text}"))
     }
-}
-
-/// Cites a subset, and saves it if the registry can be written.
-fn cite_subset(
-    session: &mut Session,
-    dataset: &DatasetName,
-    at: Option<Moment>,
-    members: &Members,
-    now: Timestamp,
-) -> Result<Cited> {
-    let saved = session
-        .write(Create::Never, |registry, _| Ok(registry.cite_subset(dataset, at, members, now)?));
-    let cited = match saved {
-        Err(error) if is_not_saved(&error) => {
-            let registry = session.open(Access::Read)?;
-            let (cited, is_stored) = registry.describe_subset(dataset, at, members, now)?;
-            if !is_stored {
-                session.warn(
-                    WarningKind::SubsetNotSaved,
-                    &format!(
-                        "{error}: the subset is not saved, and its identifier does not resolve here"
-                    ),
-                );
-            }
-            cited
-        }
-        saved => saved?,
-    };
-    if cited.set.subset().is_none() {
-        session.warn(
-            WarningKind::SelectsAll,
-            &format!(
-                "the selection is all that {dataset} held: the whole set is cited, and no subset is saved"
-            ),
-        );
-    }
-    Ok(cited)
-}
-
-/// Whether an error means that a subset can be cited without being saved.
-fn is_not_saved(error: &Error) -> bool {
-    error.of_library().is_some_and(|kind| {
-        matches!(
-            kind,
-            ErrorKind::ReadOnly | ErrorKind::CannotOpen | ErrorKind::Denied | ErrorKind::ClockAhead
-        )
-    })
 }
 
 fn warn_of_lacking(

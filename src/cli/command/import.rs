@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use accession::disk::scratch;
 use accession::input::Options;
 use accession::mirror::{Replica, export, read_replica, write_up_to};
-use accession::model::WarningKind;
+use accession::model::{Warning, WarningKind};
 use accession::{
     Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
 };
@@ -14,7 +14,6 @@ use accession::{
 use super::history::INSTANCES;
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run, write_kept};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
-use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::reading::{InputFile, MissingPages, import_events};
@@ -148,7 +147,7 @@ impl ImportArgs {
             );
         }
         if let Some(withdrawal) = &import.withdrawn {
-            warn_of_withdrawn_primary(session, &self.dataset, withdrawal);
+            session.warn_all([Warning::of_withdrawn_primary(&self.dataset, withdrawal)]);
         }
         let why_none = match &replica {
             Some(_) => "the primary has nothing new",
@@ -185,7 +184,7 @@ impl ImportArgs {
 
     /// Reads what is new at an address. `None`: the history is in a file.
     fn replica(&self, session: &Session, import: &mut Import) -> Result<Option<Replica>> {
-        let Some(remote) = self.http.remote(&self.file.name(), session)? else { return Ok(None) };
+        let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
         if self.every.is_some() {
             return Err(Error::usage("a log has its own times: they cannot become days")
                 .with_hint("omit --every"));

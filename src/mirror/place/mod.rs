@@ -106,7 +106,7 @@ pub(crate) struct FoundHead {
 }
 
 /// Where the log of a dataset is.
-pub(crate) trait Place: Send {
+pub(crate) trait Place: Send + Sync {
     /// What a mirror remembers the place by. `None` means that it is read once.
     fn source(&self) -> Option<String>;
 

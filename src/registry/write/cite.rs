@@ -26,6 +26,15 @@ pub enum Members {
     Listed(Listing),
 }
 
+/// A subset that is cited, stored or not.
+#[derive(Debug)]
+pub struct CitedMembers {
+    /// The facts for the citation.
+    pub cited: Cited,
+    /// Why it is not stored, so that its identifier does not resolve. `None` means that it resolves.
+    pub not_stored: Option<Error>,
+}
+
 impl Registry {
     /// Returns the facts for the citation of a subset of a dataset as of a time (`None` means the
     /// latest change), and stores the subset, so that its identifier always resolves.
@@ -76,6 +85,36 @@ impl Registry {
             let selected = Selected { set, others: selected.others.clone() };
             Ok((cited(transaction, selected)?, end))
         })
+    }
+
+    /// Cites a subset, and stores it if that is possible: `writable` is the registry as it was opened for writing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::cite_subset`], but not those that mean that nothing can be stored.
+    pub fn cite_members(
+        &self,
+        writable: Result<Registry>,
+        dataset: &DatasetName,
+        at: Option<Moment>,
+        members: &Members,
+        now: Timestamp,
+    ) -> Result<CitedMembers> {
+        match writable.and_then(|registry| registry.cite_subset(dataset, at, members, now)) {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ReadOnly
+                        | ErrorKind::CannotOpen
+                        | ErrorKind::Denied
+                        | ErrorKind::ClockAhead
+                ) =>
+            {
+                let (cited, is_stored) = self.describe_subset(dataset, at, members, now)?;
+                Ok(CitedMembers { cited, not_stored: Some(error).filter(|_| !is_stored) })
+            }
+            cited => Ok(CitedMembers { cited: cited?, not_stored: None }),
+        }
     }
 
     /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry

@@ -25,7 +25,7 @@ pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};
 pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotations};
 pub use change::{Applied, CameBack, Change};
 pub use check::{FileCheck, NewCheck};
-pub use cite::Members;
+pub use cite::{CitedMembers, Members};
 pub(crate) use cited::{CitedSubset, CitedSubsets};
 pub use engine::Skipped;
 pub use import::{Import, Imported};

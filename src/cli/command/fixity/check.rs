@@ -111,7 +111,7 @@ impl Args {
         // Before the records are read, so that a file that is registered meanwhile is not unexpected.
         let directory = self.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
         let (registry, unwritable) = match session.open(Access::Write) {
-            Err(error) if error.of_library().is_some_and(ErrorKind::is_of_recording) => {
+            Err(error) if error.kind().is_of_recording() => {
                 (session.open(Access::Read)?, Some(error))
             }
             opened => (opened?, None),
@@ -131,7 +131,7 @@ impl Args {
         let depth = if self.size_only { Depth::Size } else { Depth::Content };
         let (registered, new) = ((&registry, &set), (new, depth));
         let mut check = SetCheck::start(registered, &root, new, directory, options, &stamp)?;
-        if let Some(error) = unwritable.or_else(|| check.why_not_recorded().map(Error::from)) {
+        if let Some(error) = unwritable.or_else(|| check.why_not_recorded()) {
             session.warn(
                 WarningKind::CheckNotRecorded,
                 &format!("{error}: the check is not recorded"),

@@ -1,17 +1,15 @@
 use std::io::{self, Write};
 
 use accession::mirror::{
-    Comparison, FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing,
-    Status, compare,
+    FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing, Status,
 };
-use accession::model::{ContentMatch, WarningKind};
+use accession::model::{ContentMatch, Warning, WarningKind};
 use accession::registry::{ContentCounts, Counts};
 use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
 
-use crate::cli::args::{PrimaryArgs, Source};
+use crate::cli::args::{PrimaryArgs, warn_of_not_remembered};
 use crate::cli::command::compare::{MAX_LISTED, Report, Side, write_sides};
-use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
 use crate::cli::session::Session;
@@ -45,11 +43,12 @@ pub struct Args {
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = self.primary.source(&self.dataset, session)?;
-        let read = self.read(&source, session);
-        let (dataset, comparison) = read.inspect_err(|error| {
-            if self.primary.primary_at.is_none() {
-                source.remember_failure(&self.dataset, error, session);
-            }
+        let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
+        let (writable, at) = (|| session.open(Access::Write), self.primary.primary_at);
+        let compared = source.compare(&registry, writable, &self.dataset, at, &stamp);
+        let (dataset, comparison) = compared.map_err(|failure| {
+            warn_of_not_remembered(session, failure.not_remembered);
+            failure.error
         })?;
         let (status, mut differences) = (comparison.status(), comparison.differences()?);
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
@@ -68,8 +67,7 @@ impl Args {
         (report.counts, report.contents) = (differences.counts(), differences.contents());
         if comparison.has_memory() {
             let remembered = session.open(Access::Write).and_then(|registry| {
-                let stamp = session.stamp(None)?;
-                Ok(comparison.remember(&registry, &dataset, &stamp, Followed::Compared)?)
+                comparison.remember(&registry, &dataset, &stamp, Followed::Compared)
             });
             // A registry that cannot be written can be compared all the same.
             if let Err(error) = remembered {
@@ -80,7 +78,7 @@ impl Args {
             }
         }
         if let Some(withdrawal) = comparison.primary_withdrawn() {
-            warn_of_withdrawn_primary(session, &dataset, withdrawal);
+            session.warn_all([Warning::of_withdrawn_primary(&dataset, withdrawal)]);
         }
         if session.is_json() {
             let behind = status.standing.filter(|_| status.status == Status::Behind);
@@ -111,15 +109,6 @@ impl Args {
         }
         let is_same = status.status == Status::Identical;
         Ok(if is_same { Exit::Done } else { Exit::Differs })
-    }
-
-    /// Reads the primary. Returns the present name of the mirror, too.
-    fn read(&self, source: &Source, session: &Session) -> Result<(DatasetName, Comparison)> {
-        let primary = source.open(&self.dataset, session)?;
-        let registry = session.open(Access::Read)?;
-        let dataset = registry.snapshot()?.dataset(&self.dataset)?.dataset.name;
-        let comparison = compare(&registry, &dataset, &primary, self.primary.primary_at)?;
-        Ok((dataset, comparison))
     }
 }
 
@@ -164,7 +153,8 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, report: &Report) -> i
         Status::Diverged => writeln!(out, "diverged")?,
         Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
         Status::Rewritten => {
-            writeln!(out, "rewritten{}", from_change(found.first_difference))?;
+            let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
+            writeln!(out, "rewritten{change}")?;
         }
     }
     if found.contents.is_some() {
@@ -174,14 +164,6 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, report: &Report) -> i
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
-}
-
-/// Describes the first change at which a log contradicts what was read of it before.
-pub fn from_change(first_difference: Option<FirstDifference>) -> String {
-    let Some(FirstDifference { change, timestamp }) = first_difference else {
-        return String::new();
-    };
-    format!(": change {change}, at {timestamp}, is not the one that was read before")
 }
 
 /// How many changes one side is behind the other, and when the identifier was in force `location`.

@@ -1,16 +1,14 @@
 use std::io::{self, Write};
 
-use accession::mirror::{Left, MirrorStatus, PullOptions, PullPolicy, Pulled, Status, pull};
+use accession::mirror::{PullOptions, PullPolicy, Pulled, Source};
 use accession::model::WarningKind;
-use accession::{Access, DatasetName, ErrorKind, Instance, Limit, Limits};
+use accession::{Access, DatasetName, Instance, Limit, Limits};
 
-use super::compare::from_change;
 use super::status::sources;
 use crate::cli::applied::{Application, Created, write_change, write_kept};
-use crate::cli::args::{PrimaryArgs, Source, deletions};
-use crate::cli::dataset_warnings::warn_of_withdrawn_primary;
+use crate::cli::args::{PrimaryArgs, deletions, warn_of_not_remembered};
 use crate::cli::error::{Context, Exit, Result};
-use crate::cli::output::{Output, count};
+use crate::cli::output::Output;
 use crate::cli::session::{ChangeTime, Session};
 
 /// Make a mirror hold the same granules as its primary, in one change
@@ -93,7 +91,8 @@ impl Args {
         let mut pulls = Vec::new();
         for known in sources(&session.open(Access::Read)?.snapshot()?)? {
             let dataset = known.dataset.clone();
-            pulls.extend(self.primary.default_source(known)?.map(|source| (dataset, source)));
+            let source = self.primary.default_source(known, session)?;
+            pulls.extend(source.map(|source| (dataset, source)));
         }
         let mut worst = Exit::Done;
         for (dataset, source) in pulls {
@@ -121,28 +120,6 @@ impl Args {
         source: &Source,
         session: &mut Session,
     ) -> Result<(Pulled, Created)> {
-        let pulled = self.pull_once(dataset, source, session);
-        pulled.inspect_err(|error| {
-            // A time that was typed says nothing about the primary.
-            let is_typed = self.primary.primary_at.is_some()
-                || (self.at.is_some()
-                    && matches!(
-                        error.of_library(),
-                        Some(ErrorKind::NotAfterLast | ErrorKind::Future)
-                    ));
-            if !self.dry_run && !is_typed {
-                source.remember_failure(dataset, error, session);
-            }
-        })
-    }
-
-    fn pull_once(
-        &self,
-        dataset: &DatasetName,
-        source: &Source,
-        session: &mut Session,
-    ) -> Result<(Pulled, Created)> {
-        let primary = source.open(dataset, session)?;
         let options = PullOptions {
             primary_at: self.primary.primary_at,
             create_dataset: self.create,
@@ -157,8 +134,15 @@ impl Args {
             max_replace: self.max_replace,
             dry_run: self.dry_run,
         };
-        self.application(dataset)
-            .make(session, |registry, stamp| Ok(pull(registry, dataset, &primary, options, stamp)?))
+        let mut not_remembered = None;
+        let pulled = self.application(dataset).make(session, |registry, stamp| {
+            source.pull(registry, dataset, options, stamp).map_err(|failure| {
+                not_remembered = failure.not_remembered;
+                failure.error.into()
+            })
+        });
+        warn_of_not_remembered(session, not_remembered);
+        pulled
     }
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
@@ -174,37 +158,15 @@ impl Args {
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let status = Some(pulled.before.status);
-        session.warn_all(pulled.annotations.warning());
         // Where nobody reads what was done, the warnings are still read.
         let reported = self.application(dataset).report(session, pulled, *created, status, text);
-        if let Some(present) = &pulled.primary_renamed {
-            session.warn(
-                WarningKind::PrimaryRenamed,
-                &format!("{dataset}: the primary renamed its dataset, which is now {present}"),
-            );
-        }
-        if let Some(withdrawal) = &pulled.primary_withdrawn {
-            warn_of_withdrawn_primary(session, dataset, withdrawal);
-        }
+        session.warn_all(pulled.warnings(dataset));
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
             let _ = warn_of_doi(session, dataset);
         }
-        if pulled.left.granules > 0 {
-            let Left { granules, named } = &pulled.left;
-            let what = format!(
-                "{dataset}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
-                count(*granules, "granule"),
-                named.join("; ")
-            );
-            session.warn(WarningKind::OtherContent, &what);
-            return reported.map(|_| Exit::Differs);
-        }
-        if pulled.is_identical() {
-            return reported.map(|_| Exit::Done);
-        }
-        session.warn(WarningKind::MirrorNotChanged, &why_not_changed(dataset, &pulled.before));
-        reported.map(|_| Exit::Differs)
+        let exit = if pulled.is_identical() { Exit::Done } else { Exit::Differs };
+        reported.map(|_| exit)
     }
 }
 
@@ -220,44 +182,9 @@ fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
     Ok(())
 }
 
-/// Why a mirror was not changed, and what the user can do.
-fn why_not_changed(mirror: &DatasetName, before: &MirrorStatus) -> String {
-    let primary = &before.primary;
-    let why = match before.status {
-        Status::Ahead => format!(
-            "is ahead of {}, whose latest change here is {}: this is an older state of the primary, or the mirror was changed",
-            primary.dataset, primary.timestamp
-        ),
-        Status::Stale => format!(
-            "would follow an older state of {}: changes after {} were read before",
-            primary.dataset, primary.timestamp
-        ),
-        Status::Rewritten => format!(
-            "would follow a history of {} that was rewritten{}",
-            primary.dataset,
-            from_change(before.first_difference)
-        ),
-        _ => format!(
-            "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",
-            primary.dataset
-        ),
-    };
-    format!(
-        "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
-    )
-}
-
 /// The change that was made.
 fn change(pulled: &Pulled) -> Option<&Instance> {
     pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref())
-}
-
-fn why_unchanged(pulled: &Pulled) -> &'static str {
-    if pulled.left.granules > 0 {
-        return "the mirror has the same granules, of which some have other bytes";
-    }
-    let refusal = pulled.before.status.refusal().filter(|_| !pulled.is_identical());
-    refusal.unwrap_or("the mirror is already identical to the primary")
 }
 
 /// Writes what was pulled in one line.
@@ -276,7 +203,7 @@ fn write_line(
     }
     match change(pulled) {
         Some(change) => write_change(out, change),
-        None => writeln!(out, "{dataset}: no changes: {}", why_unchanged(pulled)),
+        None => writeln!(out, "{dataset}: no changes: {}", pulled.why_unchanged()),
     }
 }
 
@@ -284,7 +211,7 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
     let primary = &pulled.before.primary;
     write_kept(out, pulled.annotations)?;
     let Some(change) = change(pulled) else {
-        return writeln!(out, "no changes: {}", why_unchanged(pulled));
+        return writeln!(out, "no changes: {}", pulled.why_unchanged());
     };
     write_change(out, change)?;
     writeln!(out, "identifier {}", change.identifier)?;

@@ -1,0 +1,235 @@
+//! Where a primary is, and how it is read: as it is named, or as it is remembered of the last pull.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::compare::{Comparison, compare};
+use super::place::{Address, HttpOptions, Remote, Retry, source_name};
+use super::primary::Primary;
+use super::pull::{PullOptions, Pulled, pull};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{DatasetName, Moment, SourceOptions, Timestamp};
+use crate::registry::{MirrorSource, Registry, Stamp};
+
+/// Where a primary is, and how it is read.
+#[derive(Clone)]
+pub struct Source {
+    origin: Origin,
+    options: SourceOptions,
+    /// Whether it is that of the last pull, and was not named.
+    is_remembered: bool,
+    retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
+}
+
+#[derive(Clone)]
+enum Origin {
+    /// An address or a path.
+    Place(PathBuf),
+    /// A manifest that can be read once, which was copied.
+    Stream(Arc<Primary>),
+}
+
+/// Why a primary could not be compared with a mirror, or the mirror not be pulled from it.
+#[derive(Debug)]
+pub struct SourceFailure {
+    /// Why.
+    pub error: Error,
+    /// Why that is not remembered with the mirror, so that the status of the mirror does not show it. `None`
+    /// means that it is, or need not be.
+    pub not_remembered: Option<Error>,
+}
+
+impl From<SourceFailure> for Error {
+    fn from(failure: SourceFailure) -> Self {
+        failure.error
+    }
+}
+
+impl Source {
+    /// A primary that is named: the address of a published dataset, a published directory, a manifest,
+    /// compressed with gzip or not, or a registry file.
+    pub fn named(place: impl Into<PathBuf>, options: SourceOptions) -> Self {
+        Source {
+            origin: Origin::Place(place.into()),
+            options,
+            is_remembered: false,
+            retrying: Arc::new(|_| {}),
+        }
+    }
+
+    /// A manifest that can be read once, which is copied to a temporary file. `name` is what messages call it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Primary::from_manifest`]; it has more bytes than the options permit.
+    pub fn read(
+        manifest: impl Read,
+        name: &str,
+        options: SourceOptions,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let origin = Origin::Stream(Arc::new(copied(manifest, name, &options, now)?));
+        Ok(Source { origin, ..Source::named("", options) })
+    }
+
+    /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
+    /// `None` means that `known` is another one.
+    pub fn of_last_pull(known: MirrorSource, options: SourceOptions) -> Option<Self> {
+        let pulled = known.pulled.filter(|_| known.is_default)?;
+        let source = Source::named(known.source, options.or(&pulled.options));
+        Some(Source { is_remembered: true, ..source })
+    }
+
+    /// The same source, which calls this before a request is repeated.
+    #[must_use]
+    pub fn reporting(self, retrying: impl Fn(&Retry<'_>) + Send + Sync + 'static) -> Self {
+        Source { retrying: Arc::new(retrying), ..self }
+    }
+
+    /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be read, or is not encrypted; the file of certificates cannot be read.
+    pub fn remote(&self, now: Timestamp) -> Result<Option<Remote>> {
+        let Origin::Place(place) = &self.origin else { return Ok(None) };
+        let text = place.to_string_lossy();
+        if !Address::is_meant(&text) {
+            return Ok(None);
+        }
+        let address = Address::parse(&text, self.options.insecure)?;
+        let retrying = Arc::clone(&self.retrying);
+        let options = HttpOptions { retrying, ..HttpOptions::of(&self.options)? };
+        Remote::new(address, options, now).map(Some)
+    }
+
+    /// Opens the primary of a mirror. A pipe, or a device, is copied to a temporary file.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Source::remote`] and [`Primary::open`]; what is remembered is no longer a file.
+    pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
+        let place = match &self.origin {
+            Origin::Place(place) => place,
+            Origin::Stream(primary) => return Ok(Arc::clone(primary)),
+        };
+        let named = self.options.primary_dataset.as_ref();
+        let is_stream = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
+        let primary = if let Some(remote) = self.remote(now)? {
+            Primary::at_address(remote, named)
+        } else if place.metadata().is_ok_and(is_stream) {
+            if self.is_remembered {
+                Primary::check_remembered(place)?;
+            }
+            let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
+            copied(file, &place.to_string_lossy(), &self.options, now)?
+        } else {
+            Primary::open(place, mirror, named, now)?
+        };
+        Ok(Arc::new(primary.with_options(self.options.clone())))
+    }
+
+    /// Compares a mirror with the primary ([`compare()`]). That it cannot be read is remembered, by what
+    /// `writable` opens, unless a time of it was named.
+    ///
+    /// Returns the present name of the mirror, too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Source::open`] and [`compare()`].
+    pub fn compare(
+        &self,
+        registry: &Registry,
+        writable: impl FnOnce() -> Result<Registry>,
+        mirror: &DatasetName,
+        primary_at: Option<Moment>,
+        stamp: &Stamp,
+    ) -> Result<(DatasetName, Comparison), SourceFailure> {
+        let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
+            let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
+            let comparison = compare(registry, &dataset, &primary, primary_at)?;
+            Ok((dataset, comparison))
+        });
+        compared.map_err(|error| match primary_at {
+            Some(_) => SourceFailure { error, not_remembered: None },
+            None => self.failed(writable(), mirror, error, stamp),
+        })
+    }
+
+    /// Pulls a mirror ([`pull()`]). That it failed is remembered, unless a time that was named may be why.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Source::open`] and [`pull()`].
+    pub fn pull(
+        &self,
+        registry: &Registry,
+        mirror: &DatasetName,
+        options: PullOptions,
+        stamp: &Stamp,
+    ) -> Result<Pulled, SourceFailure> {
+        let primary = self.open(mirror, (stamp.clock)());
+        let pulled = primary.and_then(|primary| pull(registry, mirror, &primary, options, stamp));
+        pulled.map_err(|error| {
+            let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
+            let is_named = options.primary_at.is_some() || (stamp.is_clock_confirmed && is_of_time);
+            match options.dry_run || is_named {
+                true => SourceFailure { error, not_remembered: None },
+                false => self.failed(Ok(registry.clone()), mirror, error, stamp),
+            }
+        })
+    }
+
+    /// Remembers that the primary could not be read, or that the mirror could not be pulled from it.
+    fn failed(
+        &self,
+        writable: Result<Registry>,
+        mirror: &DatasetName,
+        error: Error,
+        stamp: &Stamp,
+    ) -> SourceFailure {
+        let place = match &self.origin {
+            Origin::Place(place) if error.kind() != ErrorKind::Interrupted => place,
+            _ => return SourceFailure { error, not_remembered: None },
+        };
+        let source = source_name(&place.to_string_lossy());
+        let remembered = writable.and_then(|registry| {
+            registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp)
+        });
+        // What fails for the same reason is reported once.
+        let not_remembered = remembered.err().filter(|other| other.kind() != error.kind());
+        SourceFailure { error, not_remembered }
+    }
+}
+
+fn copied(
+    manifest: impl Read,
+    name: &str,
+    options: &SourceOptions,
+    now: Timestamp,
+) -> Result<Primary> {
+    let most = options.max_bytes.unwrap_or(HttpOptions::default().max_bytes);
+    let manifest = Bounded { manifest, left: most, most };
+    let primary = Primary::from_manifest(manifest, name, options.primary_dataset.as_ref(), now)?;
+    Ok(primary.with_options(options.clone()))
+}
+
+/// A manifest of which at most so many bytes are copied to a temporary file.
+struct Bounded<R> {
+    manifest: R,
+    left: u64,
+    most: u64,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.manifest.read(buffer)?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            let most = self.most;
+            io::Error::other(format!("more than {most} bytes; a larger --max-bytes permits more"))
+        })?;
+        Ok(read)
+    }
+}
