@@ -51,7 +51,8 @@ impl Replacements {
             more => format!("; and {more} more"),
         };
         let message = format!(
-            "of {granules} of {} other bytes are stated than are known, more than the {most} that may be replaced: {}{more}{question}",
+            "{granules} of {} would get other bytes than are known, and at most {most} may be replaced: \
+             {}{more}{question}",
             target.name,
             self.named.join("; ")
         );
