@@ -32,7 +32,7 @@ pub(super) fn verifying(identifier: Identifier) -> Markup {
             h2 { "Check the files that you hold" }
             p.text {
                 "In the directory with the files, this computes their identifier and compares it. The names \
-                 count, in any order; the bytes inside the files do not."
+                 count, in any order; the bytes inside the files do not: checksums are for these."
             }
             (command("cmd", &html! {
                 "ls | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
@@ -90,6 +90,12 @@ pub fn identifier_page(site: &Site) -> String {
                  more or less changes it. It says nothing about the bytes inside the files, and it is a \
                  check against mistakes, not a signature: MD5 does not withstand somebody who makes two sets \
                  with the same identifier on purpose."
+            }
+            p {
+                "Both are what the digest of a set is for: the SHA-256 of its list, in which each name is \
+                 followed by the strongest checksum of each of its files. The program prints that list with "
+                code { "accession granules SET --list" } ", and anyone can hash it with "
+                code { "sha256sum" } "."
             }
         }
     };
