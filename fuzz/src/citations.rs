@@ -12,7 +12,7 @@ pub fn pasted(bytes: &[u8]) {
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
     for pasted in find(&text) {
         // No identifier is invented; hyphens and line ends may be within it.
-        if let (Stated::Read(identifier), false) = (pasted.identifier, text.contains('\\')) {
+        if let (Some(Stated::Read(identifier)), false) = (pasted.identifier, text.contains('\\')) {
             assert!(digits.contains(&identifier.to_string()), "{identifier}");
         }
     }

@@ -180,7 +180,11 @@ class DatasetRecord:
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval in which an identifier was in force, as an instance or as a cited subset."""
+    """A period in which an identifier was in force, as that of instances or of a cited subset.
+
+    ``instance`` is the latest one. ``digests`` lists what was known of the files in the meantime: each has a
+    ``digest``, and the times ``from`` and ``until`` which the set had it.
+    """
 
     kind: str
     dataset: str
@@ -188,6 +192,7 @@ class Interval:
     until: datetime | None
     identifier: str
     granules: int
+    digests: list[dict[str, Any]]
     instance: Instance | None
     subset: Any
     annotations: list[Annotation]

@@ -95,7 +95,7 @@ impl Asked {
     pub fn at(self, at: Option<Moment>) -> Result<Self, Failure> {
         match (&self.what, at) {
             (What::Typed(typed), Some(_)) if typed.at(at) != at || typed.at(None).is_some() => {
-                let message = "the set already has a time or an identifier: at needs a dataset";
+                let message = "the set already has a time or is a digest: at needs a dataset or an identifier";
                 Err(Failure::usage(message, ""))
             }
             _ => Ok(Asked { at, ..self }),
@@ -107,24 +107,33 @@ impl Asked {
     /// # Errors
     ///
     /// Those of [`TypedSet::into_selection`].
-    pub fn selection(self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
-        match self.what {
-            What::Found(set) => Ok(selection_of(&set)),
-            What::Identifier(identifier, dataset) => {
-                Ok(Selection::Identifier { identifier, dataset: Some(dataset) })
-            }
-            What::Typed(typed) => match typed.named(snapshot)? {
+    pub fn selection(&self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
+        match &self.what {
+            What::Found(set) => Ok(selection_of(set)),
+            What::Identifier(identifier, dataset) => Ok(Selection::Identifier {
+                identifier: *identifier,
+                dataset: Some(dataset.clone()),
+                at: None,
+            }),
+            What::Typed(typed) => match typed.as_ref().clone().named(snapshot)? {
                 Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), now()),
-                identifier => Ok(identifier),
+                Selection::Identifier { identifier, dataset, at } => {
+                    Ok(Selection::Identifier { identifier, dataset, at: at.or(self.at) })
+                }
+                digest => Ok(digest),
             },
         }
     }
 
-    /// The time for which it is cited: the one that was named, or the present day.
-    pub fn cited_at(&self) -> Option<Moment> {
-        match &self.what {
-            What::Found(_) | What::Identifier(..) => None,
-            What::Typed(typed) => typed.at(self.at.or(Some(Moment::Day(now().day())))),
+    /// The time for which it is cited: the one that was named or, of a dataset that was typed, the present
+    /// day.
+    pub fn cited_at(&self, selection: &Selection) -> Option<Moment> {
+        match (&self.what, selection) {
+            (What::Typed(typed), Selection::Dataset { .. }) => {
+                typed.at(self.at).or(Some(Moment::Day(now().day())))
+            }
+            (What::Typed(typed), _) => typed.at(self.at),
+            (What::Found(_) | What::Identifier(..), _) => None,
         }
     }
 }
@@ -135,7 +144,7 @@ fn selection_of(set: &accession::Set) -> Selection {
     match set.subset() {
         Some(_) => {
             let (identifier, dataset) = (set.identifier(), Some(name));
-            Selection::Identifier { identifier, dataset }
+            Selection::Identifier { identifier, dataset, at: None }
         }
         None => Selection::Dataset { name, at: Some(Moment::Instant(set.instance().timestamp)) },
     }

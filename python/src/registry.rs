@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::typed::{GivenIdentifier, refuse_future};
+use accession::citation::typed::{TypedName, refuse_future};
 use accession::registry::{Listed, NewAnnotation, Oldest, Withdrawn};
 use accession::{ErrorKind, GranuleId, Listing};
 use pyo3::prelude::*;
@@ -150,7 +150,7 @@ impl Registry {
         asked::find(py, &self.opened, Asked::of(set)?, None)?.granules(None)
     }
 
-    /// Every interval in which an identifier was in force. Empty if it never was.
+    /// Every period in which an identifier, or a digest, was in force, with the digests in it. Empty if it never was.
     ///
     /// >>> reg = open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
@@ -165,15 +165,14 @@ impl Registry {
         at: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
         let unreadable = |cause| Failure::unreadable("identifier", cause);
-        let given: GivenIdentifier = identifier.parse().map_err(unreadable)?;
+        let named: TypedName = identifier.parse().map_err(unreadable)?;
         let dataset = dataset.map(name_of).transpose()?;
         let at = moment_or_none("at", at)?;
         at.map_or(Ok(()), |at| refuse_future(at, now()))?;
         let resolution = self.opened.read(py, |snapshot| {
-            let dataset = dataset.as_ref();
-            match given.whole(&snapshot, dataset) {
+            match named.resolve(&snapshot, dataset.as_ref(), at) {
                 Err(error) if error.kind() == ErrorKind::IdentifierUnknown => Ok(Vec::new()),
-                identifier => Ok(snapshot.resolve(identifier?, dataset, at)?.rows),
+                resolution => Ok(resolution?.rows),
             }
         })?;
         objects(py, "Interval", &resolution)

@@ -72,25 +72,29 @@ pub fn cite(
     let format: CitationFormat =
         format.parse().map_err(|cause| Failure::unreadable("format", cause))?;
     let members = subset.members(py)?;
-    let at = asked.cited_at();
-    let (cited, mut warnings) = run(py, |monitor| {
+    let (cited, at, mut warnings) = run(py, |monitor| {
         let registry = opened.reader(Arc::clone(&monitor))?;
         let snapshot = registry.snapshot()?;
-        let selection = match (asked.selection(&snapshot)?, at) {
+        let selection = asked.selection(&snapshot)?;
+        let at = asked.cited_at(&selection);
+        let selection = match (selection, at) {
             (Selection::Dataset { name, .. }, Some(at)) => {
                 Selection::Dataset { name, at: Some(at) }
             }
             (selection, _) => selection,
         };
-        let Some(members) = members else { return Ok((snapshot.cite(&selection)?, Vec::new())) };
+        let Some(members) = members else {
+            return Ok((snapshot.cite(&selection)?, at, Vec::new()));
+        };
         drop(snapshot);
-        let Selection::Dataset { name, at } = selection else {
+        let Selection::Dataset { name, at: named } = selection else {
             let message = "a subset is selected from a dataset as of a time";
             return Err(Failure::usage(message, "name the set as DATASET or DATASET@TIME"));
         };
+        let at = at.or(named);
         let cited = registry.cite_members(opened.writable(monitor), &name, at, &members, now())?;
         let warnings = cited.warnings();
-        Ok((cited.cited, warnings))
+        Ok((cited.cited, at, warnings))
     })?;
     warnings.extend(cited.warnings(at, now()));
     warn_all(py, &warnings)?;

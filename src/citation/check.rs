@@ -6,9 +6,14 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::recognise::{Pasted, Stated};
-use crate::error::Result;
-use crate::model::{Annotation, DatasetName, Doi, Identifier, Moment, Timestamp, quoted};
-use crate::registry::{Agreement, Registry, Resolution, Resolved, Snapshot};
+use crate::error::{ErrorKind, Result};
+use crate::model::{
+    Annotation, DatasetName, DigestError, DigestPrefix, Doi, Identifier, Instance, Moment,
+    Timestamp, quoted,
+};
+use crate::registry::{
+    Agreement, DigestPeriod, Registry, Resolution, Resolved, Selection, Snapshot,
+};
 
 /// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -27,8 +32,12 @@ pub struct Checked {
 pub struct Verdict {
     /// Its number, counted from 1.
     pub citation: u64,
-    /// Its identifier. `None` means that the text in its place is not an identifier.
+    /// Its identifier, or that of the set with its digest. `None` means that the text in its place is not an
+    /// identifier, or that it has a digest only, which is not known.
     pub identifier: Option<Identifier>,
+    /// Its digest, or the first digits of it. `None` means that it has none, or that the text in its place is
+    /// not a digest.
+    pub digest: Option<DigestPrefix>,
     /// Its DOI. `None` means that it has no DOI.
     pub doi: Option<Doi>,
     /// Its date, as it is written. `None` means that it has no date.
@@ -164,22 +173,20 @@ impl Checker {
             Stated::Read(moment) => moment.to_string(),
             Stated::Unreadable(text) => text.clone(),
         });
-        let mut verdict = Verdict {
-            citation,
-            identifier: None,
-            doi: pasted.doi.clone(),
-            date,
-            known: false,
-            agrees: None,
-            ok: false,
-            problem: None,
-            is_questionable: false,
-            note: None,
-            intervals: Arc::default(),
+        let mut verdict =
+            Verdict { doi: pasted.doi.clone(), date, ..Verdict::unknown(citation, None) };
+        let digest = match &pasted.digest {
+            Some(Stated::Unreadable(text)) => {
+                verdict.problem = Some(format!("{} is not a digest: {DigestError}", quoted(text)));
+                return Ok(verdict);
+            }
+            Some(Stated::Read(digest)) => Some(digest.clone()),
+            None => None,
         };
-        let identifier = match &pasted.identifier {
-            Stated::Read(identifier) => *identifier,
-            Stated::Unreadable(text) => {
+        verdict.digest.clone_from(&digest);
+        let identifier = match (&pasted.identifier, &digest) {
+            (Some(Stated::Read(identifier)), _) => *identifier,
+            (Some(Stated::Unreadable(text)), _) => {
                 verdict.problem = Some(format!(
                     "{} is not an identifier, which has 32 hexadecimal digits{}",
                     quoted(text),
@@ -187,6 +194,20 @@ impl Checker {
                 ));
                 return Ok(verdict);
             }
+            (None, Some(digest)) => {
+                match self.snapshot.select(&Selection::Digest(digest.clone())) {
+                    Ok(selected) => selected.set.identifier(),
+                    Err(error) => {
+                        let is_none_or_several = matches!(
+                            error.kind(),
+                            ErrorKind::IdentifierUnknown | ErrorKind::Ambiguous
+                        );
+                        verdict.problem = is_none_or_several.then(|| error.to_string());
+                        return if is_none_or_several { Ok(verdict) } else { Err(error) };
+                    }
+                }
+            }
+            (None, None) => return Ok(verdict),
         };
         verdict.identifier = Some(identifier);
         let moment = match &pasted.date {
@@ -217,7 +238,9 @@ impl Checker {
             let is_unknown = held.then.is_none() && held.is_unknown_then && is_past;
             verdict.agrees = (!is_unknown).then_some(held.then.is_some() && is_past);
         }
-        verdict.problem = problem(&verdict, pasted, &named, &held, &resolution);
+        let with_digest = with_digest(&verdict, &named);
+        verdict.problem = problem(&verdict, pasted, &named, &held, &resolution)
+            .or_else(|| never_with_digest(&verdict, with_digest.as_deref()?));
         if verdict.problem.is_none()
             && let Some(annotation) = questionable(&named, moment, &resolution)
         {
@@ -227,7 +250,8 @@ impl Checker {
         }
         verdict.ok = verdict.problem.is_none();
         if verdict.ok {
-            verdict.note = note(&verdict, pasted, &named, held.then);
+            verdict.note = note(&verdict, pasted, &named, held.then)
+                .or_else(|| other_digest_then(moment?, with_digest.as_deref()?));
         }
         Ok(verdict)
     }
@@ -314,20 +338,57 @@ fn problem(
     Some(format!("the identifier was not in force at {at}{there}{elsewhere}"))
 }
 
-/// The annotation that makes a cited set questionable: of the intervals that agree with the date or, if none
+/// When a set had the digest that a citation names, in the datasets that it names, or in all if it names none.
+/// The outer `None` means that it names no digest.
+fn with_digest(verdict: &Verdict, named: &[DatasetName]) -> Option<Vec<DigestPeriod>> {
+    let prefix = verdict.digest.as_ref()?;
+    let periods = rows_of(named, &verdict.intervals).flat_map(Resolved::digests);
+    Some(periods.filter(|period| prefix.begins(period.digest)).collect())
+}
+
+/// That a set never had the digest that is cited with its identifier.
+fn never_with_digest(verdict: &Verdict, with_digest: &[DigestPeriod]) -> Option<String> {
+    let never = "no set here ever had this identifier and this digest together: the names agree, but what \
+                 was known of the files is other";
+    with_digest.is_empty().then(|| never.to_owned()).filter(|_| verdict.known)
+}
+
+/// That a set had the digest that is cited, but not at the date that is cited.
+fn other_digest_then(at: Moment, with_digest: &[DigestPeriod]) -> Option<String> {
+    let is_then = |period: &DigestPeriod| {
+        period.from <= at.last_instant()
+            && period.until.is_none_or(|until| at.first_instant() < until)
+    };
+    let first = with_digest.first().filter(|_| !with_digest.iter().any(is_then))?;
+    let until = first.until.map_or("now".to_owned(), |until| until.to_string());
+    Some(format!(
+        "the granules were the same at {at}, but what was known of their files was other: the digest is that \
+         of {} until {until}",
+        first.from
+    ))
+}
+
+/// The periods in the datasets that are named, or all if none is.
+fn rows_of<'a>(
+    named: &'a [DatasetName],
+    resolution: &'a Resolution,
+) -> impl Iterator<Item = &'a Resolved> + Clone {
+    let is_named = |row: &&Resolved| named.is_empty() || named.contains(row.set.dataset());
+    resolution.rows.iter().filter(is_named)
+}
+
+/// The annotation that makes a cited set questionable: of the instances that agree with the date or, if none
 /// does or there is no date, of any in the datasets that are named, or in all if none is.
 fn questionable<'a>(
-    named: &[DatasetName],
+    named: &'a [DatasetName],
     at: Option<Moment>,
     resolution: &'a Resolution,
 ) -> Option<&'a Annotation> {
-    let is_named = |row: &&Resolved| named.is_empty() || named.contains(row.set.dataset());
-    let is_dated = |row: &&Resolved| at.is_some_and(|at| row.set.instance().is_in_force_during(at));
-    let rows = || resolution.rows.iter().filter(is_named);
-    let is_any_dated = rows().any(|row| is_dated(&row));
-    let cited = rows().filter(|row| !is_any_dated || is_dated(row));
-    let mut annotations = cited.flat_map(|row| &row.set.instance().annotations);
-    annotations.find(|annotation| annotation.questionable)
+    let is_dated = |it: &&Instance| at.is_some_and(|at| it.is_in_force_during(at));
+    let instances = rows_of(named, resolution).flat_map(|row| &row.instances);
+    let is_any_dated = instances.clone().any(|instance| is_dated(&instance));
+    let cited = instances.filter(|instance| !is_any_dated || is_dated(instance));
+    cited.flat_map(|instance| &instance.annotations).find(|annotation| annotation.questionable)
 }
 
 /// Another dataset than those named in which the identifier was in force at the date.
@@ -337,9 +398,8 @@ fn elsewhere<'a>(
     resolution: &'a Resolution,
 ) -> Option<&'a DatasetName> {
     let Some(Stated::Read(moment)) = &pasted.date else { return None };
-    let agrees = |row: &&Resolved| {
-        !named.contains(row.set.dataset()) && row.set.instance().is_in_force_during(*moment)
-    };
+    let agrees =
+        |row: &&Resolved| !named.contains(row.set.dataset()) && row.is_in_force_during(*moment);
     resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
 }
 
@@ -371,13 +431,33 @@ fn note(
             "it is a subset, whose granules are known; whether it was the same at {at} is not known"
         ));
     }
-    let is_last = |row: &Resolved| row.set.instance().is_in_force_at(moment.last_instant());
+    let is_last = |row: &Resolved| row.is_in_force_during(Moment::Instant(moment.last_instant()));
     // For a subset, only the interval of its first citation is known here.
     let is_subset = verdict.intervals.rows.iter().any(|row| row.set.subset().is_some());
     let held_to_the_end = is_subset || verdict.intervals.rows.iter().any(is_last);
     (!held_to_the_end).then(|| {
         format!("the set changed later on {at}: another set was in force at the end of the day")
     })
+}
+
+impl Verdict {
+    /// The verdict on a citation of which nothing is known, and why.
+    pub fn unknown(citation: u64, problem: Option<String>) -> Self {
+        Verdict {
+            citation,
+            identifier: None,
+            digest: None,
+            doi: None,
+            date: None,
+            known: false,
+            agrees: None,
+            ok: false,
+            problem,
+            is_questionable: false,
+            note: None,
+            intervals: Arc::default(),
+        }
+    }
 }
 
 fn listed(names: &[DatasetName]) -> String {

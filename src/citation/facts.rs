@@ -3,8 +3,7 @@
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use crate::model::{
-    Criteria, Dataset, Day, Digest, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
-    is_interpreted,
+    Criteria, Dataset, Day, Digest, Doi, Identifier, Moment, Pattern, Timestamp, is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -17,15 +16,15 @@ pub struct Citation {
     pub(super) identifier: Identifier,
     /// How many granules are cited.
     pub(super) granules: u64,
-    /// When the cited instance took effect.
+    /// When the cited identifier came into force.
     pub(super) from: Timestamp,
-    /// When the next instance took effect; `None` while the cited one is in force.
+    /// When another one came into force; `None` while the cited one is.
     pub(super) until: Option<Timestamp>,
     /// How the subset was selected; `None` if all the granules are cited.
     pub(super) subset: Option<SubsetFacts>,
-    /// The identifier of the instance before the cited one; `None` if that is the first.
+    /// The identifier that was in force before the cited one; `None` if that is the first.
     pub(super) previous: Option<Identifier>,
-    /// The identifier of the instance after the cited one; `None` if that is the last.
+    /// The identifier that came into force after the cited one; `None` if that is the last.
     pub(super) next: Option<Identifier>,
     /// The time for which the set is cited.
     pub(super) as_of: Moment,
@@ -50,10 +49,12 @@ pub(super) struct SubsetFacts {
 
 impl Citation {
     /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
-    /// `accessed`. `None` means the time at which the cited instance took effect.
+    /// `accessed`. `None` means the time at which the cited identifier came into force.
     pub fn new(cited: Cited, at: Option<Moment>, accessed: Day) -> Self {
-        let as_of = at.unwrap_or_else(|| first_moment(cited.set.instance()));
         let instance = cited.set.instance();
+        let (first, last) = (cited.period.first(), cited.period.last());
+        let from = first.map_or(instance.timestamp, |first| first.timestamp);
+        let until = last.map_or(instance.until, |last| last.until);
         let subset = cited.set.subset().map(|subset| SubsetFacts {
             criteria: subset.criteria.clone(),
             whole: instance.identifier,
@@ -63,12 +64,12 @@ impl Citation {
             record: cited.dataset.dataset,
             identifier: cited.set.identifier(),
             granules: cited.set.granules(),
-            from: instance.timestamp,
-            until: instance.until,
+            from,
+            until,
             subset,
             previous: cited.previous.map(|previous| previous.identifier),
             next: cited.next.map(|next| next.identifier),
-            as_of,
+            as_of: at.unwrap_or_else(|| first_moment(from, until)),
             accessed,
             digest: cited.set.digest(),
             states_digest: false,
@@ -157,14 +158,12 @@ impl Citation {
     }
 }
 
-/// The day on which an instance took effect, if it was still in force at the end of that day;
-/// otherwise the instant, so that a reader who looks the time up finds the same instance.
-fn first_moment(instance: &Instance) -> Moment {
-    let day = instance.timestamp.day();
-    if instance.is_in_force_at(day.end()) {
-        Moment::Day(day)
-    } else {
-        Moment::Instant(instance.timestamp)
+/// The day on which an identifier came into force, if it was still in force at the end of that day;
+/// otherwise the instant, so that a reader who looks the time up finds the same one.
+fn first_moment(from: Timestamp, until: Option<Timestamp>) -> Moment {
+    match until.is_none_or(|until| from.day().end() < until) {
+        true => Moment::Day(from.day()),
+        false => Moment::Instant(from),
     }
 }
 
@@ -196,12 +195,10 @@ pub(super) enum Licence {
 }
 
 impl Licence {
-    /// Classifies the licence of a record. The case of SPDX identifiers is ignored.
+    /// Classifies the licence of a record, which spells identifiers as the list does.
     pub fn of(text: String) -> Self {
-        let mut names = spdx::identifiers::LICENSES.iter().map(|licence| licence.name);
-        let known = names.find(|known| known.eq_ignore_ascii_case(&text));
-        match known {
-            Some(known) => Licence::Spdx(known),
+        match spdx::license_id(&text) {
+            Some(known) => Licence::Spdx(known.name),
             None if text.contains("://") => Licence::Address(encoded(&text)),
             None => Licence::Words(text),
         }

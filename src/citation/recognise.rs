@@ -5,7 +5,7 @@
 //! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over lines, or once
 //! by a space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
 //! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
-//! reference has no other identifier. What follows `DI:` and cannot be read as an identifier is reported
+//! reference has no other identifier. In a reference without any identifier, a digest names the set. What follows `DI:` and cannot be read as an identifier is reported
 //! as [`Stated::Unreadable`]: a wrong number of digits, or another letter among them.
 //!
 //! # DOIs and dates
@@ -15,6 +15,11 @@
 //! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member. It is an ISO date or an
 //! instant of RFC 3339: other spellings are not compared. The year of publication and the day of access are not
 //! taken for the date.
+//!
+//! # Digests
+//!
+//! A digest is `sha256:` and 12 to 64 hexadecimal digits: the first after the identifier, or that of the
+//! record. It may be broken over lines as an identifier may.
 //!
 //! # Cost
 //!
@@ -26,13 +31,15 @@ use std::ops::Range;
 use percent_encoding::percent_decode_str;
 
 use super::references::{Reference, references};
-use crate::model::{DatasetName, Doi, Identifier, Moment};
+use crate::model::{DatasetName, Digest, DigestPrefix, Doi, Identifier, Moment};
 
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pasted {
-    /// The identifier.
-    pub identifier: Stated<Identifier>,
+    /// The identifier. `None` means that the set is named by its digest alone.
+    pub identifier: Option<Stated<Identifier>>,
+    /// The digest; `None` if there is none.
+    pub digest: Option<Stated<DigestPrefix>>,
     /// The DOI; `None` if there is none that can be read.
     pub doi: Option<Doi>,
     /// The name of the dataset in an archive, which a tuple without a DOI contains.
@@ -79,11 +86,16 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
     if !reference.is_record {
         return citations.collect();
     }
-    // All of a record has one DOI.
+    // All of a record has one DOI and one digest.
     let first = || doi_of_record(&text[..text.floor_char_boundary(NEAR_BYTES)]);
-    let doi = reference.doi.clone().or_else(first);
-    let stated: Vec<Pasted> =
-        citations.map(|citation| Pasted { doi: doi.clone(), dataset: None, ..citation }).collect();
+    let (doi, digest) = (reference.doi.clone().or_else(first), first_digest(text));
+    let stated = citations.map(|citation| Pasted {
+        doi: doi.clone(),
+        digest: digest.clone().map(|(_, digest)| digest),
+        dataset: None,
+        ..citation
+    });
+    let stated: Vec<Pasted> = stated.collect();
     let dated = stated.iter().filter(|citation| citation.date.is_some());
     let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
     let mut seen = HashSet::new();
@@ -136,7 +148,13 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
         .or_else(|| date_before(before))
         // The title of a record may state a date, too.
         .or_else(|| nearest_date(before, after).filter(|_| !is_record));
-    Pasted { identifier: marks[index].identifier.clone(), doi, dataset, date }
+    let (identifier, digest) = match &marks[index].name {
+        Name::Identifier(identifier) => {
+            (Some(identifier.clone()), first_digest(after).map(|(_, digest)| digest))
+        }
+        Name::Digest(digest) => (None, Some(digest.clone())),
+    };
+    Pasted { identifier, digest, doi, dataset, date }
 }
 
 /// The location of the first full stop that ends a sentence.
@@ -317,15 +335,27 @@ fn doi_at(text: &str) -> &str {
 /// The hexadecimal digits of an identifier.
 const DIGITS: usize = 32;
 
-/// An identifier, and where it is; the location includes its prefix.
+/// What names a set, and where it is; the location includes its prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mark {
     location: Range<usize>,
-    identifier: Stated<Identifier>,
+    name: Name,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Name {
+    Identifier(Stated<Identifier>),
+    Digest(Stated<DigestPrefix>),
+}
+
+impl Mark {
+    fn identifier(location: Range<usize>, identifier: Stated<Identifier>) -> Self {
+        Mark { location, name: Name::Identifier(identifier) }
+    }
 }
 
 /// The identifiers with a `DI:`, in their order; if there are none, the bare ones; if there are none of
-/// these either, the related ones.
+/// these either, the related ones, and else the first digest.
 fn marks(text: &str) -> Vec<Mark> {
     let bytes = text.as_bytes();
     let prefixes =
@@ -345,30 +375,61 @@ fn marks(text: &str) -> Vec<Mark> {
     if marks.is_empty() {
         marks = bare_identifiers(text);
     }
-    if marks.is_empty() { related } else { marks }
+    match (marks.is_empty(), related.is_empty()) {
+        (false, _) => marks,
+        (true, false) => related,
+        (true, true) => {
+            let digest =
+                first_digest(text).map(|(location, digest)| (location, Name::Digest(digest)));
+            digest.map(|(location, name)| Mark { location, name }).into_iter().collect()
+        }
+    }
+}
+
+/// The first digest in a text.
+fn first_digest(text: &str) -> Option<(Range<usize>, Stated<DigestPrefix>)> {
+    let prefix = Digest::PREFIX;
+    let words = text.as_bytes().windows(prefix.len()).enumerate();
+    let mut starts = words.filter(|(start, word)| {
+        word.eq_ignore_ascii_case(prefix.as_bytes())
+            && text[start + prefix.len()..].starts_with(|c: char| c.is_ascii_hexdigit())
+            // As that of an image of a container, `name@sha256:…`.
+            && !text[..*start].ends_with(|before: char| before.is_alphanumeric() || before == '@')
+    });
+    let (start, _) = starts.next()?;
+    let from = start + prefix.len();
+    if let Some((digits, end)) = broken_digits(text, from, 64)
+        && let Ok(digest) = format!("{prefix}{digits}").parse()
+    {
+        return Some((start..end, Stated::Read(digest)));
+    }
+    let rest = &text[from..];
+    let end = from + rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+    let word = &text[start..end];
+    let shown = || word.chars().take(80).collect();
+    Some((start..end, word.parse().map_or_else(|_| Stated::Unreadable(shown()), Stated::Read)))
 }
 
 /// The identifier whose `DI:` begins at `start`; `None` if the text after it is not meant as one.
 fn mark_at(text: &str, start: usize) -> Option<Mark> {
     let after = &text[start + 3..];
     let digits_from = start + 3 + (after.len() - after.trim_start().len());
-    if let Some((digits, end)) = broken_digits(text, digits_from)
+    if let Some((digits, end)) = broken_digits(text, digits_from, DIGITS)
         && let Ok(identifier) = digits.parse()
     {
-        return Some(Mark { location: start..end, identifier: Stated::Read(identifier) });
+        return Some(Mark::identifier(start..end, Stated::Read(identifier)));
     }
     let length = length_of_attempt(&text[digits_from..])?;
     let end = digits_from + length;
     let shown = text[digits_from..end].chars().take(40).collect::<String>();
-    let identifier = Stated::Unreadable(format!("DI:{shown}"));
-    Some(Mark { location: start..end, identifier })
+    Some(Mark::identifier(start..end, Stated::Unreadable(format!("DI:{shown}"))))
 }
 
-/// The 32 digits from `start` on, which may be broken over lines or once by a space; and their end.
-fn broken_digits(text: &str, start: usize) -> Option<(String, usize)> {
+/// So many digits from `start` on, which may be broken over lines or once by a space; and their end.
+fn broken_digits(text: &str, start: usize, all: usize) -> Option<(String, usize)> {
     let (mut digits, mut at) = (String::new(), start);
     loop {
-        let length = hexadecimal_length(&text[at..], DIGITS - digits.len());
+        let length = hexadecimal_length(&text[at..], all - digits.len());
         digits.push_str(&text[at..at + length]);
         at += length;
         // The rest of it may be on the next line, after a hyphen or without one.
@@ -378,15 +439,15 @@ fn broken_digits(text: &str, start: usize) -> Option<(String, usize)> {
             Some(line) => line.trim_start_matches([' ', '\t', '>']),
             // A PDF reader may replace a line break by a space, which counts only before exactly the
             // missing digits.
-            None if is_word_of(DIGITS - digits.len(), rest) => rest,
+            None if is_word_of(all - digits.len(), rest) => rest,
             None => break,
         };
-        if digits.len() == DIGITS || length == 0 {
+        if digits.len() == all || length == 0 {
             break;
         }
         at = text.len() - next.len();
     }
-    let is_whole = digits.len() == DIGITS && !text[at..].starts_with(char::is_alphanumeric);
+    let is_whole = digits.len() == all && !text[at..].starts_with(char::is_alphanumeric);
     is_whole.then_some((digits, at))
 }
 
@@ -434,7 +495,7 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
             && let Ok(identifier) = word.parse()
         {
             let location = start..start + word.len();
-            marks.push(Mark { location, identifier: Stated::Read(identifier) });
+            marks.push(Mark::identifier(location, Stated::Read(identifier)));
         }
         start += part.len();
     }
@@ -472,9 +533,14 @@ mod tests {
     }
 
     fn shown(marks: Vec<Mark>) -> Vec<String> {
-        let shown = |mark: Mark| match mark.identifier {
-            Stated::Read(identifier) => identifier.to_string().replace(DIGITS, "A"),
-            Stated::Unreadable(text) => format!("!{}", text.replace(&DIGITS[1..], "…")),
+        let shown = |mark: Mark| match mark.name {
+            Name::Identifier(Stated::Read(identifier)) => {
+                identifier.to_string().replace(DIGITS, "A")
+            }
+            Name::Identifier(Stated::Unreadable(text)) => {
+                format!("!{}", text.replace(&DIGITS[1..], "…"))
+            }
+            Name::Digest(digest) => format!("{digest:?}"),
         };
         marks.into_iter().map(shown).collect()
     }

@@ -1,15 +1,16 @@
 //! A set of granules as a person writes it: a dataset, a time, or an identifier in one of the usual
 //! notations.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::recognise::{Stated, find};
 use crate::error::{Error, ErrorKind, Result, Unknown};
 use crate::model::{
-    DatasetName, DigestError, DigestPrefix, Doi, Identifier, IdentifierPrefix,
+    DatasetName, Digest, DigestError, DigestPrefix, Doi, Identifier, IdentifierPrefix,
     IdentifierPrefixError, Moment, Timestamp, TimestampError, ValueError,
 };
-use crate::registry::{Selection, Snapshot};
+use crate::registry::{Resolution, Selection, Snapshot};
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits, a
 /// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a dataset's name.
@@ -63,7 +64,9 @@ impl Short {
             _ => None,
         };
         match (whole(&self.text, &self.prefix, snapshot, None), unknown) {
-            (Ok(identifier), _) => Ok(Selection::Identifier { identifier, dataset: None }),
+            (Ok(identifier), _) => {
+                Ok(Selection::Identifier { identifier, dataset: None, at: None })
+            }
             (Err(error), Some(unknown)) if error.kind() == ErrorKind::IdentifierUnknown => {
                 Err(unknown)
             }
@@ -107,12 +110,12 @@ impl TypedSet {
         }
     }
 
-    /// The time that was typed, else `given`; an identifier has none.
+    /// The time that was typed, else `given`; a digest has none.
     pub fn at(&self, given: Option<Moment>) -> Option<Moment> {
         match &self.0 {
             Typed::Selection(Selection::Dataset { at, .. }) | Typed::Doi(_, at) => at.or(given),
-            Typed::Selection(_) => None,
-            Typed::Short(_) => given,
+            Typed::Selection(Selection::Digest(_)) => None,
+            Typed::Selection(Selection::Identifier { .. }) | Typed::Short(_) => given,
         }
     }
 
@@ -185,11 +188,15 @@ impl FromStr for TypedSet {
     type Err = TypedSetError;
 
     fn from_str(text: &str) -> Result<Self, TypedSetError> {
-        let of_identifier = |TypedIdentifier(identifier)| {
-            TypedSet(Typed::Selection(Selection::Identifier { identifier, dataset: None }))
+        let of_identifier = |identifier| {
+            TypedSet(Typed::Selection(Selection::Identifier {
+                identifier,
+                dataset: None,
+                at: None,
+            }))
         };
         if let Ok(identifier) = text.parse::<Identifier>() {
-            return Ok(of_identifier(TypedIdentifier(identifier)));
+            return Ok(of_identifier(identifier));
         }
         if DigestPrefix::is_meant(text) {
             return Ok(TypedSet(Typed::Selection(Selection::Digest(text.parse()?))));
@@ -202,7 +209,7 @@ impl FromStr for TypedSet {
             None => (text, None),
         };
         // A name never contains an identifier with DI: before it, which a citation does.
-        let name = match (name.parse::<DatasetName>(), text.parse::<TypedIdentifier>()) {
+        let name = match (name.parse::<DatasetName>(), identifier_in(text)) {
             (_, Ok(identifier)) => return Ok(of_identifier(identifier)),
             (_, Err(error @ TypedIdentifierError::Several(..))) => return Err(error.into()),
             (Err(_), Err(_)) if let Some((doi, at)) = doi_at(text) => {
@@ -240,11 +247,6 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
     Ok(Selection::Dataset { name, at: Some(at.unwrap_or(Moment::Instant(now))) })
 }
 
-/// An identifier as it is typed: with or without `DI:`, with or without a space after that, in any
-/// case; or a citation or an address that contains it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TypedIdentifier(pub Identifier);
-
 /// Why a string does not contain exactly one identifier.
 #[derive(Debug, thiserror::Error)]
 pub enum TypedIdentifierError {
@@ -261,30 +263,26 @@ pub enum TypedIdentifierError {
     Unreadable(String),
 }
 
-impl FromStr for TypedIdentifier {
-    type Err = TypedIdentifierError;
-
-    fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
-        if let Ok(identifier) = text.parse() {
-            return Ok(TypedIdentifier(identifier));
-        }
-        let mut found = None;
-        for pasted in find(text) {
-            match (pasted.identifier, found) {
-                (Stated::Unreadable(text), _) => {
-                    return Err(TypedIdentifierError::Unreadable(text));
-                }
-                (Stated::Read(other), Some(first)) if other != first => {
-                    return Err(TypedIdentifierError::Several(first, other));
-                }
-                (Stated::Read(identifier), _) => found = Some(identifier),
-            }
-        }
-        found.map(TypedIdentifier).ok_or(TypedIdentifierError::Nothing)
+/// The identifier in a string: with or without `DI:`, with or without a space after that, in any case; or in a
+/// citation or an address.
+fn identifier_in(text: &str) -> Result<Identifier, TypedIdentifierError> {
+    if let Ok(identifier) = text.parse() {
+        return Ok(identifier);
     }
+    let mut found = None;
+    for stated in find(text).into_iter().filter_map(|pasted| pasted.identifier) {
+        match (stated, found) {
+            (Stated::Unreadable(text), _) => return Err(TypedIdentifierError::Unreadable(text)),
+            (Stated::Read(other), Some(first)) if other != first => {
+                return Err(TypedIdentifierError::Several(first, other));
+            }
+            (Stated::Read(identifier), _) => found = Some(identifier),
+        }
+    }
+    found.ok_or(TypedIdentifierError::Nothing)
 }
 
-/// An identifier of a registry as it is typed: as a [`TypedIdentifier`], or its first digits.
+/// An identifier of a registry as it is typed, alone or in a citation or an address, or its first digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GivenIdentifier {
     /// All of it.
@@ -297,16 +295,13 @@ impl FromStr for GivenIdentifier {
     type Err = TypedIdentifierError;
 
     fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
-        if let Ok(identifier) = text.parse() {
-            return Ok(GivenIdentifier::Whole(identifier));
-        }
         // A letter among the digits, or a digit too few or too many, is a slip.
         let is_slip = (31..=33).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         match Short::of(text) {
             Some(short) => Ok(GivenIdentifier::Short(short.text, short.prefix)),
             None if is_slip => Ok(GivenIdentifier::Short(text.to_owned(), text.parse())),
-            None => Ok(GivenIdentifier::Whole(text.parse::<TypedIdentifier>()?.0)),
+            None => identifier_in(text).map(GivenIdentifier::Whole),
         }
     }
 }
@@ -322,6 +317,69 @@ impl GivenIdentifier {
             GivenIdentifier::Whole(identifier) => Ok(*identifier),
             GivenIdentifier::Short(text, prefix) => whole(text, prefix, snapshot, dataset),
         }
+    }
+}
+
+/// What names a set in any dataset, as it is typed: an identifier or a digest, or the first digits of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypedName {
+    /// An identifier.
+    Identifier(GivenIdentifier),
+    /// A digest.
+    Digest(DigestPrefix),
+}
+
+impl TypedName {
+    /// Whether it is the name of a set with this identifier and this digest.
+    pub fn is_of(&self, identifier: Identifier, digest: Digest) -> bool {
+        match self {
+            TypedName::Identifier(GivenIdentifier::Whole(whole)) => *whole == identifier,
+            TypedName::Identifier(GivenIdentifier::Short(_, prefix)) => {
+                prefix.as_ref().is_ok_and(|prefix| prefix.begins(identifier))
+            }
+            TypedName::Digest(prefix) => prefix.begins(digest),
+        }
+    }
+
+    /// The periods in which a set with this name was in force.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::resolve`] and [`Snapshot::resolve_digest`]; the first digits are those of no
+    /// identifier, or of several.
+    pub fn resolve(
+        &self,
+        snapshot: &Snapshot,
+        dataset: Option<&DatasetName>,
+        at: Option<Moment>,
+    ) -> Result<Resolution> {
+        match self {
+            TypedName::Identifier(given) => {
+                snapshot.resolve(given.whole(snapshot, dataset)?, dataset, at)
+            }
+            TypedName::Digest(prefix) => snapshot.resolve_digest(prefix, dataset, at),
+        }
+    }
+}
+
+impl fmt::Display for TypedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TypedName::Identifier(GivenIdentifier::Whole(whole)) => whole.fmt(f),
+            TypedName::Identifier(GivenIdentifier::Short(text, _)) => f.pad(text),
+            TypedName::Digest(prefix) => prefix.fmt(f),
+        }
+    }
+}
+
+impl FromStr for TypedName {
+    type Err = TypedSetError;
+
+    fn from_str(text: &str) -> Result<Self, TypedSetError> {
+        Ok(match DigestPrefix::is_meant(text) {
+            true => TypedName::Digest(text.parse()?),
+            false => TypedName::Identifier(text.parse()?),
+        })
     }
 }
 
@@ -346,7 +404,7 @@ mod tests {
     fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
         let name: DatasetName = "US.FOOL2.002".parse().unwrap();
         let identifier = Identifier::EMPTY;
-        let of_identifier = Selection::Identifier { identifier, dataset: None };
+        let of_identifier = Selection::Identifier { identifier, dataset: None, at: None };
         let at = Some("2001-01-02".parse().unwrap());
         let cases = [
             ("DI:d41d8cd98f00b204e9800998ecf8427e", of_identifier.clone()),
@@ -380,8 +438,7 @@ mod tests {
             format!("https://example.org/di/{digits}"),
             format!("https://doi.org/10.9999/US/FOOL2?DI:{digits}"),
         ] {
-            let typed = text.parse::<TypedIdentifier>().unwrap();
-            assert_eq!(typed.0.to_string(), digits, "{text}");
+            assert_eq!(identifier_in(&text).unwrap().to_string(), digits, "{text}");
         }
     }
 
@@ -390,7 +447,7 @@ mod tests {
         let digits = "763122197bfb3ffbf0da14adbfb1b13b";
         let other = "d41d8cd98f00b204e9800998ecf8427e";
         for text in ["", "US.FOOL2.002", "DI:763122", &format!("DI:{digits}, DI:{other}")] {
-            assert!(text.parse::<TypedIdentifier>().is_err(), "{text}");
+            assert!(identifier_in(text).is_err(), "{text}");
         }
     }
 }

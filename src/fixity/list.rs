@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Algorithm, Checksum, DatasetName, Digest, GranuleId, Identifier, KnownFile, Set,
+    Algorithm, Checksum, DatasetName, Digest, GranuleId, Identifier, KnownFile, Moment, Set,
 };
 use crate::registry::{FileList, GranuleFiles, Selection, Snapshot};
 
@@ -125,16 +125,20 @@ pub fn algorithm_of(
 pub fn listed_set(snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
     let set = snapshot.select(selection)?.set;
     match selection {
-        Selection::Identifier { identifier, dataset: None } => {
-            Ok(the_listed_one(snapshot, *identifier)?.unwrap_or(set))
+        Selection::Identifier { identifier, dataset: None, at } => {
+            Ok(the_listed_one(snapshot, *identifier, *at)?.unwrap_or(set))
         }
         _ => Ok(set),
     }
 }
 
-/// Of the sets with an identifier, one that has checksums. `None` means that none has, or that only one
-/// dataset holds the identifier.
-fn the_listed_one(snapshot: &Snapshot, identifier: Identifier) -> Result<Option<Set>> {
+/// Of the sets with an identifier, at a time or the latest, one that has checksums. `None` means that none has,
+/// or that only one dataset holds the identifier.
+fn the_listed_one(
+    snapshot: &Snapshot,
+    identifier: Identifier,
+    at: Option<Moment>,
+) -> Result<Option<Set>> {
     let rows = snapshot.resolve(identifier, None, None)?.rows;
     let names: BTreeSet<DatasetName> =
         rows.into_iter().map(|row| row.set.dataset().clone()).collect();
@@ -143,8 +147,11 @@ fn the_listed_one(snapshot: &Snapshot, identifier: Identifier) -> Result<Option<
     }
     let mut listed = Vec::new();
     for name in names {
-        let selection = Selection::Identifier { identifier, dataset: Some(name) };
-        let set = snapshot.select(&selection)?.set;
+        let selection = Selection::Identifier { identifier, dataset: Some(name), at };
+        let set = match snapshot.select(&selection) {
+            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => continue,
+            selected => selected?.set,
+        };
         if snapshot.files(&set)?.totals()?.with_checksums > 0 {
             listed.push(set);
         }

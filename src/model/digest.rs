@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::List`]).
 ///
 /// # Syntax
@@ -54,7 +56,7 @@ impl Digest {
 /// assert_eq!(prefix.to_string(), "sha256:e3b0c44298fc");
 /// # Ok::<(), accession::model::DigestError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DigestPrefix(Box<str>);
 
 impl DigestPrefix {
@@ -65,6 +67,12 @@ impl DigestPrefix {
     pub fn is_meant(text: &str) -> bool {
         let prefix = text.get(..Digest::PREFIX.len());
         prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(Digest::PREFIX))
+    }
+
+    /// Whether a digest begins so.
+    pub fn begins(&self, digest: Digest) -> bool {
+        let (first, last) = self.range();
+        (first..=last).contains(&digest)
     }
 
     /// The first and the last digest that begin so.
@@ -95,6 +103,12 @@ impl FromStr for DigestPrefix {
             true => Ok(DigestPrefix(digits.to_ascii_lowercase().into())),
             false => Err(DigestError),
         }
+    }
+}
+
+impl Serialize for DigestPrefix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

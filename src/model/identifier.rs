@@ -80,6 +80,12 @@ impl IdentifierPrefix {
     /// The fewest digits that are accepted as the beginning of an identifier.
     pub const MIN_DIGITS: usize = 8;
 
+    /// Whether an identifier begins so.
+    pub fn begins(&self, identifier: Identifier) -> bool {
+        let (first, last) = self.range();
+        (first..=last).contains(&identifier)
+    }
+
     /// The first and the last identifier that begin so.
     pub fn range(&self) -> (Identifier, Identifier) {
         let padded = |digit: &str| format!("{}{}", self.0, digit.repeat(32 - self.0.len()));

@@ -122,12 +122,13 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
             ul.intervals {
                 @for resolved in verdict.intervals.rows.iter().take(MAX_INTERVALS) {
                     @let instance = resolved.set.instance();
+                    @let (from, until) = (resolved.from(), resolved.until());
                     li {
                         a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
                             (instance.dataset)
                         }
-                        ": " (time(instance.timestamp)) " to "
-                        @match instance.until { Some(until) => (time(until)), None => "now" }
+                        ": " (time(from)) " to "
+                        @match until { Some(until) => (time(until)), None => "now" }
                         " " (annotations(&instance.annotations))
                     }
                 }

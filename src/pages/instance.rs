@@ -14,7 +14,7 @@ use super::site::Site;
 use crate::citation::Citation;
 use crate::error::Result;
 use crate::model::{DatasetName, Instance, Moment, Timestamp};
-use crate::registry::{Cited, Listed, Selection, Snapshot};
+use crate::registry::{Cited, DigestPeriod, Listed, Selection, Snapshot};
 
 /// The page of an instance.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ pub struct InstancePage {
 struct Lookup<'a> {
     #[serde(flatten)]
     instance: &'a Instance,
+    digests: Vec<DigestPeriod>,
     #[serde(skip_serializing_if = "<[Instance]>::is_empty")]
     others: &'a [Instance],
 }
@@ -66,7 +67,8 @@ impl InstancePage {
 
     /// The instance as JSON.
     pub fn json(&self) -> impl Serialize {
-        Lookup { instance: self.cited.set.instance(), others: &self.cited.others }
+        let Cited { set, others, .. } = &self.cited;
+        Lookup { instance: set.instance(), digests: self.cited.digests(), others }
     }
 
     /// The links of the page, in its head and in the header of every format.
@@ -135,6 +137,7 @@ impl InstancePage {
     }
 
     fn card(&self, site: &Site, instance: &Instance) -> Markup {
+        let [previous, next] = self.cited.neighbours();
         html! {
             div.card {
                 div.top {
@@ -164,17 +167,19 @@ impl InstancePage {
                         a.button.main href=(site.href(&Site::granules(instance.identifier))) { "List the granules" }
                         " " a.button href="#cite" { "Cite" }
                         " " a.button href="#verify" { "Check your files" }
-                        @if let Some(previous) = &self.cited.previous {
+                        @if let Some(previous) = previous {
                             " "
-                            a.button href=(site.href(&Site::comparison(previous.identifier, instance.identifier))) {
-                                "Compare with the set before"
+                            @if previous.identifier != instance.identifier {
+                                a.button href=(site.href(&Site::comparison(previous.identifier, instance.identifier))) {
+                                    "Compare with the set before"
+                                }
+                                " "
                             }
-                            " "
                             a.button rel="prev" href=(site.href(&Site::instance(&previous.dataset, previous.timestamp))) {
                                 "← Set before"
                             }
                         }
-                        @if let Some(next) = &self.cited.next {
+                        @if let Some(next) = next {
                             " "
                             a.button rel="next" href=(site.href(&Site::instance(&next.dataset, next.timestamp))) {
                                 "Next set →"

@@ -71,7 +71,7 @@ impl PartPage {
         whole: Identifier,
         pattern: &Pattern,
     ) -> Result<std::result::Result<Self, Identifier>> {
-        let selection = Selection::Identifier { identifier: whole, dataset: None };
+        let selection = Selection::Identifier { identifier: whole, dataset: None, at: None };
         let set = snapshot.select(&selection)?.set;
         let part = snapshot.part(&set, pattern, FIRST_IDS)?;
         if !snapshot.subsets_with(part.identifier, 1)?.is_empty() {

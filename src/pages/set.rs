@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::model::{
     Dataset, DatasetName, Identifier, Instance, Moment, Set, Timestamp, Withdrawal,
 };
-use crate::registry::{Counts, Difference, Selection, Snapshot};
+use crate::registry::{Counts, Difference, DigestPeriod, Resolved, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -63,8 +63,8 @@ pub struct SetPage {
 /// A period in which a set was current.
 #[derive(Debug)]
 pub struct Place {
-    /// The instance.
-    pub instance: Instance,
+    /// The period.
+    pub period: Resolved,
     /// The granules that its dataset held over time.
     pub spark: Spark,
     /// The set that replaced it. `None` means that none did.
@@ -99,9 +99,9 @@ impl SetPage {
         let has_more_places = intervals.len() > SHOWN_INTERVALS as usize;
         intervals.truncate(SHOWN_INTERVALS as usize);
         // The dataset that still holds the set, else the one that held it last.
-        let holding = intervals.iter().find(|instance| instance.until.is_none());
-        let dataset = holding.map(|instance| instance.dataset.clone());
-        let cited = snapshot.cite(&Selection::Identifier { identifier, dataset })?;
+        let holding = intervals.iter().find(|period| period.until().is_none());
+        let dataset = holding.map(|period| period.set.dataset().clone());
+        let cited = snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?;
         let listed = snapshot.dataset(cited.set.dataset())?;
         let mut page = SetPage {
             identifier,
@@ -117,7 +117,7 @@ impl SetPage {
             citation: Citation::new(cited.clone(), None, now.day()),
         };
         if detail == Detail::Page {
-            let is_in_force = holding.is_some() || cited.set.instance().until.is_none();
+            let is_in_force = holding.is_some() || cited.next.is_none();
             if let (false, None, Some(latest)) = (is_in_force, cited.set.subset(), listed.latest) {
                 page.since = Some(Since::read(snapshot, &cited.set, latest)?);
             }
@@ -158,7 +158,7 @@ impl SetPage {
 
     /// The datasets that held the whole set.
     fn datasets(&self) -> BTreeSet<&DatasetName> {
-        self.places.iter().map(|place| &place.instance.dataset).collect()
+        self.places.iter().map(|place| place.period.set.dataset()).collect()
     }
 
     /// What the set is, in a few words.
@@ -228,7 +228,7 @@ impl SetPage {
     fn state(&self, site: &Site) -> Markup {
         let mut seen = BTreeSet::new();
         let mut latest: Vec<&Place> = self.places.iter().rev().collect();
-        latest.retain(|place| seen.insert(&place.instance.dataset));
+        latest.retain(|place| seen.insert(place.period.set.dataset()));
         latest.reverse();
         html! {
             @if latest.is_empty() {
@@ -237,12 +237,13 @@ impl SetPage {
                     "granules of a dataset that were cited on their own. It always means these granules."
                 }
             }
-            @for Place { instance: Instance { dataset, until, .. }, next, .. } in latest {
-                @match until {
+            @for Place { period, next, .. } in latest {
+                @let dataset = period.set.dataset();
+                @match period.until() {
                     None => p { span.state.plus { "Still current at " (dataset) "." } },
                     Some(until) => p {
                         span.state.warn { "No longer current at " (dataset) ", " }
-                        "replaced on " a href=(site.href(&Site::instance(dataset, *until))) { (date(*until)) }
+                        "replaced on " a href=(site.href(&Site::instance(dataset, until))) { (date(until)) }
                         @if let Some(next) = next { " by " a.di href=(site.href(&Site::set(*next))) { "DI:" (next) } }
                         "."
                     },
@@ -280,17 +281,30 @@ impl SetPage {
     }
 
     fn period(&self, site: &Site, place: &Place) -> Markup {
-        let Instance { dataset, timestamp, until, annotations: noted, .. } = &place.instance;
-        let own = site.href(&Site::instance(dataset, *timestamp));
+        let Place { period, spark, .. } = place;
+        let (dataset, from, until) = (period.set.dataset(), period.from(), period.until());
+        let own = site.href(&Site::instance(dataset, period.set.instance().timestamp));
+        let digests = period.digests();
         html! {
             tr {
-                th scope="row" { a href=(site.href(&Site::dataset(dataset))) { (dataset) } (annotations(noted)) }
-                td.when { a href=(own) { (time(*timestamp)) } }
+                th scope="row" { a href=(site.href(&Site::dataset(dataset))) { (dataset) }
+                    @for instance in &period.instances { (annotations(&instance.annotations)) }
+                }
+                td.when {
+                    a href=(own) { (time(from)) }
+                    // Names stayed, and what was known of the files did not.
+                    @if digests.len() > 1 {
+                        @for DigestPeriod { digest, from, .. } in digests {
+                            @let shown = digest.to_string();
+                            span.small.soft { br; a.di href=(site.href(&format!("/{digest}"))) { (shown[..19]) "…" } " " (time(from)) }
+                        }
+                    }
+                }
                 td.when {
                     i.u { "until " }
-                    @match until { Some(until) => (time(*until)), None => b.plus { "now" } }
+                    @match until { Some(until) => (time(until)), None => b.plus { "now" } }
                 }
-                td.sk { (place.spark.svg(None, Some((*timestamp, *until)))) }
+                td.sk { (spark.svg(None, Some((from, until)))) }
                 td.n {
                     @if *dataset == self.record.name { a href="#cite" { "Cite it from " (dataset) } }
                     @else { a href={ (own) "#cite" } { "Cite it from " (dataset) } }
@@ -365,10 +379,10 @@ impl SetPage {
 fn fixity(
     snapshot: &Snapshot,
     cited: &DatasetName,
-    intervals: &[Instance],
+    intervals: &[Resolved],
 ) -> Result<Option<Fixity>> {
     let mut datasets = vec![cited];
-    datasets.extend(intervals.iter().map(|instance| &instance.dataset));
+    datasets.extend(intervals.iter().map(|period| period.set.dataset()));
     datasets.dedup();
     let found = datasets.into_iter().find_map(|name| Fixity::read(snapshot, name).transpose());
     found.transpose()
@@ -376,17 +390,18 @@ fn fixity(
 
 impl Place {
     /// A period in which a set was in force, with what its dataset held from its first change until today.
-    fn read(snapshot: &Snapshot, instance: Instance, now: Timestamp) -> Result<Self> {
-        let first = snapshot.first_instance(&instance.dataset)?.map(|first| first.timestamp);
-        let (from, until) = (first.unwrap_or(instance.timestamp), now.day().end());
-        let spark = Spark::read(snapshot, &instance.dataset, from, until)?;
+    fn read(snapshot: &Snapshot, period: Resolved, now: Timestamp) -> Result<Self> {
+        let dataset = period.set.dataset();
+        let first = snapshot.first_instance(dataset)?.map(|first| first.timestamp);
+        let (from, until) = (first.unwrap_or(period.from()), now.day().end());
+        let spark = Spark::read(snapshot, dataset, from, until)?;
         let replacing = |at| -> Result<Identifier> {
             let at = Some(Moment::Instant(at));
-            let selection = Selection::Dataset { name: instance.dataset.clone(), at };
+            let selection = Selection::Dataset { name: dataset.clone(), at };
             Ok(snapshot.select(&selection)?.set.identifier())
         };
-        let next = instance.until.map(replacing).transpose()?;
-        Ok(Place { spark, next, instance })
+        let next = period.until().map(replacing).transpose()?;
+        Ok(Place { spark, next, period })
     }
 }
 
@@ -399,6 +414,7 @@ impl Since {
         let selection = |instance: &Instance| Selection::Identifier {
             identifier: instance.identifier,
             dataset: Some(instance.dataset.clone()),
+            at: None,
         };
         let mut compared = snapshot.compare(&selection(set.instance()), &selection(&latest))?;
         let differences = compared.by_ref().take(SHOWN_DIFFERENCES).collect::<Result<_>>()?;

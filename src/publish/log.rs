@@ -244,7 +244,8 @@ pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head
         return Ok(false);
     }
     let found = snapshot.intervals_after(identifier, None, OTHERS)?;
-    for other in found.iter().filter(|it| it.timestamp == timestamp && it.dataset != *name) {
+    let found = found.iter().flat_map(|period| &period.instances);
+    for other in found.filter(|it| it.timestamp == timestamp && it.dataset != *name) {
         let other = &other.dataset;
         let had_name = |version: &RecordVersion| version.dataset["name"] == name.as_str();
         if snapshot.record_versions(other)?.iter().any(had_name)

@@ -62,6 +62,7 @@ transcripts!(
     options,
     paths,
     payment_id,
+    periods,
     problems,
     publish_nights,
     published,

@@ -145,7 +145,7 @@ impl History {
                 .collect();
             assert_eq!(found, times);
             let by_identifier =
-                Selection::Identifier { identifier, dataset: Some(dataset.clone()) };
+                Selection::Identifier { identifier, dataset: Some(dataset.clone()), at: None };
             let (_, granule_ids) = held(registry, &by_identifier);
             assert!(granule_ids.iter().eq(&self.sets[&times[0]]));
         }

@@ -86,7 +86,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
     let identifier = instances(&registry, &name("ONE"))[0].identifier;
     let of = |dataset: Option<&str>| {
         let dataset = dataset.map(name);
-        Selection::Identifier { identifier, dataset }
+        Selection::Identifier { identifier, dataset, at: None }
     };
     let annotated = registry.annotate(&of(None), &new("all", false), &stamp("A", 0)).unwrap();
     let where_: Vec<(String, Timestamp)> =
@@ -136,8 +136,10 @@ fn what_cannot_be_annotated_is_refused() {
         let refused = registry.annotate(selection, &new("note", false), &stamp("A", 0));
         refused.unwrap_err().kind()
     };
-    let of_subset = Selection::Identifier { identifier, dataset: None };
+    let of_subset = Selection::Identifier { identifier, dataset: None, at: None };
     assert_eq!(refused(&of_subset), ErrorKind::NotAnInstance);
+    let digest = cited.set.digest().to_string().parse().unwrap();
+    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::NotAnInstance);
     assert_eq!(refused(&at("ONE", 0)), ErrorKind::BeforeHistory);
     assert_eq!(refused(&at("NONE", 1)), ErrorKind::DatasetUnknown);
     let kind = |note: &str| NewAnnotation::new(note).unwrap_err().kind();

@@ -149,12 +149,14 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
             let identifier = instance.identifier;
             let known: Vec<Instance> = expected.get(number).cloned().into_iter().collect();
             assert_eq!(snapshot.history_with(&dataset, identifier).unwrap(), known);
-            assert_eq!(snapshot.intervals_after(identifier, None, 9).unwrap(), known);
+            let periods = snapshot.intervals_after(identifier, None, 9).unwrap();
+            let instances = periods.into_iter().flat_map(|period| period.instances);
+            assert_eq!(instances.collect::<Vec<_>>(), known);
             let resolved = snapshot.resolve(identifier, None, None).unwrap();
             let sets: Vec<Instance> =
                 resolved.rows.iter().map(|row| row.set.instance().clone()).collect();
             assert_eq!(sets, known);
-            let selection = Selection::Identifier { identifier, dataset: None };
+            let selection = Selection::Identifier { identifier, dataset: None, at: None };
             let selected = snapshot.select(&selection).ok();
             assert_eq!(
                 selected.map(|selected| selected.instance().clone()),

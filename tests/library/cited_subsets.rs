@@ -44,8 +44,11 @@ struct Cited {
 }
 
 fn granules(registry: &Registry, part: &Subset) -> Vec<String> {
-    let selection =
-        Selection::Identifier { identifier: part.identifier, dataset: Some(part.dataset.clone()) };
+    let selection = Selection::Identifier {
+        identifier: part.identifier,
+        dataset: Some(part.dataset.clone()),
+        at: None,
+    };
     held(registry, &selection).1
 }
 

@@ -127,6 +127,7 @@ fn selections(
     let by = identifiers.iter().map(|identifier| Selection::Identifier {
         identifier: *identifier,
         dataset: Some(dataset.clone()),
+        at: None,
     });
     at.chain(by).collect()
 }
@@ -159,7 +160,7 @@ fn answers(
         for at in [None, Some(Moment::Instant(second(2))), Some(Moment::Day(second(2).day()))] {
             add("resolve", outcome(snapshot.resolve(*identifier, Some(dataset), at)));
         }
-        let selection = Selection::Identifier { identifier: *identifier, dataset: None };
+        let selection = Selection::Identifier { identifier: *identifier, dataset: None, at: None };
         add("cite what was held", outcome(snapshot.cite(&selection)));
         drop(snapshot);
         let text = format!("({dataset}, 2001-01-01, DI:{identifier})");
@@ -260,7 +261,7 @@ fn a_subset_that_was_cited_under_a_former_name_resolves_by_both() {
         let resolution = snapshot.resolve(identifier, Some(&dataset), None).unwrap();
         assert_eq!(resolution.rows.len(), 1, "{dataset}");
         drop(snapshot);
-        let selection = Selection::Identifier { identifier, dataset: Some(dataset) };
+        let selection = Selection::Identifier { identifier, dataset: Some(dataset), at: None };
         assert_eq!(held(&registry, &selection).unwrap(), ["a1", "a2"]);
     }
 }

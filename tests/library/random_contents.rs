@@ -3,11 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use accession::citation::check::Checker;
+use accession::citation::recognise::find;
 use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
-use accession::model::{Algorithm, Checksum, Content, Digest, Extent, FilePath, KnownFile};
+use accession::model::{
+    Algorithm, Checksum, Content, Digest, DigestPrefix, Extent, FilePath, KnownFile,
+};
 use accession::{
-    Change, ChangeOptions, EarlierSet, Entry, Error, ErrorKind, Import, Limit, Limits, Listing,
-    Members, Moment, Registry, Selection, Set, Stamp, Timestamp,
+    Change, ChangeOptions, EarlierSet, Entry, Error, ErrorKind, Identifier, Import, Limit, Limits,
+    Listing, Members, Moment, Registry, Selection, Set, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -386,6 +390,68 @@ fn assert_agrees(registry: &Registry, dataset: &str, model: &Model, has_times: b
     assert_eq!(verification.mismatches, []);
 }
 
+/// A part of a history, from one time until another.
+type Part<T> = (T, Timestamp, Option<Timestamp>);
+
+/// The periods in which each identifier was in force, with the digests in them, are those of the model; and what
+/// is cited of each state is confirmed.
+fn assert_periods(registry: &Registry, model: &Model) {
+    let (dataset, states) = (name("D"), model.states.iter().collect::<Vec<_>>());
+    let mut expected: Vec<Part<(Identifier, Vec<Part<Digest>>)>> = Vec::new();
+    for (index, (at, state)) in states.iter().enumerate() {
+        let until = states.get(index + 1).map(|(at, _)| **at);
+        let identifier = naive(state.keys().map(String::as_str));
+        let (digest, at) = (digest(state), **at);
+        match expected.last_mut() {
+            Some(((of, digests), _, ends)) if *of == identifier => {
+                *ends = until;
+                match digests.last_mut() {
+                    Some((of, _, ends)) if *of == digest => *ends = until,
+                    _ => digests.push((digest, at, until)),
+                }
+            }
+            _ => expected.push(((identifier, vec![(digest, at, until)]), at, until)),
+        }
+    }
+    let snapshot = registry.snapshot().unwrap();
+    for (at, state) in &states {
+        let identifier = naive(state.keys().map(String::as_str));
+        let (digest, at) = (digest(state), Moment::Instant(**at));
+        let rows = snapshot.resolve(identifier, Some(&dataset), None).unwrap().rows;
+        let rows = rows.iter().filter(|row| row.set.subset().is_none());
+        let found = rows.map(|row| {
+            let digests = row.digests().into_iter().map(|it| (it.digest, it.from, it.until));
+            ((row.set.identifier(), digests.collect()), row.from(), row.until())
+        });
+        let of_it = expected.iter().filter(|((of, _), ..)| *of == identifier).cloned();
+        assert_eq!(found.collect::<Vec<_>>(), of_it.collect::<Vec<_>>());
+
+        let prefix: DigestPrefix = digest.to_string().parse().unwrap();
+        let rows = snapshot.resolve_digest(&prefix, None, Some(at)).unwrap();
+        assert!(rows.agreeing > 0);
+        assert!(rows.rows.iter().all(|row| row.digests().iter().all(|it| it.digest == digest)));
+        let selected = |at| {
+            let selection = Selection::Identifier { identifier, dataset: None, at };
+            snapshot.select(&selection).unwrap().set.digest()
+        };
+        assert_eq!(selected(Some(at)), digest);
+        let latest = expected.iter().rfind(|((of, _), ..)| *of == identifier).unwrap();
+        assert_eq!(selected(None), latest.0.1.last().unwrap().0);
+    }
+    drop(snapshot);
+    let mut checker = Checker::new(registry, now()).unwrap();
+    for (at, state) in &states {
+        let identifier = naive(state.keys().map(String::as_str));
+        let mut problem_with = |digest: Digest| {
+            let text = format!("DI:{identifier}, as held at {at}, {digest}");
+            checker.check(1, &find(&text)[0]).unwrap().problem
+        };
+        assert_eq!(problem_with(digest(state)), None);
+        let never = problem_with(Digest::from_bytes([7; 32])).unwrap();
+        assert!(never.contains("this identifier and this digest"), "{never}");
+    }
+}
+
 /// What a dataset holds.
 fn set_of(registry: &Registry, dataset: &str) -> Option<Set> {
     let selection = Selection::Dataset { name: name(dataset), at: None };
@@ -436,6 +502,7 @@ proptest! {
                 continue;
             }
             assert_agrees(&registry, "D", &model, true);
+            assert_periods(&registry, &model);
             let file = import_elsewhere(&registry, &model);
             // A mirror that holds nothing of its own proves the digest, however often it pulls.
             if seconds % 3 == 0 || seconds + 1 == steps.len() as i64 {

@@ -9,8 +9,9 @@ const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 fn found(text: &str) -> Vec<String> {
     let one = |pasted: Pasted| {
         let identifier = match pasted.identifier {
-            Stated::Read(identifier) => identifier.to_string().replace(DI, "A"),
-            Stated::Unreadable(text) => format!("!{text}"),
+            Some(Stated::Read(identifier)) => identifier.to_string().replace(DI, "A"),
+            Some(Stated::Unreadable(text)) => format!("!{text}"),
+            None => "-".to_owned(),
         };
         let doi = pasted.doi.map_or("-".to_owned(), |doi| doi.to_string());
         let date = match pasted.date {
@@ -21,6 +22,34 @@ fn found(text: &str) -> Vec<String> {
         format!("{identifier} {doi} {date}")
     };
     find(text).into_iter().map(one).collect()
+}
+
+#[test]
+fn digests_are_found_beside_identifiers_and_alone() {
+    let digest = format!("sha256:{}", "5e2b".repeat(16));
+    let (half, other_half) = digest.split_at(40);
+    let cases = [
+        (format!("(DI:{DI}, as held at 2001-01-05 by US, {digest}). Accessed"), Some(&digest[..])),
+        (format!("(DI:{DI}, as held at 2001-01-05, {half}\n  {other_half})"), Some(&digest)),
+        (format!("DI:{DI}, {}", digest.to_uppercase()), Some(&digest)),
+        (format!("DI:{DI}, {}…", &digest[..20]), Some(&digest[..20])),
+        (format!("@misc{{k, note = {{DI:{DI}}}, x = {{{digest}}} }}"), Some(&digest)),
+        (format!("{{\"a\": \"{digest}\", \"b\": \"DI:{DI}\"}}"), Some(&digest)),
+        (format!("FOO, as held at 2001-01-05, {digest}"), Some(&digest)),
+        (format!("DI:{DI}, sha256:5e2b"), Some("!sha256:5e2b")),
+        (format!("DI:{DI}, sha256 sums. {digest}"), None),
+        (format!("DI:{DI}. The image name@{digest}"), None),
+        (format!("DI:{DI}, md5:{}", "5e2b".repeat(8)), None),
+    ];
+    for (text, expected) in cases {
+        let [pasted] = find(&text).try_into().unwrap();
+        let digest = pasted.digest.map(|digest| match digest {
+            Stated::Read(digest) => digest.to_string(),
+            Stated::Unreadable(text) => format!("!{text}"),
+        });
+        assert_eq!(digest.as_deref(), expected, "{text}");
+        assert_eq!(pasted.identifier.is_none(), !text.contains("DI:"), "{text}");
+    }
 }
 
 #[test]

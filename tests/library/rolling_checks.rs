@@ -332,7 +332,7 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     registry.change(&name("D"), &change(["C"], []), &at(1)).unwrap();
     std::fs::write(directory.path().join("C"), "C").unwrap();
     let until = registry.snapshot().unwrap().history(&name("D")).unwrap().next().unwrap().unwrap();
-    let at_first = Selection::Identifier { identifier: until.identifier, dataset: None };
+    let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
     let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
     assert!(!check(&former, Depth::Content));
     compute(&registry, &root).unwrap();

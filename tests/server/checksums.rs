@@ -51,6 +51,19 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     hashed.push(&listed.body);
     assert_eq!(hashed.digest(), before);
     assert_eq!(listed.header("cache-control"), "no-cache");
+    // An identifier means its latest instance, unless a time or a digest selects another.
+    let row = &served.json(address.trim_end_matches("/checksums"))["intervals"][0];
+    let digests = row["digests"].as_array().unwrap();
+    assert_eq!(digests.len(), 3, "{row}");
+    assert_eq!(row["digests"][2]["digest"], before.to_string());
+    assert_eq!(row["instance"]["digest"], before.to_string());
+    assert_eq!(row["until"], row["digests"][2]["until"]);
+    let first = &digests[0];
+    let (at, first) = (first["from"].as_str().unwrap(), first["digest"].as_str().unwrap());
+    assert_eq!(served.get(&format!("{list}?at={at}")).text(), "A\nB\n");
+    assert_eq!(served.get(&format!("/{first}/list")).text(), "A\nB\n");
+    assert_eq!(served.get(&format!("{list}?at=1999-01-01")).status, 404);
+    assert!(served.get(address.trim_end_matches("/checksums")).text().contains(&first[..19]));
     // The digest leads to the instance, and the pages say what a change states of files.
     let leads = served.get(&format!("/{}", &before.to_string()[..19]));
     assert_eq!((leads.status, leads.header("location").starts_with("/datasets/US@")), (303, true));

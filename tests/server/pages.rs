@@ -161,7 +161,8 @@ fn pasted_citations_are_checked() {
     let mut note = NewAnnotation::new("one file was truncated").unwrap();
     note.questionable = true;
     let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
-    let selection = Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None };
+    let selection =
+        Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None, at: None };
     served.registry.annotate(&selection, &note, &stamp).unwrap();
     let page = served.page(&format!("/check?text=DI:{SECOND}"));
     assert!(page.contains("one file was truncated") && page.contains("questionable"), "{page}");
@@ -522,7 +523,8 @@ fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
     note.questionable = true;
     let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
     let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..stamp };
-    let selection = Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None };
+    let selection =
+        Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None, at: None };
     served.registry.annotate(&selection, &note, &stamp).unwrap();
     for (path, (before, after)) in paths.iter().zip(before.iter().zip(tags())) {
         assert_ne!(*before, after, "{path}");

@@ -61,6 +61,22 @@ fn a_dataset_that_is_not_public_is_in_no_answer() {
 }
 
 #[test]
+fn a_digest_of_a_dataset_that_is_not_public_is_not_counted() {
+    // The digests of these two sets have their first 12 digits in common.
+    let (open, secret) = (["G28041929"], ["G29068248"]);
+    for (public, status) in [(&["OPEN"][..], 303), (&["OPEN", "SECRET"], 409)] {
+        let served = Served::with(public, Limits::default());
+        served.change("OPEN", "2001-01-01T00:00:00Z", &open, &[]);
+        served.change("SECRET", "2002-01-01T00:00:00Z", &secret, &[]);
+        let leads = served.get("/sha256:f3aa07e28468");
+        assert_eq!(leads.status, status, "{public:?}: {}", leads.text());
+        if status == 303 {
+            assert!(leads.header("location").starts_with("/datasets/OPEN@"));
+        }
+    }
+}
+
+#[test]
 fn a_public_dataset_stays_public_under_another_name() {
     let (served, _) = served();
     served.registry.rename_dataset(&name("OPEN"), &name("OPENED"), &stamp(now())).unwrap();

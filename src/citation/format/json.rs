@@ -59,6 +59,7 @@ fn custom(citation: &Citation) -> Value {
     let orcids: Map<String, Value> = orcids.collect();
     without_nulls(json!({
         "identifier": citation.prefixed_identifier(),
+        "digest": citation.digest,
         "granules": citation.granules,
         "orcid": (!orcids.is_empty()).then_some(orcids),
         "license": record.licence.as_deref().map(single_line),
@@ -85,10 +86,16 @@ pub(super) fn write_datacite(citation: &Citation) -> String {
         "publisher": citation.publisher().map(|name| json!({ "name": name })),
         "publicationYear": record.year.map(|year| year.to_string()),
         "version": citation.version(),
-        "alternateIdentifiers": [{
-            "alternateIdentifier": citation.prefixed_identifier(),
-            "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
-        }],
+        "alternateIdentifiers": [
+            {
+                "alternateIdentifier": citation.prefixed_identifier(),
+                "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
+            },
+            {
+                "alternateIdentifier": citation.digest,
+                "alternateIdentifierType": "DatasetInstance digest (sha256-list)",
+            },
+        ],
         "dates": dates(citation),
         "relatedIdentifiers": nonempty(related(citation)),
         "rightsList": citation.licence().map(|licence| [rights(licence)]),
@@ -242,11 +249,18 @@ fn json_ld_creator(creator: &Creator) -> Value {
 }
 
 fn identifiers(citation: &Citation) -> Value {
-    let mut identifiers = vec![json!({
-        "@type": "PropertyValue",
-        "propertyID": "DatasetInstance identifier (md5-chain)",
-        "value": citation.prefixed_identifier(),
-    })];
+    let mut identifiers = vec![
+        json!({
+            "@type": "PropertyValue",
+            "propertyID": "DatasetInstance identifier (md5-chain)",
+            "value": citation.prefixed_identifier(),
+        }),
+        json!({
+            "@type": "PropertyValue",
+            "propertyID": "DatasetInstance digest (sha256-list)",
+            "value": citation.digest,
+        }),
+    ];
     if let Some(doi) = &citation.record.doi {
         identifiers.insert(
             0,

@@ -5,7 +5,7 @@ mod primary;
 mod set;
 
 pub use accession::citation::typed::{
-    GivenIdentifier, TypedDataset, TypedIdentifier, TypedSet, dataset_at, refuse_future,
+    GivenIdentifier, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};

@@ -20,7 +20,8 @@ pub struct SetArgs {
     /// and 12 or more digits name the set with that digest
     set: TypedSet,
 
-    /// The time: RFC 3339, or a date, which means the end of that day [default: now]
+    /// The time: RFC 3339, or a date, which means the end of that day [default: now]; of an
+    /// identifier, a time at which it was in force
     #[arg(long, value_name = "T", conflicts_with = "identifier")]
     pub at: Option<Moment>,
 
@@ -42,7 +43,7 @@ impl SetArgs {
         })
     }
 
-    /// The time that was typed. `None` means that none was, or that the set is an identifier.
+    /// The time that was typed. `None` means that none was, or that the set is a digest.
     pub fn typed_at(&self) -> Option<Moment> {
         self.set.at(self.at)
     }
@@ -56,14 +57,18 @@ impl SetArgs {
         let SetArgs { set, at, identifier } = self;
         match (set.named(snapshot)?, at, identifier) {
             (Selection::Dataset { name, at }, None, None) => Ok(dataset_at(name, at, now)?),
-            (identifier, None, None) => Ok(identifier),
+            (named, None, None) => Ok(named),
+            (Selection::Identifier { identifier, dataset, at: None }, Some(at), None) => {
+                refuse_future(at, now)?;
+                Ok(Selection::Identifier { identifier, dataset, at: Some(at) })
+            }
             (Selection::Dataset { name, at: None }, at, None) => Ok(dataset_at(name, at, now)?),
             (Selection::Dataset { name, at: None }, None, Some(identifier)) => {
                 let identifier = identifier.whole(snapshot, Some(&name))?;
-                Ok(Selection::Identifier { identifier, dataset: Some(name) })
+                Ok(Selection::Identifier { identifier, dataset: Some(name), at: None })
             }
             _ => Err(Error::usage(
-                "the set already has a time or an identifier: --at and --identifier need a dataset",
+                "the set already has a time, an identifier or a digest: --at and --identifier need a dataset, or --at an identifier",
             )),
         }
     }

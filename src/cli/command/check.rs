@@ -1,7 +1,6 @@
 use std::collections::HashSet;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use accession::citation::check::{Checked, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted};
@@ -13,7 +12,7 @@ use accession::{Access, Registry};
 use serde::Serialize;
 
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{annotated, count, json, one_line, selected_by};
+use crate::cli::output::{annotated, count, digests_below, json, one_line, selected_by};
 use crate::cli::reading::{CitationText, InputFile, read_citations, read_references};
 use crate::cli::session::Session;
 
@@ -102,7 +101,7 @@ impl Args {
                 let hint = match Path::new(&text).is_file() {
                     true => format!("did you mean --from {}?", quoted(&text)),
                     false => {
-                        "an identifier is DI: followed by 32 hexadecimal characters".to_owned()
+                        "an identifier is DI: and 32 hexadecimal characters, a digest sha256: and 64".to_owned()
                     }
                 };
                 return Err(Error::usage(message).with_hint(hint));
@@ -179,19 +178,8 @@ fn keep_ours(items: &mut Vec<Item>, registry: &Registry) -> Result<()> {
 
 /// The verdict on a reference to a dataset that has no identifier.
 fn without_identifier(citation: u64, doi: &Doi) -> Verdict {
-    Verdict {
-        citation,
-        identifier: None,
-        doi: Some(doi.clone()),
-        date: None,
-        known: false,
-        agrees: None,
-        ok: false,
-        problem: Some(NO_IDENTIFIER.to_owned()),
-        is_questionable: false,
-        note: None,
-        intervals: Arc::default(),
-    }
+    let verdict = Verdict::unknown(citation, Some(NO_IDENTIFIER.to_owned()));
+    Verdict { doi: Some(doi.clone()), ..verdict }
 }
 
 /// The problem of a reference to a dataset that has no identifier.
@@ -218,6 +206,9 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
     }
     if let Some(identifier) = verdict.identifier {
         write!(out, "{identifier}  ")?;
+    }
+    if let Some(digest) = &verdict.digest {
+        write!(out, "{digest}  ")?;
     }
     match (&verdict.problem, verdict.known) {
         (Some(problem), _) if problem == NO_IDENTIFIER => {
@@ -250,12 +241,13 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
 }
 
 fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
-    let instance = resolved.set.instance();
     let granules = count(resolved.set.granules(), "granule");
-    write!(out, "   {}  {}  {granules}", instance.dataset, instance.in_force())?;
+    write!(out, "   {}  {}  {granules}", resolved.set.dataset(), resolved.in_force())?;
     match resolved.set.subset() {
         None => writeln!(out)?,
         Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria))?,
     }
-    instance.annotations.iter().try_for_each(|it| writeln!(out, "      {}", annotated(it)))
+    let row = serde_json::to_value(resolved).unwrap_or_default();
+    let mut below = digests_below(&row).chain(resolved.annotations().map(annotated));
+    below.try_for_each(|it| writeln!(out, "      {it}"))
 }

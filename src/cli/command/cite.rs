@@ -79,7 +79,7 @@ impl Args {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
             }
-            selection => (selection, None),
+            selection => (selection, typed_at),
         };
         drop(snapshot);
         let members = match &self.select_from {

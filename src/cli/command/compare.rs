@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::disk::Spool;
 use accession::input::Options;
-use accession::model::{Contradiction, Digest, DigestPrefix, WarningKind};
+use accession::model::{Contradiction, WarningKind};
 use accession::registry::{ContentCounts, Counts, FileDifferences, Identified};
 use accession::{
     Access, DatasetName, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set,
@@ -13,7 +13,7 @@ use accession::{
 };
 use serde::Serialize;
 
-use crate::cli::args::{FileArgs, FormatArgs, TypedIdentifier, TypedSet};
+use crate::cli::args::{FileArgs, FormatArgs, TypedName, TypedSet};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, count};
 use crate::cli::paths::{PathArgs, Samples};
@@ -373,22 +373,9 @@ pub struct Identify {
     #[command(flatten)]
     stated: FileArgs,
 
-    /// The identifier or the digest that is expected
-    #[arg(long, value_name = "DI", value_parser = expected)]
-    expect: Option<Expected>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Expected {
-    Identifier(Identifier),
-    Digest(Digest),
-}
-
-fn expected(text: &str) -> Result<Expected, Box<dyn std::error::Error + Send + Sync>> {
-    Ok(match DigestPrefix::is_meant(text) {
-        true => Expected::Digest(text.parse()?),
-        false => Expected::Identifier(text.parse::<TypedIdentifier>()?.0),
-    })
+    /// The identifier or the digest that is expected, or its first digits
+    #[arg(long, value_name = "DI")]
+    expect: Option<TypedName>,
 }
 
 impl Identify {
@@ -405,16 +392,15 @@ impl Identify {
         const COLUMNS: &[Column] =
             &[Column::text("identifier"), Column::text("digest"), Column::number("granules")];
         session.fields(COLUMNS, &identified)?;
-        let differs = match self.expect {
-            Some(Expected::Identifier(expected)) if expected != identifier => {
-                format!("the identifier of the list is {identifier}, but {expected} was expected")
-            }
-            Some(Expected::Digest(expected)) if expected != digest => {
-                format!("the digest of the list is {digest}, but {expected} was expected")
-            }
-            _ => return Ok(Exit::Done),
+        let Some(expected) = self.expect.filter(|expected| !expected.is_of(identifier, digest))
+        else {
+            return Ok(Exit::Done);
         };
-        session.warn(WarningKind::NotAsExpected, &differs);
+        let is = match &expected {
+            TypedName::Identifier(_) => format!("the identifier of the list is {identifier}"),
+            TypedName::Digest(_) => format!("the digest of the list is {digest}"),
+        };
+        session.warn(WarningKind::NotAsExpected, &format!("{is}, but {expected} was expected"));
         Ok(Exit::Differs)
     }
 }

@@ -1,6 +1,7 @@
 use std::io::Write;
 
-use accession::model::{GranuleUrl, WarningKind, quoted};
+use accession::fixity::listed_set;
+use accession::model::{Content, GranuleUrl, WarningKind, quoted};
 use accession::registry::{FileList, GranuleFiles};
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
 use serde::Serialize;
@@ -74,18 +75,21 @@ struct Filter {
     count: bool,
 }
 
-/// A granule, and where it can be fetched.
+/// A granule, where it can be fetched, and what was known of its files. `None` means that this is not read: it
+/// depends on a time.
 #[derive(Serialize)]
 struct Addressed {
     #[serde(flatten)]
     granule: Granule,
     url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<Content>,
 }
 
 impl Addressed {
-    fn new(granule: Granule, template: Option<&GranuleUrl>) -> Self {
+    fn new(granule: Granule, files: Option<Content>, template: Option<&GranuleUrl>) -> Self {
         let url = template.and_then(|template| template.address_of(&granule.granule_id));
-        Addressed { granule, url }
+        Addressed { granule, url, files }
     }
 }
 
@@ -104,8 +108,16 @@ impl Args {
         let selection = self.set.into_selection(session.now()?, &snapshot)?;
         self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let selected = snapshot.select(&selection)?;
-        let list = self.list.then(|| snapshot.files(&selected.set)).transpose()?;
+        let mut selected = snapshot.select(&selection)?;
+        if self.list {
+            selected.set = listed_set(&snapshot, &selection)?;
+        }
+        let reads_files = self.list || (session.is_json() && !self.filter.count);
+        let files = reads_files.then(|| match &self.filter.after {
+            None => snapshot.files(&selected.set),
+            after => snapshot.files_after(&selected.set, after.as_ref()),
+        });
+        let files = files.transpose()?;
         let mut granules = snapshot.granules(&selected.set)?;
         warn_of_dataset(session, &snapshot, selected.set.dataset())?;
         if let (Some(at), false) = (at, selected.others.is_empty()) {
@@ -122,9 +134,12 @@ impl Args {
             false => None,
         };
         drop(snapshot);
-        if let Some(list) = list {
-            return print_list(session, list, selected.set.granules());
-        }
+        let files = match files {
+            Some(files) if self.list => {
+                return print_list(session, files, selected.set.granules());
+            }
+            files => files,
+        };
         if let Some(after) = &self.filter.after {
             granules = granules.after(after);
         }
@@ -136,13 +151,13 @@ impl Args {
         if self.filter.count || session.out().columns().is_none() {
             progress.begin("listing", "granules", Some(selected.set.granules()));
         }
-        let counted = match (self.filter.count, session.is_json()) {
+        let counted = match files {
             // The history has the number.
-            (true, _) if self.filter.is_whole() => selected.set.granules(),
-            (false, true) => {
-                self.filter.list_json(session, granules, template.as_ref(), &progress)?
+            _ if self.filter.count && self.filter.is_whole() => selected.set.granules(),
+            Some(files) => {
+                self.filter.list_json(session, granules, files, template.as_ref(), &progress)?
             }
-            _ => self.filter.list_ids(session, granules, &progress)?,
+            None => self.filter.list_ids(session, granules, &progress)?,
         };
         progress.end();
         match self.filter.count {
@@ -160,6 +175,7 @@ impl Filter {
         &self,
         session: &mut Session,
         granules: Granules,
+        mut files: FileList,
         template: Option<&GranuleUrl>,
         progress: &Progress,
     ) -> Result<u64> {
@@ -168,13 +184,17 @@ impl Filter {
             let granule = granule?;
             progress.advance_row();
             if counted == self.limit() {
-                break;
+                return Ok(counted);
             }
+            // Both have the same granules in the same order.
+            let content = files.next().transpose()?.map(|files| files.content);
             if self.selects(granule.granule_id.as_str()) {
                 counted += 1;
-                session.json(&Addressed::new(granule, template))?;
+                session.json(&Addressed::new(granule, content, template))?;
             }
         }
+        // What was known of the files is proved at its end.
+        files.next().transpose()?;
         Ok(counted)
     }
 
@@ -254,7 +274,7 @@ fn list_of_producer(
     let granules = snapshot.granules_of_producer(dataset, producer)?;
     let template = snapshot.dataset(dataset)?.dataset.granule_url;
     drop(snapshot);
-    let rows = granules.map(|granule| Ok(Addressed::new(granule?, template.as_ref())));
+    let rows = granules.map(|granule| Ok(Addressed::new(granule?, None, template.as_ref())));
     const COLUMNS: &[Column] =
         &[Column::text("granule"), Column::text("ingested"), Column::text("deleted").or("held")];
     if session.rows(COLUMNS, rows)? == 0 {

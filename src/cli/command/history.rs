@@ -1,17 +1,17 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
 use accession::error::Unknown;
-use accession::model::{DigestPrefix, GranulePrefix, Warning, WarningKind, quoted};
-use accession::registry::{FoundPeriod, Resolution};
+use accession::model::{GranulePrefix, Warning, WarningKind, quoted};
+use accession::registry::{DigestPeriod, FoundPeriod};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::applied::sides;
-use crate::cli::args::{GivenIdentifier, KnownAtArgs, TypedDataset, dataset_at, refuse_future};
+use crate::cli::args::{KnownAtArgs, TypedDataset, TypedName, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, annotation_in, in_words, selected_in};
+use crate::cli::output::{Column, annotation_in, digest_in, in_words, selected_in};
 use crate::cli::session::Session;
 
 /// Show the identifier of a dataset that was in force at a time
@@ -39,6 +39,7 @@ pub struct Lookup {
 struct Found<'a> {
     #[serde(flatten)]
     instance: &'a Instance,
+    digests: &'a [DigestPeriod],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     others: &'a [Instance],
 }
@@ -50,13 +51,19 @@ impl Lookup {
         let selection = dataset_at(name.clone(), self.at, session.now()?)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
+        let period = snapshot.period(selected.set)?;
         warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);
         if !session.is_json() {
             session.warn_all(Warning::of_others(self.at, &selected.others));
         }
-        let found = Found { instance: selected.instance(), others: &selected.others };
-        session.fields(INSTANCE, &found)
+        let (instance, digests) = (period.set.instance(), period.digests());
+        let found = Found { instance, digests: &digests, others: &selected.others };
+        let done = session.fields(INSTANCE, &found)?;
+        if digests.len() > 1 && !session.is_json() {
+            session.fields(&[Column::text("digests").by(digest_in)], &found)?;
+        }
+        Ok(done)
     }
 }
 
@@ -150,9 +157,11 @@ pub const INSTANCES: &[Column] = &[
 ];
 
 /// When an instance was in force, as it is serialized.
-fn in_force(instance: &Value) -> String {
-    let until = instance["until"].as_str().unwrap_or("now");
-    format!("{} until {until}", in_words(&instance["timestamp"]))
+fn in_force(found: &Value) -> String {
+    let digests = found["digests"].as_array();
+    let (first, last) = (digests.and_then(|it| it.first()), digests.and_then(|it| it.last()));
+    let until = last.and_then(|last| last["until"].as_str()).unwrap_or("now");
+    format!("{} until {until}", first.map(|first| in_words(&first["from"])).unwrap_or_default())
 }
 
 /// The sides of the change of an instance, as it is serialized.
@@ -285,8 +294,8 @@ impl Find {
 pub struct Resolve {
     /// The identifier, with or without DI:, alone or in a citation or an address, or its first 8 or
     /// more digits; or a digest, sha256: and its first 12 or more digits
-    #[arg(value_name = "DI", value_parser = named_set)]
-    named: NamedSet,
+    #[arg(value_name = "DI")]
+    named: TypedName,
 
     /// Search this dataset only
     #[arg(long, value_name = "D")]
@@ -298,40 +307,6 @@ pub struct Resolve {
     at: Option<Moment>,
 }
 
-/// What is resolved.
-#[derive(Debug, Clone)]
-enum NamedSet {
-    Identifier(GivenIdentifier),
-    Digest(DigestPrefix),
-}
-
-fn named_set(text: &str) -> Result<NamedSet, Box<dyn std::error::Error + Send + Sync>> {
-    Ok(match DigestPrefix::is_meant(text) {
-        true => NamedSet::Digest(text.parse()?),
-        false => NamedSet::Identifier(text.parse()?),
-    })
-}
-
-impl NamedSet {
-    /// The periods, and what they are the periods of.
-    fn resolve(
-        &self,
-        snapshot: &Snapshot,
-        dataset: Option<&DatasetName>,
-        at: Option<Moment>,
-    ) -> accession::error::Result<(String, Resolution)> {
-        match self {
-            NamedSet::Identifier(given) => {
-                let identifier = given.whole(snapshot, dataset)?;
-                Ok((identifier.to_string(), snapshot.resolve(identifier, dataset, at)?))
-            }
-            NamedSet::Digest(prefix) => {
-                Ok((prefix.to_string(), snapshot.resolve_digest(prefix, dataset, at)?))
-            }
-        }
-    }
-}
-
 impl Resolve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if let Some(at) = self.at {
@@ -339,7 +314,7 @@ impl Resolve {
         }
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
-        let (identifier, resolution) = match self.named.resolve(&snapshot, dataset, self.at) {
+        let resolution = match self.named.resolve(&snapshot, dataset, self.at) {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 let meant = error.unknown().and_then(|unknown| suggestion(&snapshot, unknown));
                 let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
@@ -347,6 +322,10 @@ impl Resolve {
                 return Ok(Exit::Differs);
             }
             found => found?,
+        };
+        let identifier = match (&self.named, resolution.rows.first()) {
+            (TypedName::Identifier(_), Some(row)) => row.set.identifier().to_string(),
+            (named, _) => named.to_string(),
         };
         let meant = match resolution.rows.is_empty() {
             true => suggestion(&snapshot, &Unknown::Identifier(identifier.clone())),

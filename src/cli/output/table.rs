@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::text::{annotation_in, one_line};
+use super::text::{annotation_in, digests_below, one_line};
 
 /// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
@@ -139,14 +139,15 @@ impl Table {
         Table { columns, terminal_columns, rows: Vec::new(), widths, is_first_page: true }
     }
 
-    /// Adds a row, and below it in the last column the annotations that it has.
+    /// Adds a row, and below it in the last column the digests that it has, if several, and the annotations.
     pub fn add(&mut self, out: &mut impl Write, row: &impl Serialize) -> io::Result<()> {
         let row = to_value(row);
         self.add_cells(out, self.columns.iter().map(|column| column.cell(&row)).collect())?;
         let annotations = row.get("annotations").and_then(Value::as_array);
-        annotations.into_iter().flatten().try_for_each(|annotation| {
+        let annotations = annotations.into_iter().flatten().map(annotation_in);
+        digests_below(&row).chain(annotations).try_for_each(|below| {
             let mut cells = vec![String::new(); self.columns.len() - 1];
-            cells.push(annotation_in(annotation));
+            cells.push(below);
             self.add_cells(out, cells)
         })
     }

@@ -58,6 +58,18 @@ pub fn annotation_in(row: &Value) -> String {
     Annotation::deserialize(row).map(|it| annotated(&it)).unwrap_or_default()
 }
 
+/// A digest that a set had in a part of a period, as it is serialized.
+pub fn digest_in(period: &Value) -> String {
+    let at = |member: &str| period[member].as_str().unwrap_or("now").to_owned();
+    format!("{} {} until {}", at("digest"), at("from"), at("until"))
+}
+
+/// The digests that a period has, as it is serialized, a line each, where these are several.
+pub fn digests_below(period: &Value) -> impl Iterator<Item = String> {
+    let digests = period["digests"].as_array().filter(|digests| digests.len() > 1);
+    digests.into_iter().flatten().map(digest_in)
+}
+
 /// How the granules of a subset were selected, on one line.
 pub fn selected_by(criteria: &Criteria) -> String {
     match criteria {

@@ -1,13 +1,15 @@
 //! What is cited: the facts from which a citation is written, and the subsets that were cited.
 
 use super::granules::GranulePages;
+use super::resolve::{DigestPeriod, digests_of, period_of};
 use super::select::{Selected, Selection};
-use super::view::{Snapshot, with_instance};
+use super::view::{Seen, Snapshot, with_instance};
 use crate::chain::Chain;
 use crate::error::{Error, Result};
 use crate::model::{
     DatasetName, GranuleId, Identifier, Instance, Listed, Pattern, Set, Subset, Timestamp,
 };
+use crate::registry::handle::Shown;
 use crate::registry::proof::Proof;
 use crate::store;
 
@@ -19,12 +21,30 @@ pub struct Cited {
     pub dataset: Listed,
     /// The set that is cited.
     pub set: Set,
-    /// The other instances that were in force during the requested day.
+    /// The instances with other identifiers that were in force during the requested day.
     pub others: Vec<Instance>,
-    /// The instance before the cited one. `None` means that the cited one is the first.
+    /// The instances of the period in which the identifier was in force, or that of the set from which the
+    /// subset was selected.
+    pub period: Vec<Instance>,
+    /// The instance before the period. `None` means that there was none.
     pub previous: Option<Instance>,
-    /// The instance after the cited one. `None` means that the cited one is the latest.
+    /// The instance after the period. `None` means that the identifier is still in force.
     pub next: Option<Instance>,
+}
+
+impl Cited {
+    /// The digests that the period had, in order of time.
+    pub fn digests(&self) -> Vec<DigestPeriod> {
+        digests_of(&self.period)
+    }
+
+    /// The instances just before and after the cited one: of the same period, or of the next ones.
+    pub fn neighbours(&self) -> [Option<&Instance>; 2] {
+        let timestamp = self.set.instance().timestamp;
+        let before = self.period.iter().rev().find(|other| other.timestamp < timestamp);
+        let after = self.period.iter().find(|other| other.timestamp > timestamp);
+        [before.or(self.previous.as_ref()), after.or(self.next.as_ref())]
+    }
 }
 
 impl Snapshot {
@@ -44,16 +64,17 @@ pub(in crate::registry) fn cited(read: &store::Snapshot, selected: Selected) -> 
     let Selected { set, others } = selected;
     let name = set.dataset();
     let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
-    let instance = set.instance();
-    let previous = match Timestamp::from_micros(instance.timestamp.as_micros() - 1) {
+    let all = Seen { known: Timestamp::MAX, shown: &Shown::All };
+    let period = period_of(read, set.clone(), all)?;
+    let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
         Some(before) => read.instance_at(key, before)?,
         None => None,
     };
-    let next = match instance.until {
+    let next = match period.until() {
         Some(until) => read.instance_at(key, until)?,
         None => None,
     };
-    Ok(Cited { dataset, set, others, previous, next })
+    Ok(Cited { dataset, set, others, period: period.instances, previous, next })
 }
 
 /// What a pattern selects from a set.

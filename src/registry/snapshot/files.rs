@@ -24,7 +24,7 @@ impl Snapshot {
     /// Those of [`Snapshot::granules`].
     pub fn files(&self, set: &Set) -> Result<FileList> {
         let claim = Claim::of(&self.registry, set);
-        let files = self.files_from(set, None)?;
+        let files = self.files_after(set, None)?;
         Ok(FileList { proof: Some((claim, List::start())), ..files })
     }
 
@@ -42,11 +42,7 @@ impl Snapshot {
     /// # Errors
     ///
     /// Those of [`Snapshot::granules`].
-    pub(in crate::registry) fn files_from(
-        &self,
-        set: &Set,
-        after: Option<&GranuleId>,
-    ) -> Result<FileList> {
+    pub fn files_after(&self, set: &Set, after: Option<&GranuleId>) -> Result<FileList> {
         let granules = self.granules(set)?;
         let granules = match after {
             Some(after) => granules.after(after),

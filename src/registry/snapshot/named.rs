@@ -92,7 +92,8 @@ impl Snapshot {
         }
         let mut unread = None;
         identifiers.retain(|&identifier| {
-            let selection = Selection::Identifier { identifier, dataset: dataset.cloned() };
+            let selection =
+                Selection::Identifier { identifier, dataset: dataset.cloned(), at: None };
             match self.ask(|read| select_seen(read, &selection, self.seen())) {
                 Ok(_) => true,
                 Err(error) if error.kind() == ErrorKind::IdentifierUnknown => false,

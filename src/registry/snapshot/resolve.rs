@@ -1,24 +1,85 @@
-//! Resolves an identifier to every dataset and interval in which it was in force.
+//! Resolves an identifier to every dataset and period in which it was in force.
 
 use serde::{Serialize, Serializer};
 
 use super::select::Selection;
-use super::view::{Snapshot, dataset_of};
+use super::view::{Seen, Snapshot, dataset_of, instances};
 use crate::error::Result;
 use crate::model::{
     Annotation, DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Subset,
     Timestamp,
 };
-use crate::store::{self, DatasetKey};
+use crate::store;
 
-/// An interval in the history of a dataset in which an identifier was in force, as that of an
-/// instance or of a subset that was cited.
+/// A period in which an identifier was in force in a dataset: consecutive instances with it, between which
+/// only what is known of the files changed. Of a subset that was cited, the period of the set from which it
+/// was selected.
 ///
 /// Its JSON has the fields of the command line's `resolve`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    /// The set.
+    /// The latest instance of the period, or the subset with the instance of its first citation.
     pub set: Set,
+    /// The instances of the period, in order of time, of which there is at least one.
+    pub instances: Vec<Instance>,
+}
+
+/// A part of a [`Resolved`] in which the set had one digest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct DigestPeriod {
+    /// The digest.
+    pub digest: Digest,
+    /// From when the set had it.
+    pub from: Timestamp,
+    /// When it ended. `None` means that it has not.
+    pub until: Option<Timestamp>,
+}
+
+impl Resolved {
+    /// When the identifier came into force.
+    pub fn from(&self) -> Timestamp {
+        self.instances.first().unwrap_or(self.set.instance()).timestamp
+    }
+
+    /// When another one replaced it. `None` means that it is still in force.
+    pub fn until(&self) -> Option<Timestamp> {
+        self.instances.last().unwrap_or(self.set.instance()).until
+    }
+
+    /// Whether it was in force at an instant, or at any time of a day.
+    pub fn is_in_force_during(&self, at: Moment) -> bool {
+        self.instances.iter().any(|instance| instance.is_in_force_during(at))
+    }
+
+    /// When it was in force, in words: `FROM until UNTIL`.
+    pub fn in_force(&self) -> String {
+        let until = self.until().map_or("now".to_owned(), |until| until.to_string());
+        format!("{} until {until}", self.from())
+    }
+
+    /// The digests that the set had, in order of time. Of a subset, only that of its first citation is known.
+    pub fn digests(&self) -> Vec<DigestPeriod> {
+        if let Set::Subset { subset, instance } = &self.set {
+            let (from, until) = (instance.timestamp, instance.until);
+            return vec![DigestPeriod { digest: subset.digest, from, until }];
+        }
+        digests_of(&self.instances)
+    }
+
+    /// What was noted about the instances of the period, in order of these.
+    pub fn annotations(&self) -> impl Iterator<Item = &Annotation> {
+        self.instances.iter().flat_map(|instance| &instance.annotations)
+    }
+}
+
+/// The digests of consecutive instances.
+pub(super) fn digests_of(instances: &[Instance]) -> Vec<DigestPeriod> {
+    let alike = instances.chunk_by(|one, next| one.digest == next.digest);
+    let periods = alike.filter_map(|alike| {
+        let (first, last) = (alike.first()?, alike.last()?);
+        Some(DigestPeriod { digest: first.digest, from: first.timestamp, until: last.until })
+    });
+    periods.collect()
 }
 
 #[derive(Serialize)]
@@ -29,28 +90,29 @@ struct Row<'a> {
     until: Option<Timestamp>,
     identifier: Identifier,
     granules: u64,
+    digests: Vec<DigestPeriod>,
     instance: Option<&'a Instance>,
     subset: Option<&'a Subset>,
-    annotations: &'a [Annotation],
+    annotations: Vec<&'a Annotation>,
 }
 
 impl Serialize for Resolved {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let instance = self.set.instance();
-        let (kind, of) = match &self.set {
+        let (kind, instance) = match &self.set {
             Set::Instance(instance) => ("instance", Some(instance)),
             Set::Subset { .. } => ("subset", None),
         };
         let row = Row {
             kind,
-            dataset: &instance.dataset,
-            from: instance.timestamp,
-            until: instance.until,
+            dataset: self.set.dataset(),
+            from: self.from(),
+            until: self.until(),
             identifier: self.set.identifier(),
             granules: self.set.granules(),
-            instance: of,
+            digests: self.digests(),
+            instance,
             subset: self.set.subset(),
-            annotations: &instance.annotations,
+            annotations: self.annotations().collect(),
         };
         row.serialize(serializer)
     }
@@ -69,7 +131,7 @@ pub enum Agreement {
 /// The result of resolving an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolution {
-    /// The intervals in which it was in force: instances by dataset and time, then subsets.
+    /// The periods in which it was in force: those of instances by dataset and time, then those of subsets.
     pub rows: Vec<Resolved>,
     /// How many of them agree with the requested time; all of them if no time was requested.
     pub agreeing: u64,
@@ -78,13 +140,13 @@ pub struct Resolution {
 }
 
 impl Snapshot {
-    /// Returns every interval in which an identifier was in force, by dataset and time, and then
+    /// Returns every period in which an identifier was in force, by dataset and time, and then
     /// the subsets that were cited with it. If a dataset is named, only those of that dataset.
     ///
     /// A day agrees with each identifier that was in force at any time of it: a citation in the
     /// morning was correct, whatever changed in the afternoon. A time also agrees if the identifier
     /// was in force according to the registry at that time, whatever was recorded later. Of a subset,
-    /// only the interval of its first citation is known ([`Resolution::is_unknown_then`]).
+    /// only the period of its first citation is known ([`Resolution::is_unknown_then`]).
     ///
     /// # Errors
     ///
@@ -97,10 +159,10 @@ impl Snapshot {
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
     ) -> Result<Resolution> {
-        self.resolved((identifier, None), dataset, at)
+        self.resolve_with(identifier, None, dataset, at)
     }
 
-    /// As [`Snapshot::resolve`], of a digest: the instances and the subsets that had it.
+    /// As [`Snapshot::resolve`], of a digest: the periods and the subsets that had it.
     ///
     /// # Errors
     ///
@@ -113,47 +175,49 @@ impl Snapshot {
         at: Option<Moment>,
     ) -> Result<Resolution> {
         let set = self.select(&Selection::Digest(prefix.clone()))?.set;
-        self.resolved((set.identifier(), Some(set.digest())), dataset, at)
+        self.resolve_with(set.identifier(), Some(prefix), dataset, at)
     }
 
-    fn resolved(
+    /// As [`Snapshot::resolve`], of an identifier together with a digest (`None` means any).
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::resolve`].
+    pub fn resolve_with(
         &self,
-        (identifier, digest): (Identifier, Option<Digest>),
+        identifier: Identifier,
+        digest: Option<&DigestPrefix>,
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
     ) -> Result<Resolution> {
-        let has_it = |of_set: Digest| digest.is_none_or(|digest| digest == of_set);
+        let has_it = |of_set: Digest| digest.is_none_or(|prefix| prefix.begins(of_set));
         self.ask(|read| {
             let mut resolution = Resolution::default();
             let dataset = dataset.map(|dataset| self.dataset_of(read, dataset)).transpose()?;
             let key = dataset.as_ref().map(|(key, _)| *key);
             let seen = self.seen();
-            let instances = seen.instances(read, instances(read, identifier, key)?)?;
-            for instance in instances.into_iter().filter(|instance| has_it(instance.digest)) {
-                let agreement = match at {
-                    None => Some(Agreement::AsKnownNow),
-                    Some(at) => agreement(read, &instance, at)?,
-                };
-                resolution.add(Set::Instance(instance), agreement);
+            let instances = instances(read, identifier, key).map(|it| seen.instance(read, it?));
+            let instances = instances.filter_map(Result::transpose);
+            let with_digest =
+                instances.filter(|it| it.as_ref().map_or(true, |it| has_it(it.digest)));
+            for period in periods(with_digest) {
+                resolution.add(read, period?, at)?;
             }
             for (_, subset) in read.subsets_with(identifier)? {
                 let is_of_other = |(_, present): &(_, DatasetName)| *present != subset.dataset;
                 if dataset.as_ref().is_some_and(is_of_other) || !has_it(subset.digest) {
                     continue;
                 }
-                let Some(set) = seen.subset(read, subset)? else { continue };
-                let agreement = match at {
-                    None => Some(Agreement::AsKnownNow),
-                    Some(at) => agreement(read, set.instance(), at)?,
-                };
-                resolution.add(set, agreement);
+                if let Some(set) = seen.subset(read, subset)? {
+                    resolution.add(read, period_of(read, set, seen)?, at)?;
+                }
             }
             Ok(resolution)
         })
     }
 
-    /// The intervals in which an identifier was in force as that of an instance, by dataset and
-    /// time, after one of them (`None` means from the first), at most `limit` of them.
+    /// The periods in which an identifier was in force as that of an instance, by dataset and time, of the
+    /// instances after one of them (`None` means from the first), at most `limit` of them.
     ///
     /// # Errors
     ///
@@ -163,23 +227,22 @@ impl Snapshot {
         identifier: Identifier,
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<Instance>> {
+    ) -> Result<Vec<Resolved>> {
         self.ask(|read| {
-            let mut intervals: Vec<Instance> = Vec::new();
-            let mut after = after.map(|(name, timestamp)| (name.clone(), timestamp));
-            // Intervals of datasets that are not shown do not count.
-            loop {
-                let missing = limit - intervals.len() as u32;
-                let position = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-                let page = read.instances_with(identifier, position, missing)?;
-                let is_last = page.len() < missing as usize;
-                after = page.last().map(|last| (last.dataset.clone(), last.timestamp));
-                intervals.append(&mut self.seen().instances(read, page)?);
-                if is_last || intervals.len() == limit as usize {
-                    return Ok(intervals);
-                }
-            }
+            // Those of datasets that are not shown do not count.
+            let instances =
+                read.all_with(identifier, after).map(|it| self.seen().instance(read, it?));
+            periods(instances.filter_map(Result::transpose)).take(limit as usize).collect()
         })
+    }
+
+    /// The period in which the identifier of a set was in force, of which the set is a part.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn period(&self, set: Set) -> Result<Resolved> {
+        self.ask(|read| period_of(read, set, self.seen()))
     }
 
     /// The subsets that were cited with an identifier, each with the instance from which it was
@@ -198,16 +261,43 @@ impl Snapshot {
     }
 }
 
-/// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.
-pub(in crate::registry) fn instances(
-    read: &store::Snapshot,
-    identifier: Identifier,
-    dataset: Option<DatasetKey>,
-) -> Result<Vec<Instance>> {
-    match dataset {
-        Some(key) => read.instances_of_with(key, identifier),
-        None => read.all_with(identifier).collect(),
+/// The periods of instances with one identifier, which are in order of dataset and time.
+fn periods(
+    instances: impl Iterator<Item = Result<Instance>>,
+) -> impl Iterator<Item = Result<Resolved>> {
+    let mut instances = instances.peekable();
+    std::iter::from_fn(move || {
+        let mut latest = match instances.next()? {
+            Ok(instance) => instance,
+            Err(error) => return Some(Err(error)),
+        };
+        let mut of_period = Vec::new();
+        let continues = |latest: &Instance, next: &Instance| {
+            next.dataset == latest.dataset && latest.until == Some(next.timestamp)
+        };
+        while let Some(Ok(next)) =
+            instances.next_if(|next| next.as_ref().is_ok_and(|next| continues(&latest, next)))
+        {
+            of_period.push(std::mem::replace(&mut latest, next));
+        }
+        of_period.push(latest.clone());
+        Some(Ok(Resolved { set: Set::Instance(latest), instances: of_period }))
+    })
+}
+
+/// The period of a set: of its instance, or of the one from which the subset was selected.
+pub(super) fn period_of(read: &store::Snapshot, set: Set, seen: Seen<'_>) -> Result<Resolved> {
+    let Instance { dataset, identifier, timestamp, .. } = set.instance();
+    let (key, _) = dataset_of(read, dataset)?;
+    let instances = seen.instances(read, read.instances_of_with(key, *identifier)?)?;
+    let has_it = |period: &Resolved| period.instances.iter().any(|it| it.timestamp == *timestamp);
+    for period in periods(instances.into_iter().map(Ok)) {
+        let period = period?;
+        if has_it(&period) {
+            return Ok(Resolved { set, ..period });
+        }
     }
+    Ok(Resolved { instances: vec![set.instance().clone()], set })
 }
 
 impl Resolution {
@@ -218,10 +308,17 @@ impl Resolution {
         self.agreement.is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
     }
 
-    fn add(&mut self, set: Set, agreement: Option<Agreement>) {
-        self.agreeing += u64::from(agreement.is_some());
-        self.agreement = self.agreement.max(agreement);
-        self.rows.push(Resolved { set });
+    fn add(&mut self, read: &store::Snapshot, row: Resolved, at: Option<Moment>) -> Result<()> {
+        let mut agrees = at.is_none().then_some(Agreement::AsKnownNow);
+        if let Some(at) = at {
+            for instance in &row.instances {
+                agrees = agrees.max(agreement(read, instance, at)?);
+            }
+        }
+        self.agreeing += u64::from(agrees.is_some());
+        self.agreement = self.agreement.max(agrees);
+        self.rows.push(row);
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Finds the set that a selection refers to.
 
-use super::view::{Seen, Snapshot, dataset_of, latest_known};
+use super::view::{Seen, Snapshot, dataset_of, instances, latest_known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp,
@@ -25,6 +25,9 @@ pub enum Selection {
         /// The dataset in which it must have been in force. `None` means any dataset, since the set
         /// is the same.
         dataset: Option<DatasetName>,
+        /// A time at which it must have been in force, or a day during which it was: which of the instances
+        /// with it is meant, where what is known of the files matters. `None` means the latest one.
+        at: Option<Moment>,
     },
     /// The granules of a digest, with what was known of their files.
     Digest(DigestPrefix),
@@ -35,7 +38,7 @@ pub enum Selection {
 pub struct Selected {
     /// The set.
     pub set: Set,
-    /// The other instances that were in force during the requested day, in order of time.
+    /// The instances with other identifiers that were in force during the requested day, in order of time.
     pub others: Vec<Instance>,
 }
 
@@ -76,13 +79,13 @@ pub(super) fn select_seen(
     seen: Seen<'_>,
 ) -> Result<Selected> {
     let Seen { known, shown } = seen;
-    let shown_key = |name: &DatasetName| match dataset_of(read, name)? {
-        (key, present) if shown.shows(&present) => Ok(key),
-        _ => Err(Error::dataset_unknown(name)),
+    let shown = |name: &DatasetName| {
+        let of_name = dataset_of(read, name)?;
+        if shown.shows(&of_name.1) { Ok(of_name) } else { Err(Error::dataset_unknown(name)) }
     };
     match selection {
         Selection::Dataset { name, at } => {
-            let dataset = shown_key(name)?;
+            let (dataset, _) = shown(name)?;
             let Some(latest) = latest_known(read, dataset, known)? else {
                 return Err(nothing_known(read, dataset, name)?);
             };
@@ -91,15 +94,21 @@ pub(super) fn select_seen(
                 Some(at) => select_at(read, dataset, &latest, *at),
             }
         }
-        Selection::Identifier { identifier, dataset } => {
-            dataset.as_ref().map(shown_key).transpose()?;
-            let set = match dataset {
-                Some(name) => of_dataset(read, *identifier, name, seen)?,
-                None => of_any(read, *identifier, seen)?,
+        Selection::Identifier { identifier, dataset, at } => {
+            // It may have another name now, which is the one that its subsets are read with.
+            let (key, present) = dataset.as_ref().map(shown).transpose()?.unzip();
+            let set = match latest_with(read, *identifier, key, *at, seen)? {
+                None if at.is_none() => subset_of(read, *identifier, present.as_ref(), seen)?,
+                instance => instance.map(Set::Instance),
             };
-            let unknown = || Error::identifier_unknown(*identifier, dataset.as_ref());
-            let set = set.ok_or_else(unknown)?;
-            Ok(Selected { set, others: Vec::new() })
+            let unknown = || match at {
+                Some(at) => Error::new(
+                    ErrorKind::IdentifierUnknown,
+                    format!("{identifier} was not in force at {at}"),
+                ),
+                None => Error::identifier_unknown(*identifier, dataset.as_ref()),
+            };
+            Ok(Selected { set: set.ok_or_else(unknown)?, others: Vec::new() })
         }
         Selection::Digest(prefix) => {
             // A digest of a dataset that is not shown does not count. Two with 12 digits in common are rare.
@@ -144,41 +153,29 @@ fn nothing_known(read: &store::Snapshot, dataset: DatasetKey, name: &DatasetName
     })
 }
 
-/// The most recent instance with an identifier, so that the latest holding periods are shown, or
-/// else a subset.
-fn of_any(read: &store::Snapshot, identifier: Identifier, seen: Seen<'_>) -> Result<Option<Set>> {
-    let Some(latest) = read.latest_with(identifier)? else {
-        return subset_of(read, identifier, None, seen);
-    };
-    if let Some(latest) = seen.instance(read, latest)? {
-        return Ok(Some(Set::Instance(latest)));
-    }
-    // The latest is not seen, but an earlier one may be.
-    let mut found: Option<Instance> = None;
-    for instance in read.all_with(identifier) {
-        let seen = seen.instance(read, instance?)?;
-        found = found.into_iter().chain(seen).max_by_key(|instance| instance.timestamp);
-    }
-    match found {
-        Some(instance) => Ok(Some(Set::Instance(instance))),
-        None => subset_of(read, identifier, None, seen),
-    }
-}
-
-/// As [`of_any`], but in one dataset.
-fn of_dataset(
+/// The most recent instance with an identifier, so that the latest holding periods are shown: of a dataset, or
+/// of any, and of those that were in force at a moment, or ever.
+fn latest_with(
     read: &store::Snapshot,
     identifier: Identifier,
-    name: &DatasetName,
+    dataset: Option<DatasetKey>,
+    at: Option<Moment>,
     seen: Seen<'_>,
-) -> Result<Option<Set>> {
-    // The dataset may have another name now, which is the one that its subsets are read with.
-    let (key, present) = dataset_of(read, name)?;
-    let instances = read.instances_of_with(key, identifier)?;
-    match seen.instances(read, instances)?.pop() {
-        Some(instance) => Ok(Some(Set::Instance(instance))),
-        None => subset_of(read, identifier, Some(&present), seen),
+) -> Result<Option<Instance>> {
+    if dataset.is_none() && at.is_none() {
+        let latest = read.latest_with(identifier)?;
+        if let Some(latest) = latest.map(|it| seen.instance(read, it)).transpose()?.flatten() {
+            return Ok(Some(latest));
+        }
     }
+    // The latest is not seen, but an earlier one may be.
+    let mut latest: Option<Instance> = None;
+    for instance in instances(read, identifier, dataset) {
+        let instance = seen.instance(read, instance?)?;
+        let then = instance.filter(|it| at.is_none_or(|at| it.is_in_force_during(at)));
+        latest = latest.into_iter().chain(then).max_by_key(|instance| instance.timestamp);
+    }
+    Ok(latest)
 }
 
 /// The first subset with an identifier: of a dataset, or of any.
@@ -224,7 +221,8 @@ fn select_at(
     if instance.timestamp > first {
         others.extend(read.instance_at(dataset, first)?);
         others.extend(read.instances_after(dataset, Some(first), last, u32::MAX)?);
-        others.retain(|other| other.timestamp != instance.timestamp);
+        // Those with the same identifier have the same granules.
+        others.retain(|other| other.identifier != instance.identifier);
     }
     Ok(Selected { set: Set::Instance(instance), others })
 }

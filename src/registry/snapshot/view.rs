@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Instance, Set, Subset, Timestamp};
+use crate::model::{DatasetName, Identifier, Instance, Set, Subset, Timestamp};
 use crate::registry::handle::Registry;
 use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
@@ -176,6 +176,21 @@ pub(in crate::registry) fn latest_known(
     let latest = read.instance_known(dataset, Timestamp::MAX, known)?;
     // A later change, which is not known in this state, has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))
+}
+
+/// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.
+pub(in crate::registry) fn instances(
+    read: &store::Snapshot,
+    identifier: Identifier,
+    dataset: Option<DatasetKey>,
+) -> Box<dyn Iterator<Item = Result<Instance>> + '_> {
+    match dataset {
+        None => Box::new(read.all_with(identifier, None)),
+        Some(key) => match read.instances_of_with(key, identifier) {
+            Ok(instances) => Box::new(instances.into_iter().map(Ok)),
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        },
+    }
 }
 
 /// A subset, with the instance from which it was first selected.

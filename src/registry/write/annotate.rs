@@ -65,8 +65,8 @@ pub struct Annotated {
 }
 
 impl Registry {
-    /// Adds a note to the instance to which a selection refers; for an identifier, to each instance that
-    /// has it, by dataset and time. The history does not change, and a withdrawn dataset can be
+    /// Adds a note to the instance to which a selection refers; for an identifier or a digest, to each instance
+    /// that has it, by dataset and time. The history does not change, and a withdrawn dataset can be
     /// annotated. If an instance has the same note already, that one is returned, and no other is added.
     ///
     /// # Errors
@@ -102,11 +102,14 @@ fn selected(transaction: &Transaction, selection: &Selection) -> Result<Vec<Inst
         );
         return Err(Error::new(ErrorKind::NotAnInstance, message));
     }
-    let Selection::Identifier { identifier, dataset } = selection else {
-        return Ok(vec![selected.instance().clone()]);
-    };
-    let key = dataset.as_ref().map(|name| dataset_of(transaction, name)).transpose()?;
-    instances(transaction, *identifier, key.map(|(key, _)| key))
+    match selection {
+        Selection::Identifier { identifier, dataset, at: None } => {
+            let key = dataset.as_ref().map(|name| dataset_of(transaction, name)).transpose()?;
+            instances(transaction, *identifier, key.map(|(key, _)| key)).collect()
+        }
+        Selection::Digest(_) => transaction.instances_with_digest(selected.set.digest()),
+        _ => Ok(vec![selected.instance().clone()]),
+    }
 }
 
 /// Annotates an instance, unless it has the same note.
@@ -316,7 +319,8 @@ impl PrimaryAnnotations {
     ) -> Result<KeptAnnotations> {
         self.annotations.keep(transaction, (key, primary), now, |timestamp| {
             let Some(&(identifier, digest)) = self.sets.get(&timestamp) else { return Ok(None) };
-            let named = instances(transaction, identifier, Some(key))?;
+            let named =
+                instances(transaction, identifier, Some(key)).collect::<Result<Vec<_>>>()?;
             let is_last = self.last.get(&identifier) == Some(&timestamp);
             let has_same = named.iter().any(|instance| instance.digest == digest);
             // A mirror that knows files of its own never has the digest of the primary: an identifier

@@ -112,7 +112,7 @@ impl Registry {
             let selection = match to {
                 EarlierSet::At(at) => Selection::Dataset { name, at: Some(at) },
                 EarlierSet::Identifier(identifier) => {
-                    Selection::Identifier { identifier, dataset: Some(name) }
+                    Selection::Identifier { identifier, dataset: Some(name), at: None }
                 }
             };
             let set = select(transaction, &selection)?.set;

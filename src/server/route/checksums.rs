@@ -10,13 +10,13 @@ use super::granules::stored;
 use super::set::{at_path, identifier_in};
 use crate::error::Error;
 use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
-use crate::model::{Algorithm, DatasetName, Set};
+use crate::model::{Algorithm, Identifier, Set};
 use crate::pages::Site;
 use crate::registry::{FileList, GranuleFiles, Registry, Selection};
 use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format};
+use crate::server::request::{Asked, Format, moment};
 use crate::server::state::State;
 
 /// The version of the format of a list, for its tag.
@@ -45,30 +45,35 @@ pub async fn checksums(
     Extracted(state): Extracted<Arc<State>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
-    let path = Site::checksums(identifier_in(&asked.segment(0)?)?);
     let lines = Lines::Checksums(asked.parsed("algorithm")?);
-    answer(&state, &asked, &path, lines).await
+    answer(&state, &asked, Site::checksums, lines).await
 }
 
 /// Lists a set with the strongest checksums of its files.
 pub async fn list(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
-    let path = Site::list(identifier_in(&asked.segment(0)?)?);
-    answer(&state, &asked, &path, Lines::Canonical).await
+    answer(&state, &asked, Site::list, Lines::Canonical).await
 }
 
 async fn answer(
     state: &Arc<State>,
     asked: &Asked,
-    path: &str,
+    path: fn(Identifier) -> String,
     lines: Lines,
 ) -> Result<Answer, Stop> {
-    let identifier = identifier_in(&asked.segment(0)?)?;
-    at_path(state, asked, path)?;
+    let segment = asked.segment(0)?;
+    let selection = match segment.parse() {
+        Ok(digest) => Selection::Digest(digest),
+        Err(_) => {
+            let identifier = identifier_in(&segment)?;
+            at_path(state, asked, &path(identifier))?;
+            let at = asked.parameter("at").filter(|at| !at.is_empty());
+            let at = at.map(|at| moment(&at)).transpose()?;
+            Selection::Identifier { identifier, dataset: asked.parsed("dataset")?, at }
+        }
+    };
     let format = asked.format(&[Format::Lines])?;
-    let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
         let set = listed_set(&snapshot, &selection)?;
         let registry = reading.unlimited.clone();
         Ok(Wanted { registry, set, lines: lines.clone() })

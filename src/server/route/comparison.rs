@@ -78,7 +78,7 @@ fn escaped(text: &str) -> String {
 /// One side: an identifier, a dataset, or a dataset at a time.
 fn selection(text: &str, now: Timestamp) -> Result<Selection, Problem> {
     if let Ok(identifier) = text.parse::<Identifier>() {
-        return Ok(Selection::Identifier { identifier, dataset: None });
+        return Ok(Selection::Identifier { identifier, dataset: None, at: None });
     }
     let (name, at) = match text.split_once('@') {
         Some((name, at)) => (name, Some(moment(at)?)),

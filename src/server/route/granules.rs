@@ -70,7 +70,7 @@ pub async fn urls(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let selection = Selection::Identifier { identifier, dataset: dataset.clone() };
+        let selection = Selection::Identifier { identifier, dataset: dataset.clone(), at: None };
         let set = snapshot.select(&selection)?.set;
         Ok(snapshot.dataset(set.dataset())?.dataset)
     });
@@ -117,7 +117,7 @@ async fn whole_list(
     let read = state.source.read(move |reading| {
         // It must be shown, whether or not its list is there.
         let snapshot = reading.registry.snapshot()?;
-        let selection = Selection::Identifier { identifier, dataset: None };
+        let selection = Selection::Identifier { identifier, dataset: None, at: None };
         let granules = snapshot.select(&selection)?.set.granules();
         Ok((reading.unlimited.clone(), granules))
     });
@@ -197,7 +197,7 @@ fn write_list(
     target: &mut dyn Write,
 ) -> Result<(), Unwritten> {
     let snapshot = registry.snapshot()?;
-    let set = snapshot.select(&Selection::Identifier { identifier, dataset: None })?.set;
+    let set = snapshot.select(&Selection::Identifier { identifier, dataset: None, at: None })?.set;
     let pages = snapshot.granules(&set)?.into_id_pages();
     drop(snapshot);
     let wanted = Wanted::all(format);
@@ -214,7 +214,7 @@ fn write_list(
 /// a thread of its own, since many clients may stall.
 fn open(registry: &Registry, identifier: Identifier, wanted: &Wanted) -> Result<IdPages> {
     let snapshot = registry.snapshot()?;
-    let selection = Selection::Identifier { identifier, dataset: None };
+    let selection = Selection::Identifier { identifier, dataset: None, at: None };
     let mut granules = snapshot.granules(&snapshot.select(&selection)?.set)?.hashed_here();
     if wanted.limit.is_some() {
         granules = granules.unproved();

@@ -122,7 +122,7 @@ fn identifier_in(query: &str) -> Option<Identifier> {
         return Some(identifier);
     }
     match recognise::find(query).as_slice() {
-        [Pasted { identifier: Stated::Read(identifier), .. }] => Some(*identifier),
+        [Pasted { identifier: Some(Stated::Read(identifier)), .. }] => Some(*identifier),
         _ => None,
     }
 }

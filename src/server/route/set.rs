@@ -6,7 +6,8 @@ use axum::extract::State as Extracted;
 use serde_json::json;
 
 use super::dataset::{formats, respond};
-use crate::model::{DigestPrefix, Identifier, Pattern, Set};
+use crate::error::Result;
+use crate::model::{DigestPrefix, Identifier, Pattern};
 use crate::pages::{Describes, PartPage, SetPage, Site, links};
 use crate::registry::{Resolved, Selection};
 use crate::server::answer::{Answer, Keep, Stop};
@@ -103,35 +104,35 @@ async fn intervals(
     let limit = asked.limit(1_000, 10_000)?;
     let after = asked.position()?;
     let is_first = after.is_none();
-    let ((intervals, has_more), subsets, record) = state
+    let (resolved, last, record) = state
         .source
         .read(move |reading| {
             let snapshot = reading.registry.snapshot()?;
             let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-            let (intervals, has_more) = read_page(limit, instance_bytes, |last, count| {
-                let last = last.map(|last| (&last.dataset, last.timestamp));
-                snapshot.intervals_after(identifier, last.or(after), count)
-            })?;
-            let subsets = match has_more {
-                true => Vec::new(),
-                false => snapshot.subsets_with(identifier, limit as usize - intervals.len())?,
-            };
-            if intervals.is_empty() && subsets.is_empty() && is_first {
-                let unknown = crate::Error::identifier_unknown(identifier, None);
-                return Err(unknown);
+            let bytes = |period: &Resolved| period.instances.iter().map(instance_bytes).sum();
+            let (mut resolved, has_more) =
+                read_page(limit, bytes, |last: Option<&Resolved>, count| {
+                    let last = last.map(|last| (last.set.dataset(), last.set.instance().timestamp));
+                    snapshot.intervals_after(identifier, last.or(after), count)
+                })?;
+            let last = resolved
+                .last()
+                .filter(|_| has_more)
+                .map(|last| format!("{}@{}", last.set.dataset(), last.set.instance().timestamp));
+            if !has_more {
+                let subsets = snapshot.subsets_with(identifier, limit as usize - resolved.len())?;
+                let subsets = subsets.into_iter().map(|subset| snapshot.period(subset));
+                resolved.extend(subsets.collect::<Result<Vec<_>>>()?);
             }
-            let dataset = intervals.first().map(|first| &first.dataset);
-            let dataset = dataset.or_else(|| subsets.first().map(Set::dataset));
+            if resolved.is_empty() && is_first {
+                return Err(crate::Error::identifier_unknown(identifier, None));
+            }
+            let dataset = resolved.first().map(|first| first.set.dataset());
             let record = dataset.map(|name| snapshot.dataset(name)).transpose()?;
-            Ok(((intervals, has_more), subsets, record))
+            Ok((resolved, last, record))
         })
         .await?;
-    let next = intervals.last().filter(|_| has_more).map(|last| {
-        let after = format!("{}@{}", last.dataset, last.timestamp);
-        asked.next_page(&state.site, &after, limit.into(), format)
-    });
-    let sets = intervals.into_iter().map(Set::Instance).chain(subsets);
-    let resolved: Vec<Resolved> = sets.map(|set| Resolved { set }).collect();
+    let next = last.map(|after| asked.next_page(&state.site, &after, limit.into(), format));
     let answer = list(format, &resolved, next.as_deref(), || {
         let granules = resolved.first().map(|first| first.set.granules());
         json!({

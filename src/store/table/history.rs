@@ -334,10 +334,14 @@ impl Snapshot {
         Ok(instances)
     }
 
-    /// The instances that [`Snapshot::instances_with`] returns, all of them.
-    pub fn all_with(&self, identifier: Identifier) -> impl Iterator<Item = Result<Instance>> {
+    /// The instances that [`Snapshot::instances_with`] returns after a dataset and a time, all of them.
+    pub fn all_with(
+        &self,
+        identifier: Identifier,
+        after: Option<(&DatasetName, Timestamp)>,
+    ) -> impl Iterator<Item = Result<Instance>> {
         paged(
-            None,
+            after.map(|(name, timestamp)| (name.clone(), timestamp)),
             move |after: &Option<(DatasetName, Timestamp)>, limit| {
                 let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
                 self.instances_with(identifier, after, limit)

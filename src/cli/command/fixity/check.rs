@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use accession::fixity::{
-    CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, root_name,
+    CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, listed_set,
+    root_name,
 };
 use accession::model::{WarningKind, age};
 use accession::registry::NewCheck;
@@ -207,7 +208,7 @@ impl Args {
     fn set_of(&self, registry: &Registry, session: &Session) -> Result<Set> {
         let snapshot = registry.snapshot()?;
         let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
-        Ok(snapshot.select(&selection)?.set)
+        Ok(listed_set(&snapshot, &selection)?)
     }
 }
 

@@ -63,8 +63,8 @@ impl List {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let typed = self.set.clone().into_selection(session.now()?, &snapshot)?;
         let selection = match (typed, self.dataset.clone()) {
-            (Selection::Identifier { identifier, dataset: None }, dataset) => {
-                Selection::Identifier { identifier, dataset }
+            (Selection::Identifier { identifier, dataset: None, at }, dataset) => {
+                Selection::Identifier { identifier, dataset, at }
             }
             (typed, None) => typed,
             (_, Some(_)) => {
