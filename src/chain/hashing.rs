@@ -404,13 +404,14 @@ impl Continued for ListsOfSome {
             while let Some(line) = lines.next_if(|line| line.index < ids.end) {
                 if line.index >= start {
                     let names = batch.start(start)..batch.start(line.index);
-                    self.push(batch.text[names].as_bytes(), &instances);
+                    self.push(&batch.text.as_bytes()[names], &instances);
                     start = line.index + 1;
                 }
                 self.push(&batch.line_text[line_start..line.end], &line.instances);
                 line_start = line.end;
             }
-            self.push(batch.text[batch.start(start)..batch.start(ids.end)].as_bytes(), &instances);
+            let names = batch.start(start)..batch.start(ids.end);
+            self.push(&batch.text.as_bytes()[names], &instances);
             if is_checkpoint && self.has_last {
                 reached.push(self.lists.last().save());
             }

@@ -58,7 +58,7 @@ impl FromStr for Moment {
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         match text.parse() {
             Ok(day) => Ok(Moment::Day(day)),
-            Err(TimestampError::NoSuchTime) => Err(TimestampError::NoSuchTime),
+            // The error of an instant also says what is wrong with a day.
             Err(_) => text.parse().map(Moment::Instant),
         }
     }

@@ -298,6 +298,9 @@ impl TimestampError {
     fn of(text: &str) -> Self {
         match DateTime::parse_from_rfc3339(text) {
             Err(error) if error.kind() == ParseErrorKind::OutOfRange => TimestampError::NoSuchTime,
+            _ if text.parse::<Day>() == Err(TimestampError::NoSuchTime) => {
+                TimestampError::NoSuchTime
+            }
             _ if DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok() => {
                 TimestampError::NoOffset
             }

@@ -190,16 +190,14 @@ impl Snapshot {
     ) -> Result<Vec<T>> {
         let table = R::table();
         let mut rows = Vec::new();
-        self.each_checked(sql, values, table, &mut |row, checked| {
-            match read::<R>(row, 0, checked) {
-                Ok((read, true)) => {
-                    rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
-                    Ok(true)
-                }
-                Ok((_, false)) => Ok(false),
-                Err(error) if is_sound(table, row, 0, checked)? => Err(error),
-                Err(_) => Ok(false),
+        self.each_checked(sql, values, table, |row, checked| match read::<R>(row, 0, checked) {
+            Ok((read, true)) => {
+                rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
+                Ok(true)
             }
+            Ok((_, false)) => Ok(false),
+            Err(error) if is_sound(table, row, 0, checked)? => Err(error),
+            Err(_) => Ok(false),
         })?;
         Ok(rows)
     }
@@ -216,7 +214,7 @@ impl Snapshot {
         table: &'static Table,
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        self.each_checked(sql, values, table, &mut |row, checked| {
+        self.each_checked(sql, values, table, |row, checked| {
             Ok(is_sound(table, row, 0, checked)? && each(row).map(|()| true)?)
         })
     }
@@ -227,7 +225,7 @@ impl Snapshot {
         sql: &'static Sql,
         values: &[Value<'_>],
         table: &'static Table,
-        each: &mut dyn FnMut(&dyn Columns, &mut Vec<u8>) -> Result<bool>,
+        mut each: impl FnMut(&dyn Columns, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
         let (mut checked, mut differing) = (Vec::with_capacity(CHECKED_BYTES), None);
         let read = self.session.rows(sql, values, &mut |row| {

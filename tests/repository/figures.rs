@@ -13,13 +13,13 @@ const FEWEST_LINES: usize = 60;
 /// A file with more lines has more than one subject.
 const MOST_LINES: usize = 600;
 /// What `src` may have. Whoever adds a feature finds what it can replace.
-const MOST_LINES_OF_SRC: usize = 71_212;
-const MOST_FILES_OF_SRC: usize = 312;
+const MOST_LINES_OF_SRC: usize = 70_120;
+const MOST_FILES_OF_SRC: usize = 307;
 /// What the tracked files of `tests/` in these languages may have.
-const MOST_LINES_OF_TESTS: usize = 38_431;
+const MOST_LINES_OF_TESTS: usize = 38_940;
 const LANGUAGES_OF_TESTS: [&str; 6] = ["rs", "py", "sh", "md", "mjs", "js"];
-/// Outside `src/store/postgres/`.
-const MOST_CONDITIONS_ON_POSTGRES: usize = 8;
+/// Outside `src/store/postgres/`, and `src/store/handle.rs`, which tells the stores apart for all others.
+const MOST_CONDITIONS_ON_POSTGRES: usize = 4;
 
 fn lines(text: &str) -> usize {
     text.lines().count()
@@ -117,9 +117,12 @@ fn without_dialect(statement: &str) -> String {
 #[test]
 fn few_places_know_which_stores_are_compiled() {
     let files = rust_files(&["src"]);
-    let others = files.iter().filter(|(path, _)| !path.starts_with("src/store/postgres"));
+    let knows = |path: &Path| {
+        path.starts_with("src/store/postgres") || path == Path::new("src/store/handle.rs")
+    };
+    let others = files.iter().filter(|(path, _)| !knows(path));
     let conditions: usize =
         others.map(|(_, text)| text.matches("feature = \"postgres\"").count()).sum();
-    println!("conditions on the feature `postgres` outside src/store/postgres/: {conditions}");
+    println!("conditions on the feature `postgres` elsewhere: {conditions}");
     assert!(conditions <= MOST_CONDITIONS_ON_POSTGRES, "{conditions}");
 }

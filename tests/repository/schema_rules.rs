@@ -155,7 +155,7 @@ fn every_statement_of_the_store_uses_a_key() {
         // The few intervals of an identifier are sorted by dataset name or time, the few former
         // names of a dataset by time, and the periods of a batch of ids by id. Other granules are
         // sorted only for an export, which is in order of time. The changes of a dataset are sorted for a
-        // plot by their spans, and the few largest of them by size.
+        // plot by their spans, and the few largest of them by size. What was known of a granule is sorted by time.
         let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         let may_sort = [
             "ORDER BY dataset.name",
@@ -165,6 +165,7 @@ fn every_statement_of_the_store_uses_a_key() {
             "UNION ALL",
             "GROUP BY (timestamp - ?4) / ?5",
             "ORDER BY ingested + deleted DESC",
+            "ORDER BY granule.granule_id, granule.ingested, content.since",
         ]
         .iter()
         .any(|fine| sql.contains(fine));

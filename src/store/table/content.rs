@@ -97,7 +97,9 @@ impl ContentRows<'_> {
         // After an error there is no further page.
         self.limit = 0;
         let mut page = std::mem::take(&mut self.page);
-        (page.ids.clear(), page.files.clear(), page.rows.clear());
+        page.ids.clear();
+        page.files.clear();
+        page.rows.clear();
         let (id, since) = &self.after;
         let mut values = vec![self.dataset.into(), id.as_str().into(), (*since).into()];
         values.push(limit.into());
