@@ -43,9 +43,8 @@ impl Ends {
     /// from their end; of a subset, the last ids are shown if it is small.
     pub(super) fn read(snapshot: &Snapshot, set: &Set, first: usize, last: usize) -> Result<Self> {
         let most = first + last;
-        let ids = snapshot.granules(set)?.take(most);
-        let mut ids: Vec<GranuleId> =
-            ids.map(|granule| granule.map(|granule| granule.granule_id)).collect::<Result<_>>()?;
+        let ids = snapshot.first_granules(set, most)?.into_iter().map(|granule| granule.granule_id);
+        let mut ids: Vec<GranuleId> = ids.collect();
         if set.granules() <= most as u64 {
             return Ok(Ends { first: ids, last: Vec::new() });
         }

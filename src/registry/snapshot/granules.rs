@@ -40,6 +40,17 @@ impl Snapshot {
         Ok(Granules::of(&self.registry, pages, Some(set)))
     }
 
+    /// The first granules of a set, in canonical order, at most `limit` of them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::granules`].
+    pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Granule>> {
+        self.ask_of(set.dataset(), |read, _| {
+            GranulePages::of(read, set)?.granules(read).take(limit).collect()
+        })
+    }
+
     /// The last granules of an instance, in canonical order, at most `limit` of them.
     ///
     /// # Errors
