@@ -295,6 +295,9 @@ impl FromStr for GivenIdentifier {
     type Err = TypedIdentifierError;
 
     fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
+        if let Ok(identifier) = text.parse() {
+            return Ok(GivenIdentifier::Whole(identifier));
+        }
         // A letter among the digits, or a digit too few or too many, is a slip.
         let is_slip = (31..=33).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -439,6 +442,8 @@ mod tests {
             format!("https://doi.org/10.9999/US/FOOL2?DI:{digits}"),
         ] {
             assert_eq!(identifier_in(&text).unwrap().to_string(), digits, "{text}");
+            let given = text.parse::<GivenIdentifier>().unwrap();
+            assert_eq!(given, GivenIdentifier::Whole(digits.parse().unwrap()), "{text}");
         }
     }
 
