@@ -234,8 +234,8 @@ impl LoggedAnnotations {
         self.spool.add_value(&kept)
     }
 
-    /// Keeps the annotations, each of the instances that `annotated` returns for the time of the change
-    /// that it is of. `None` means that there is no such change, and is refused.
+    /// Keeps the annotations. `annotated` returns the instances that an annotation of the change at a time
+    /// belongs to. `None` means that no change has that time: the annotation is refused.
     pub(super) fn keep(
         &self,
         transaction: &Transaction,

@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context, Poll, Wake};
 use std::thread::Thread;
 
@@ -50,6 +50,9 @@ impl Drop for Ending {
 /// What is known of a connection.
 #[derive(Default)]
 struct State {
+    /// Held while something is queued, and while what is queued is sent: what is queued together is sent
+    /// together, and not a message at a time.
+    queue: Mutex<()>,
     /// Whether the server has sent a warning.
     has_warned: AtomicBool,
     /// Why it was lost. The client knows only that it was.
@@ -72,7 +75,11 @@ impl Driver {
         let state = Arc::<State>::default();
         let noted = Arc::clone(&state);
         let task = runtime.spawn(async move {
-            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+            let mut next = poll_fn(|context| {
+                let _whole = noted.queue.lock();
+                connection.poll_message(context)
+            });
+            while let Some(message) = (&mut next).await {
                 match message {
                     Ok(AsyncMessage::Notice(notice))
                         if notice.parsed_severity() == Some(Severity::Warning) =>
@@ -109,7 +116,12 @@ impl Driver {
     ///
     /// What the server reported, or why the connection was lost.
     pub fn wait<T>(&self, answer: impl Future<Output = Answer<T>>) -> Result<T> {
-        block_on(answer).map_err(|error| match self.state.lost.get() {
+        let mut answer = pin!(answer);
+        let queued = poll_fn(|context| {
+            let _whole = self.state.queue.lock();
+            answer.as_mut().poll(context)
+        });
+        block_on(queued).map_err(|error| match self.state.lost.get() {
             Some(lost) if error.is_closed() => lost.into(),
             _ => (&error).into(),
         })
