@@ -1,13 +1,13 @@
 //! Annotations leave the history as it is, and are read wherever the instance is.
 
-use accession::mirror::{Primary, manifest};
-use accession::registry::{KeptAnnotations, NewAnnotation, Withdrawn};
+use accession::mirror::manifest;
+use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, ErrorKind, Import, Imported, Instance, Members, Moment, Registry, Selection, Stamp,
-    Timestamp,
+    Annotation, ErrorKind, Instance, Members, Moment, Registry, Selection, Stamp, Timestamp,
 };
 use sha2::{Digest, Sha256};
 
+use crate::exported::{import_of, manifest_of};
 use crate::harness::history::{change, instances, name, now, second};
 use crate::harness::store::{new_registry, new_registry_in};
 
@@ -213,17 +213,8 @@ fn annotated() -> (Registry, String) {
         let new = new(note, questionable);
         registry.annotate(&at("ONE", second), &new, &stamp("Somebody", second - 9)).unwrap();
     }
-    let mut bytes = Vec::new();
-    manifest::write(&registry, &name("ONE"), &mut bytes).unwrap();
-    (registry, String::from_utf8(bytes).unwrap())
-}
-
-fn import(registry: &Registry, text: &str) -> accession::error::Result<Imported> {
-    let mut import = Import::new();
-    import.options.create_dataset = true;
-    let reader = Primary::from_manifest(text.as_bytes(), "one.jsonl", None, now())?;
-    import.options.record = Some(reader.read_into(&mut import, |_| {})?);
-    registry.import(&name("ONE"), &import, &Stamp::now(now()))
+    let manifest = String::from_utf8(manifest_of(&registry, "ONE")).unwrap();
+    (registry, manifest)
 }
 
 /// The annotations of each instance, without who wrote them.
@@ -240,27 +231,18 @@ fn a_manifest_has_the_annotations_and_they_are_imported_once() {
     let (registry, manifest) = annotated();
     assert!(!manifest.contains("Somebody"), "{manifest}");
     let copy = new_registry();
-    assert_eq!(import(&copy, &manifest).unwrap().annotations.added, 3);
+    assert_eq!(import_of(&copy, "ONE", manifest.as_str()).unwrap().annotations.added, 3);
     assert_eq!(published(&copy), published(&registry));
     assert!(instances(&copy, &name("ONE"))[0].annotations[0].recorded_by.is_none());
     // Again, nothing is added; one that is new is, although the history has not changed.
-    assert_eq!(import(&copy, &manifest).unwrap().annotations.added, 0);
+    assert_eq!(import_of(&copy, "ONE", manifest.as_str()).unwrap().annotations.added, 0);
     registry.annotate(&at("ONE", 3), &new("later", false), &stamp("Somebody", 0)).unwrap();
-    let mut bytes = Vec::new();
-    manifest::write(&registry, &name("ONE"), &mut bytes).unwrap();
-    let imported = import(&copy, &String::from_utf8(bytes).unwrap()).unwrap();
+    let imported = import_of(&copy, "ONE", manifest_of(&registry, "ONE")).unwrap();
     assert_eq!((imported.annotations.added, imported.instances.len()), (1, 0));
     assert_eq!(published(&copy), published(&registry));
     // A history that is exported up to a time has none.
     let mut bytes = Vec::new();
     manifest::write_until(&registry, &name("ONE"), second(2), &mut bytes).unwrap();
-    assert!(!String::from_utf8(bytes).unwrap().contains("annotation"));
-}
-
-#[test]
-fn a_manifest_without_annotations_is_as_it_was() {
-    let mut bytes = Vec::new();
-    manifest::write(&registry(), &name("ONE"), &mut bytes).unwrap();
     assert!(!String::from_utf8(bytes).unwrap().contains("annotation"));
 }
 
@@ -301,9 +283,9 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
         let hostile = replaced(&manifest, |line| line.replacen(from, to, 1));
         assert_ne!(hostile, manifest, "{from}");
         let copy = new_registry();
-        let error = import(&copy, &hostile).unwrap_err();
+        let error = import_of(&copy, "ONE", hostile).unwrap_err();
         assert!(error.with_causes().contains(expected), "{from}: {}", error.with_causes());
-        assert!(error.to_string().contains("one.jsonl:"), "{error}");
+        assert!(error.to_string().contains("us.jsonl:"), "{error}");
         assert_eq!(copy.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     }
     // A line that the head does not announce, or one less.
@@ -312,7 +294,7 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
         manifest.replace(line, &format!("{line}\n{line}")),
         manifest.replace(&format!("{line}\n"), ""),
     ] {
-        let error = import(&new_registry(), &other).unwrap_err().with_causes();
+        let error = import_of(&new_registry(), "ONE", other).unwrap_err().with_causes();
         assert!(error.contains("not those that the head announces"), "{error}");
     }
 }
@@ -355,29 +337,4 @@ fn a_replica_has_the_annotations() {
     std::fs::write(&path, published.replace("incomplete", "xncomplete")).unwrap();
     verify(&mut verified).unwrap();
     assert_eq!(verified[0].differences[0].file, "datasets/us/annotations.jsonl");
-}
-
-#[test]
-fn a_replica_goes_on_where_there_is_no_room_for_an_annotation() {
-    use crate::harness::primary_at_address::World;
-
-    let world = World::small();
-    assert_eq!(world.import().annotations.added, 0);
-    // What was noted here takes the room.
-    for note in 0..15 {
-        let note = format!("{note}{}", "x".repeat(4_000));
-        world.mirror.annotate(&at("us", 1), &new(&note, false), &stamp("Here", -9)).unwrap();
-    }
-    world.us.annotate(&at("us", 1), &new(&"y".repeat(4_000), true), &stamp("There", -9)).unwrap();
-    world.us.annotate(&at("us", 1), &new(&"z".repeat(4_000), true), &stamp("There", -8)).unwrap();
-    world.us.annotate(&at("us", 2), &new("second", false), &stamp("There", -7)).unwrap();
-    let more = Stamp { is_clock_confirmed: true, ..Stamp::at(second(5), now()) };
-    world.us.change(&name("us"), &change(["E"], []), &more).unwrap();
-    world.publish();
-    let imported = world.import();
-    assert_eq!(imported.annotations, KeptAnnotations { added: 2, left_out: 1 });
-    assert_eq!(imported.instances.len(), 1);
-    assert_eq!(notes(&instances(&world.mirror, &name("us"))[2]), ["second"]);
-    let again = world.import();
-    assert_eq!(again.annotations, KeptAnnotations { added: 0, left_out: 1 });
 }

@@ -72,19 +72,6 @@ fn a_backup_made_during_writes_is_one_state() {
 }
 
 #[test]
-fn a_restored_backup_accepts_further_changes() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("accession.db");
-    let target = directory.path().join("backup.db");
-    registry(&path, 10).back_up(&target).unwrap();
-    std::fs::rename(&target, &path).unwrap();
-    let registry = Registry::open(&path, Access::Write).unwrap();
-    let stamp = Stamp::at(second(1), now());
-    registry.change(&name("dataset"), &change(["new"], []), &stamp).unwrap();
-    assert_eq!(registry.verify(&name("dataset")).unwrap().mismatches, []);
-}
-
-#[test]
 fn an_existing_file_is_never_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use accession::error::Result;
-use accession::mirror::{Primary, manifest};
+use accession::mirror::manifest;
 use accession::{
-    Access, Criteria, Import, Imported, Listing, Members, Moment, Monitor, OpenOptions, Pattern,
-    Registry, Selection, Stamp, Subset, Timestamp,
+    Access, Criteria, Listing, Members, Moment, Monitor, OpenOptions, Pattern, Registry, Selection,
+    Stamp, Subset, Timestamp,
 };
 use proptest::prelude::*;
 
+use crate::exported::import_of;
 use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
@@ -138,7 +138,7 @@ proptest! {
         for imports in [&[last][..], &[middle, last]] {
             let replica = new_registry();
             for until in imports {
-                import(&replica, &manifest_until(&registry, *until)).unwrap();
+                import_of(&replica, "dataset", manifest_until(&registry, *until)).unwrap();
             }
             prop_assert_eq!(subsets(&replica), subsets(&registry));
             cited.iter().for_each(|cited| assert_kept(&replica, cited));
@@ -242,14 +242,6 @@ fn manifest_until(registry: &Registry, until: Timestamp) -> Vec<u8> {
     bytes
 }
 
-fn import(registry: &Registry, manifest: &[u8]) -> Result<Imported> {
-    let mut import = Import::new();
-    let reader = Primary::from_manifest(manifest, "manifest.jsonl", None, now())?;
-    import.options.record = Some(reader.read_into(&mut import, |_| {})?);
-    import.options.create_dataset = true;
-    registry.import(&name("dataset"), &import, &Stamp::now(now()))
-}
-
 fn subsets(registry: &Registry) -> Vec<Subset> {
     registry.snapshot().unwrap().subsets(&name("dataset")).unwrap()
 }
@@ -318,7 +310,7 @@ fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers()
     let imports =
         [(second(0), 50, 1, 5_000), (second(1), 50, 2, 15_000), (second(1), 0, 2, 15_000)];
     for (until, new, selections, periods) in imports {
-        let imported = import(&watched, &manifest_until(&primary, until)).unwrap();
+        let imported = import_of(&watched, "dataset", manifest_until(&primary, until)).unwrap();
         assert_eq!(imported.subsets, new);
         let (selected, read) = counts();
         assert_eq!(selected, selections);

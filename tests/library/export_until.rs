@@ -1,10 +1,9 @@
 //! A history that is exported up to a time is the history that the dataset had then.
 
-use accession::mirror::{Primary, manifest};
-use accession::{
-    Dataset, ErrorKind, Import, Instance, Members, Moment, Registry, Stamp, Timestamp,
-};
+use accession::mirror::manifest;
+use accession::{Dataset, ErrorKind, Instance, Members, Moment, Registry, Stamp, Timestamp};
 
+use crate::exported::import_of;
 use crate::harness::history::{change, instances, name, now, second};
 use crate::harness::store::new_registry;
 
@@ -27,16 +26,6 @@ fn exported(registry: &Registry, until: Timestamp) -> accession::error::Result<V
     let mut bytes = Vec::new();
     manifest::write_until(registry, &name("us"), until, &mut bytes)?;
     Ok(bytes)
-}
-
-/// Imports a manifest under a name. Returns the record in it.
-fn import(registry: &Registry, dataset: &str, bytes: &[u8]) -> Dataset {
-    let mut import = Import::new();
-    let reader = Primary::from_manifest(bytes, "us.jsonl", None, now()).unwrap();
-    let record = reader.read_into(&mut import, |_| {}).unwrap();
-    import.options.create_dataset = true;
-    registry.import(&name(dataset), &import, &Stamp::now(now())).unwrap();
-    record
 }
 
 /// What an instance says about the dataset, whatever its name.
@@ -62,13 +51,14 @@ fn the_import_of_it_has_the_history_up_to_then() {
         for until in [second(at), Timestamp::from_micros(second(at + 1).as_micros() - 1).unwrap()] {
             let bytes = exported(&us, until).unwrap();
             let copy = new_registry();
-            assert_eq!(import(&copy, "copy", &bytes), Dataset::named(name("us")));
+            import_of(&copy, "copy", bytes).unwrap();
             assert_eq!(
                 plain(instances(&copy, &name("copy"))),
                 plain(all[..number].to_vec()),
                 "until {until}"
             );
             let listed = copy.snapshot().unwrap().dataset(&name("copy")).unwrap();
+            assert_eq!(listed.dataset, Dataset::named(name("copy")));
             assert!(listed.withdrawn.is_none() && listed.former_names.is_empty());
             let of = |registry: &Registry, name_: &str| {
                 let subsets = registry.snapshot().unwrap().subsets(&name(name_)).unwrap();
@@ -82,7 +72,7 @@ fn the_import_of_it_has_the_history_up_to_then() {
     // The whole history, and one that has no end yet.
     let whole = instances(&us, &name("us"));
     let copy = new_registry();
-    import(&copy, "copy", &exported(&us, Timestamp::MAX).unwrap());
+    import_of(&copy, "copy", exported(&us, Timestamp::MAX).unwrap()).unwrap();
     assert_eq!(plain(instances(&copy, &name("copy"))), plain(whole));
 }
 

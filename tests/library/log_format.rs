@@ -1,17 +1,15 @@
 //! The form of a log, down to the byte: a fixture pins it, the schema describes it, and the reader in
 //! the documentation, which shares no code with ours, reads it.
 
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use accession::mirror::{Primary, manifest};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{Edit, NewAnnotation};
-use accession::{
-    Change, DatasetEdit, Entry, Import, Listing, Members, Moment, Registry, Selection, Stamp,
-};
+use accession::{Change, DatasetEdit, Entry, Listing, Members, Moment, Registry, Selection, Stamp};
 
+use crate::exported::{import_of, manifest_of};
 use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
 use crate::harness::store::new_registry;
 
@@ -87,9 +85,7 @@ fn sum(byte: u8) -> Checksum {
 }
 
 fn written(registry: &Registry) -> String {
-    let mut bytes = Vec::new();
-    manifest::write(registry, &name("US.FOOL2.003"), &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
+    String::from_utf8(manifest_of(registry, "US.FOOL2.003")).unwrap()
 }
 
 fn fixture() -> PathBuf {
@@ -112,13 +108,8 @@ fn the_bytes_of_a_manifest_are_those_of_the_fixture() {
 #[test]
 fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     let text = written(&registry());
-    let reader =
-        Primary::from_manifest(Cursor::new(text.clone()), "us.jsonl", None, now()).unwrap();
-    let mut import = Import::new();
-    let record = reader.read_into(&mut import, |_| {}).unwrap();
-    import.options.create_dataset = true;
     let copy = new_registry();
-    let imported = copy.import(&record.name, &import, &Stamp::now(now())).unwrap();
+    let imported = import_of(&copy, "US.FOOL2.003", text.clone()).unwrap();
     assert_eq!((imported.instances.len(), imported.subsets), (5, 2));
     // The former name is that of another registry; all else is the same.
     let again = written(&copy);
@@ -134,10 +125,7 @@ fn an_imported_manifest_is_written_as_the_same_bytes_again() {
     );
 
     // Once more: nothing is left to do.
-    let reader = Primary::from_manifest(Cursor::new(text), "us.jsonl", None, now()).unwrap();
-    let mut import = Import::new();
-    reader.read_into(&mut import, |_| {}).unwrap();
-    let imported = copy.import(&record.name, &import, &Stamp::now(now())).unwrap();
+    let imported = import_of(&copy, "US.FOOL2.003", text).unwrap();
     assert_eq!((imported.instances.len(), imported.subsets), (0, 0));
 }
 

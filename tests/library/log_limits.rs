@@ -1,15 +1,15 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
-use accession::mirror::{HttpOptions, Primary, compare, manifest};
+use accession::mirror::{HttpOptions, Primary, compare};
 use accession::registry::{Edit, Withdrawn};
 use accession::{Change, Dataset, DatasetEdit, Import, Members, Pattern, Registry, Stamp};
 
-use sha2::{Digest, Sha256};
-
+use crate::exported::{manifest_of, primary_of};
 use crate::harness::history::{name, now, second};
 use crate::harness::hostile_log::HostileLog;
 use crate::harness::oracle::{naive, naive_digest};
 use crate::harness::primary_at_address::{FOLLOW, World, quick};
+use crate::properties::resealed;
 
 /// The error of reading a log with these lines after its first one.
 fn refused(lines: &[String]) -> String {
@@ -126,15 +126,8 @@ fn control_characters_in_notes_and_metadata_are_refused() {
     let dataset = Dataset { publisher: Some("a\tb".to_owned()), ..Dataset::named(name("them")) };
     assert_eq!(us.add_dataset(&dataset, &Stamp::now(now())).unwrap_err().kind().as_str(), "input");
     title("a+b").unwrap();
-    let mut bytes = Vec::new();
-    manifest::write(&us, &name("us"), &mut bytes).unwrap();
-    let text = String::from_utf8(bytes).unwrap();
-    let (log, head) = text.rsplit_once("{\"accession_head\":").unwrap();
-    let head = format!("{{\"accession_head\":{}", head.replace("a+b", "a\\u0007b"));
-    let body = head.rsplit_once(",\"sha256\":").unwrap().0;
-    let sealed = hex::encode(Sha256::digest(body));
-    let hostile = format!("{log}{body},\"sha256\":\"{sealed}\"}}\n");
-    let primary = Primary::from_manifest(hostile.as_bytes(), "us.jsonl", None, now()).unwrap();
+    let text = String::from_utf8(manifest_of(&us, "us")).unwrap();
+    let primary = primary_of(resealed(&text, |body| body.replace("a+b", "a\\u0007b"))).unwrap();
     let error = compare(&registry, &name("mirror"), &primary, None).err().unwrap();
     assert!(error.to_string().contains("character 2 of the title"), "{error}");
 }

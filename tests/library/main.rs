@@ -35,6 +35,7 @@ mod clock_ahead;
 mod daily_import;
 mod damaged_rows;
 mod export_until;
+mod exported;
 mod files;
 mod fixity;
 mod fixity_lists;

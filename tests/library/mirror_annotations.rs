@@ -1,18 +1,16 @@
 //! A pull takes the annotations of its primary over, of the sets that the mirror has, too.
 
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::Path;
 
-use accession::mirror::{
-    Address, HttpOptions, Primary, PullOptions, Pulled, Remote, Status, manifest, pull,
-};
-use accession::publish::publish;
+use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, Status, pull};
 use accession::registry::{KeptAnnotations, NewAnnotation};
 use accession::{Annotation, Change, Moment, Registry, Selection, Stamp, Timestamp};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::annotations::replaced;
+use crate::exported::{manifest_of, primary_of, publish_all};
 use crate::harness::history::{change, instances, name, now, second};
 use crate::harness::store::new_registry;
 use crate::harness::values::{stating, with_file};
@@ -47,14 +45,9 @@ fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
     annotations.added
 }
 
-fn manifest_of(registry: &Registry) -> String {
-    let mut bytes = Vec::new();
-    manifest::write(registry, &name("us"), &mut bytes).unwrap();
-    String::from_utf8(bytes).unwrap()
-}
-
-fn primary_of(text: impl Into<Vec<u8>>) -> Primary {
-    Primary::from_manifest(Cursor::new(text.into()), "us.jsonl", None, now()).unwrap()
+/// The dataset of a registry as a manifest.
+fn of(us: &Registry) -> Primary {
+    primary_of(manifest_of(us, "us")).unwrap()
 }
 
 /// Where a primary is published.
@@ -75,10 +68,10 @@ impl Published {
     }
 
     fn publish(&self) {
-        publish(&self.us, self.path(), &[], |_| Ok::<(), accession::Error>(())).unwrap();
-        std::fs::write(self.path().join("us.jsonl"), manifest_of(&self.us)).unwrap();
+        publish_all(&self.us, self.path()).unwrap();
+        std::fs::write(self.path().join("us.jsonl"), manifest_of(&self.us, "us")).unwrap();
         let mut zipped = GzEncoder::new(Vec::new(), Compression::fast());
-        zipped.write_all(manifest_of(&self.us).as_bytes()).unwrap();
+        zipped.write_all(&manifest_of(&self.us, "us")).unwrap();
         std::fs::write(self.path().join("us.jsonl.gz"), zipped.finish().unwrap()).unwrap();
     }
 
@@ -94,7 +87,7 @@ impl Published {
 const KINDS: [(&str, Open); 6] = [
     ("a manifest", |it| it.open("us.jsonl")),
     ("a compressed manifest", |it| it.open("us.jsonl.gz")),
-    ("a stream", |it| Ok(primary_of(manifest_of(&it.us)))),
+    ("a stream", |it| Ok(of(&it.us))),
     ("a directory", |it| it.open("datasets/us")),
     ("a registry", |it| it.open("us.db")),
     ("an address", |it| {
@@ -148,18 +141,18 @@ fn an_annotation_is_of_each_instance_that_has_the_set_and_of_no_other() {
     let changes = [change(["A"], []), change(["B"], []), change([], ["B"]), sized(1), sized(2)];
     for (at, change) in (1..).zip(changes) {
         us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
-        taken(&nightly, &primary_of(manifest_of(&us)), 10 + at);
+        taken(&nightly, &of(&us), 10 + at);
     }
     annotate(&us, "us", 1, "one", 1);
     annotate(&us, "us", 4, "four", 4);
-    let primary = primary_of(manifest_of(&us));
+    let primary = of(&us);
     assert_eq!(taken(&nightly, &primary, 20), 3);
     assert_eq!(notes(&nightly), [vec!["one"], vec![], vec!["one"], vec!["four"], vec![]]);
     // Of the names of the last set, others were annotated, of which other bytes were known.
     let new = new_registry();
     assert_eq!(taken(&new, &primary, 20), 0);
     annotate(&us, "us", 5, "five", 5);
-    assert_eq!(taken(&new, &primary_of(manifest_of(&us)), 21), 1);
+    assert_eq!(taken(&new, &of(&us), 21), 1);
     assert_eq!(notes(&new), [["five"]]);
 }
 
@@ -172,19 +165,19 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     let own = stating([with_file("A", "A", Some(7), None)]);
     mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
     // The earlier instance has the digest of the primary.
-    assert_eq!(taken(&mirror, &primary_of(manifest_of(&us)), 7), 1);
+    assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [vec!["incomplete"], vec![]]);
     let mirror = new_registry();
     let mut own = Change::new();
     own.options.create_dataset = true;
     own.ingest(with_file("A", "A", Some(7), None)).unwrap();
     mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
-    assert_eq!(taken(&mirror, &primary_of(manifest_of(&us)), 7), 1);
+    assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [["incomplete"]]);
     // That nothing was changed is remembered, too.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("us.jsonl");
-    std::fs::write(&path, manifest_of(&us)).unwrap();
+    std::fs::write(&path, manifest_of(&us, "us")).unwrap();
     let primary = Primary::open(&path, &name("mirror"), None, now()).unwrap();
     assert!(try_pull(&mirror, &primary, 8).unwrap().is_identical());
     let sources = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
@@ -198,10 +191,10 @@ fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
         us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
     }
     let mirror = new_registry();
-    taken(&mirror, &primary_of(manifest_of(&us)), 9);
+    taken(&mirror, &of(&us), 9);
     us.change(&name("us"), &change(["C"], []), &Stamp::at(second(3), now())).unwrap();
     annotate(&us, "us", 2, "incomplete", 1);
-    let manifest = manifest_of(&us);
+    let manifest = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let before = instances(&mirror, &name("mirror"));
     let cases = [
         ("\"incomplete\"", "\"\"".to_owned(), "its note is empty"),
@@ -213,12 +206,12 @@ fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
     for (from, to, expected) in cases {
         let hostile = replaced(&manifest, |line| line.replacen(from, &to, 1));
         assert_ne!(hostile, manifest, "{from}");
-        let error = try_pull(&mirror, &primary_of(hostile), 10).unwrap_err();
+        let error = try_pull(&mirror, &primary_of(hostile).unwrap(), 10).unwrap_err();
         assert!(error.with_causes().contains(expected), "{from}: {}", error.with_causes());
         assert!(format!("{error}").contains("us.jsonl:"), "{error}");
         assert_eq!(instances(&mirror, &name("mirror")), before, "{from}");
     }
-    assert_eq!(taken(&mirror, &primary_of(manifest), 10), 1);
+    assert_eq!(taken(&mirror, &primary_of(manifest).unwrap(), 10), 1);
 }
 
 #[test]
@@ -252,7 +245,7 @@ fn annotations_that_are_missing_or_damaged_are_an_error_and_a_pull_does_nothing(
 fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
     let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
     us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
-    taken(&mirror, &primary_of(manifest_of(&us)), 9);
+    taken(&mirror, &of(&us), 9);
     for number in 0..15 {
         let note = format!("{number}{}", "x".repeat(4_000));
         annotate(&mirror, "mirror", 9, &note, number);
@@ -260,7 +253,7 @@ fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
     annotate(&us, "us", 1, &"y".repeat(4_000), 20);
     annotate(&us, "us", 1, &"z".repeat(4_000), 21);
     us.change(&name("us"), &change(["B"], []), &Stamp::at(second(2), now())).unwrap();
-    let pulled = try_pull(&mirror, &primary_of(manifest_of(&us)), 10).unwrap();
+    let pulled = try_pull(&mirror, &of(&us), 10).unwrap();
     assert_eq!(pulled.annotations, KeptAnnotations { added: 1, left_out: 1 });
     assert!(pulled.is_identical() && pulled.applied.is_some());
 }
@@ -269,9 +262,9 @@ fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
 fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
     let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
     us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
-    taken(&mirror, &primary_of(manifest_of(&us)), 9);
+    taken(&mirror, &of(&us), 9);
     annotate(&us, "us", 1, "incomplete", 1);
-    let primary = primary_of(manifest_of(&us));
+    let primary = of(&us);
     let options = PullOptions { dry_run: true, ..PullOptions::default() };
     let stamp = Stamp::at(second(10), now());
     let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();

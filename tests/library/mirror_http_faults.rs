@@ -6,6 +6,7 @@ use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
 use accession::registry::Withdrawn;
 use accession::{Registry, Stamp};
 
+use crate::exported::enlarge;
 use crate::harness::history::{change, name, now, second};
 use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
 
@@ -244,12 +245,7 @@ fn the_limits_of_bytes_and_age_are_kept() {
 /// A log with a complete segment, and so with a compressed one.
 fn large() -> World {
     let world = World::new();
-    for at in 0..9_i64 {
-        let ids: Vec<String> =
-            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-        let stamp = Stamp::at(second(at), now());
-        world.us.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
-    }
+    (0..9).for_each(|at| enlarge(&world.us, "us", at, 1_000));
     world.publish();
     world
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use accession::publish::publish;
 use accession::{Identifier, Members, Pattern, Registry, Stamp, Subset};
 use proptest::prelude::*;
 
+use crate::exported::{enlarge, publish_all};
 use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::primary_at_address::{FOLLOW, RESET, World};
@@ -67,7 +67,7 @@ impl Writer {
     }
 
     fn publish(&mut self) {
-        publish(&self.us, &self.directory, &[], |_| Ok::<(), accession::Error>(())).unwrap();
+        publish_all(&self.us, &self.directory).unwrap();
         self.published.push(self.history.sets.len());
     }
 
@@ -182,23 +182,16 @@ fn cited(registry: &Registry) -> Vec<Subset> {
     registry.snapshot().unwrap().subsets(&name("us")).unwrap()
 }
 
-/// A change that makes the log longer by 600 kB.
-fn enlarge(us: &Registry, at: i64) {
-    let ids: Vec<String> = (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-    let stamp = Stamp::at(second(at), now());
-    us.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
-}
-
 #[test]
 fn a_segment_that_is_completed_during_a_pull_is_read_as_the_head_announced_it() {
     for (pulled_before, request) in [(0, 0), (0, 1), (5, 0), (5, 1)] {
         let world = World::new();
-        (0..pulled_before).for_each(|at| enlarge(&world.us, at));
+        (0..pulled_before).for_each(|at| enlarge(&world.us, "us", at, 1_000));
         if pulled_before > 0 {
             world.publish();
             assert!(world.pull(0, FOLLOW).unwrap().is_identical());
         }
-        (pulled_before..6).for_each(|at| enlarge(&world.us, at));
+        (pulled_before..6).for_each(|at| enlarge(&world.us, "us", at, 1_000));
         world.publish();
         let announced = instances(&world.us, &name("us")).pop().unwrap().identifier;
         let (us, directory) = (world.us.clone(), world.directory.path().to_owned());
@@ -206,8 +199,8 @@ fn a_segment_that_is_completed_during_a_pull_is_read_as_the_head_announced_it() 
         world.server.misbehave(move |_, _| {
             if number == request {
                 // The seventh change completes the first segment.
-                (6..9).for_each(|at| enlarge(&us, at));
-                publish(&us, &directory, &[], |_| Ok::<(), accession::Error>(())).unwrap();
+                (6..9).for_each(|at| enlarge(&us, "us", at, 1_000));
+                publish_all(&us, &directory).unwrap();
             }
             number += 1;
         });

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use accession::mirror::{
     Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
-    compare, manifest, pull, source_name,
+    compare, pull, source_name,
 };
 use accession::model::SourceOptions;
 use accession::registry::{MirrorSource, NewAnnotation};
 use accession::{Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
+use crate::exported::{manifest_of, publish_all};
 use crate::harness::history::{cases, change, name, now, second};
 use crate::harness::store::new_registry;
 
@@ -26,9 +27,7 @@ fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
         us.change(&name("us"), &change(ingest, delete), &stamp).unwrap();
         held.clone_from(set);
     }
-    let mut bytes = Vec::new();
-    manifest::write(&us, &name("us"), &mut bytes).unwrap();
-    std::fs::write(path, bytes).unwrap();
+    std::fs::write(path, manifest_of(&us, "us")).unwrap();
 }
 
 fn sets(ids: &[&str]) -> Vec<BTreeSet<String>> {
@@ -287,13 +286,8 @@ fn a_failed_attempt_is_remembered_until_the_next_success_and_then_forgotten() {
 fn site() -> (tempfile::TempDir, Registry) {
     let (directory, us) = (tempfile::tempdir().unwrap(), Registry::in_memory().unwrap());
     us.change(&name("us"), &change(["A", "B"], []), &Stamp::at(second(0), now())).unwrap();
-    publish(&us, directory.path());
+    publish_all(&us, directory.path()).unwrap();
     (directory, us)
-}
-
-fn publish(us: &Registry, directory: &Path) {
-    let done = |_| Ok::<(), accession::Error>(());
-    accession::publish::publish(us, directory, &[], done).unwrap();
 }
 
 fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<Pulled> {
@@ -335,12 +329,7 @@ fn a_segment_is_opened_when_it_is_reached() {
     reader.read_into(&mut import, |_| {}).unwrap();
     let copy = Registry::in_memory().unwrap();
     copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
-    let written = [&us, &copy].map(|registry| {
-        let mut bytes = Vec::new();
-        manifest::write(registry, &name("us"), &mut bytes).unwrap();
-        bytes
-    });
-    assert_eq!(written[0], written[1]);
+    assert_eq!(manifest_of(&us, "us"), manifest_of(&copy, "us"));
 }
 
 /// A directory was copied whole every night, and a file was read from its start.
@@ -353,10 +342,8 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
         let mirror = new_registry();
         let add = |id: &str, at: i64| {
             us.change(&name("us"), &change([id], []), &Stamp::at(second(at), now())).unwrap();
-            publish(&us, directory.path());
-            let mut bytes = Vec::new();
-            manifest::write(&us, &name("us"), &mut bytes).unwrap();
-            std::fs::write(&file, bytes).unwrap();
+            publish_all(&us, directory.path()).unwrap();
+            std::fs::write(&file, manifest_of(&us, "us")).unwrap();
         };
         let pull = |at| {
             let primary = Primary::open(place, &name("mirror"), None, now())?;
@@ -386,13 +373,13 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let note = NewAnnotation::new("incomplete").unwrap();
     let selection = Selection::Dataset { name: name("us"), at: None };
     us.annotate(&selection, &note, &Stamp::now(now())).unwrap();
-    publish(&us, directory.path());
+    publish_all(&us, directory.path()).unwrap();
     // A head that announces one annotation, and then the file with two, before its head.
     let announced = std::fs::read(&head).unwrap();
     assert_ne!(before, announced);
     let note = NewAnnotation::new("again").unwrap();
     us.annotate(&selection, &note, &Stamp::now(now())).unwrap();
-    publish(&us, directory.path());
+    publish_all(&us, directory.path()).unwrap();
     let latest = std::fs::read(&head).unwrap();
     let annotations = directory.path().join("datasets/us/annotations.jsonl");
     let both = std::fs::read(&annotations).unwrap();

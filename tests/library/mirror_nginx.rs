@@ -1,24 +1,16 @@
 //! A mirror that reads a published directory from nginx. Python's web server, which has neither ranges
 //! nor entity tags, is read in a transcript of the command line.
 
-#[cfg(feature = "serve")]
-use std::collections::BTreeSet;
-#[cfg(feature = "serve")]
-use std::io::{Read, Write};
 use std::net::TcpListener;
-#[cfg(feature = "serve")]
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, pull};
-use accession::publish::publish;
-#[cfg(feature = "serve")]
-use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
 
-use crate::harness::history::{change, instances, name, now, second};
+use crate::exported::{enlarge, publish_all};
+use crate::harness::history::{instances, name, now, second};
 use crate::harness::installed::installed;
 
 struct Nginx(Child);
@@ -44,7 +36,7 @@ impl Nginx {
              http {{ log_format plain '$status $body_bytes_sent $request_uri'; access_log {here}/access.log plain;\n\
              client_body_temp_path {here}/body; proxy_temp_path {here}/proxy; fastcgi_temp_path {here}/fastcgi;\n\
              uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;\n\
-             server {{ listen 127.0.0.1:{port}; root {here}/www; location /some/where/ {{ alias {here}/www/; }} }} }}\n"
+             server {{ listen 127.0.0.1:{port}; root {here}/www; }} }}\n"
         );
         std::fs::write(directory.join("nginx.conf"), configuration).unwrap();
         let mut child = Command::new(program)
@@ -72,70 +64,6 @@ impl Drop for Nginx {
     }
 }
 
-/// What nginx answers: the status, and the text.
-#[cfg(feature = "serve")]
-fn get(port: u16, path: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let request = format!("GET {path} HTTP/1.0\r\nHost: files.example\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().to_owned(), body.to_owned())
-}
-
-#[cfg(feature = "serve")]
-#[test]
-fn pages_below_a_directory_of_nginx_lead_to_each_other() {
-    let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path().canonicalize().unwrap();
-    let www = directory.join("www");
-    std::fs::create_dir(&www).unwrap();
-    let Some((_nginx, port)) = Nginx::over(&directory) else { return };
-    let us = Registry::in_memory().unwrap();
-    us.change(&name("OLD"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
-    let run = || {
-        publish(&us, &www, &[], |_| Ok::<(), accession::Error>(())).unwrap();
-        publish_pages(&us, &www, &SiteSettings::default(), &[], now()).unwrap();
-    };
-    run();
-    us.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
-    run();
-    for root in ["/", "/some/where/"] {
-        let root = url::Url::parse(&format!("http://files.example{root}")).unwrap();
-        let mut seen = BTreeSet::new();
-        let mut open = vec![root.clone(), root.join("datasets/OLD/").unwrap()];
-        while let Some(address) = open.pop() {
-            if !seen.insert(address.clone()) {
-                continue;
-            }
-            let (status, page) = get(port, address.path());
-            assert_eq!(status, "200", "{address}");
-            let links = [" href=\"", "content=\"0; url="].map(|begin| page.split(begin).skip(1));
-            for link in links.into_iter().flatten() {
-                let target = address.join(link.split('"').next().unwrap()).unwrap();
-                if target.origin() == root.origin() && target.fragment().is_none() {
-                    open.push(target);
-                }
-            }
-        }
-        let paths: Vec<&str> =
-            seen.iter().map(|it| it.path().strip_prefix(root.path()).unwrap()).collect();
-        let expected = [
-            "",
-            "datasets/NEW/",
-            "datasets/NEW/feed.atom",
-            "datasets/NEW/head.json",
-            "datasets/OLD/",
-            "feed.atom",
-            "icon.svg",
-            "identifier.html",
-            "style.css",
-        ];
-        assert_eq!(paths, expected);
-    }
-}
-
 #[test]
 fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
     let directory = tempfile::tempdir().unwrap();
@@ -153,11 +81,8 @@ fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
     };
     for at in 0..9_i64 {
         // The first segment is completed with the seventh change.
-        let ids: Vec<String> =
-            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-        let step = change(ids.iter().map(String::as_str), []);
-        us.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
-        publish(&us, &directory.join("www"), &[], |_| Ok::<(), accession::Error>(())).unwrap();
+        enlarge(&us, "us", at, 1_000);
+        publish_all(&us, &directory.join("www")).unwrap();
         if at % 2 == 0 {
             // Published long ago: the entity tag can be trusted. In other rounds, it is that of the
             // head before where both are of the same second and have the same length.

@@ -1,14 +1,14 @@
 //! Properties of mirrors, for random histories; and manifests that were altered.
 
 use std::collections::BTreeSet;
-use std::io::Cursor;
 
 use accession::mirror::{
-    MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, manifest, pull,
+    MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, pull,
 };
-use accession::{Identifier, Import, Imported, Limits, Moment, Registry, Stamp};
+use accession::{Identifier, Limits, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
+use crate::exported::{import_of, manifest_of, primary_of};
 use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
@@ -34,29 +34,13 @@ fn build(registry: &Registry, dataset: &str, toggles: &Toggles) -> History {
     history
 }
 
-fn written(registry: &Registry, dataset: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    manifest::write(registry, &name(dataset), &mut bytes).unwrap();
-    bytes
-}
-
-fn primary(bytes: Vec<u8>) -> accession::error::Result<Primary> {
-    Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now())
-}
-
 /// Reads a manifest as a mirror does that has nothing yet, and as an import: both refuse it, or none.
 fn read(bytes: Vec<u8>) -> accession::error::Result<()> {
     let mirror = new_registry();
-    let primary = primary(bytes.clone())?;
+    let primary = primary_of(bytes.clone())?;
     let compared = compare(&mirror, &name("mirror"), &primary, None)
         .and_then(|compared| compared.differences()?.finish());
-    let imported =
-        Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now()).and_then(|reader| {
-            let mut import = Import::new();
-            let record = reader.read_into(&mut import, |_| {})?;
-            import.options.create_dataset = true;
-            mirror.import(&record.name, &import, &Stamp::now(now()))
-        });
+    let imported = import_of(&mirror, "us", bytes);
     assert_eq!(compared.is_ok(), imported.is_ok(), "{compared:?} {imported:?}");
     imported.map(drop)
 }
@@ -80,7 +64,7 @@ proptest! {
         let (mirror, us) = (new_registry(), new_registry());
         let here = build(&mirror, "mirror", &ours);
         let there = build(&us, "us", &theirs);
-        let primary = primary(written(&us, "us")).unwrap();
+        let primary = primary_of(manifest_of(&us, "us")).unwrap();
 
         let at = second((up_to % theirs.len()) as i64);
         for at in [None, Some(Moment::Instant(at))] {
@@ -155,15 +139,11 @@ proptest! {
     fn a_manifest_gives_the_same_history_and_then_the_same_bytes(theirs in toggles()) {
         let us = new_registry();
         let there = build(&us, "us", &theirs);
-        let bytes = written(&us, "us");
+        let bytes = manifest_of(&us, "us");
         let copy = new_registry();
-        let reader = Primary::from_manifest(Cursor::new(bytes.clone()), "us.jsonl", None, now()).unwrap();
-        let mut import = Import::new();
-        reader.read_into(&mut import, |_| {}).unwrap();
-        import.options.create_dataset = true;
-        copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
+        import_of(&copy, "us", bytes.clone()).unwrap();
         there.assert_matches(&copy, &name("us"));
-        prop_assert_eq!(written(&copy, "us"), bytes);
+        prop_assert_eq!(manifest_of(&copy, "us"), bytes);
     }
 }
 
@@ -184,7 +164,7 @@ fn large() -> (Registry, Vec<u8>) {
         let stamp = Stamp::at(second(seconds as i64), now());
         us.change(&name("us"), &change, &stamp).unwrap();
     }
-    let bytes = written(&us, "us");
+    let bytes = manifest_of(&us, "us");
     (us, bytes)
 }
 
@@ -197,7 +177,7 @@ fn a_large_change_continues_on_further_lines() {
     let mirror = new_registry();
     let stamp = Stamp::at(second(9), now());
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-    let primary = primary(bytes).unwrap();
+    let primary = primary_of(bytes).unwrap();
     let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
     assert_eq!(pulled.applied.unwrap().instance.unwrap().granules, 2_501);
 }
@@ -268,13 +248,7 @@ fn a_change_without_effect_is_refused() {
 #[test]
 fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
     let (us, bytes) = large();
-    let into_us = |us: &Registry, bytes: Vec<u8>| -> accession::error::Result<Imported> {
-        let reader = Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now()).unwrap();
-        let mut import = Import::new();
-        reader.read_into(&mut import, |_| {}).unwrap();
-        us.import(&name("us"), &import, &Stamp::now(now()))
-    };
-    assert_eq!(into_us(&us, bytes.clone()).unwrap().skipped.held, 2_503);
+    assert_eq!(import_of(&us, "us", bytes.clone()).unwrap().skipped.held, 2_503);
 
     let text = String::from_utf8(bytes).unwrap();
     let identifiers: Vec<String> = instances(&us, &name("us"))
@@ -282,7 +256,7 @@ fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
         .map(|instance| instance.identifier.to_string())
         .collect();
     let forged = resealed(&text, |body| body.replace(&identifiers[1], &identifiers[0]));
-    let refused = into_us(&us, forged).unwrap_err();
+    let refused = import_of(&us, "us", forged).unwrap_err();
     assert_eq!(refused.kind().as_str(), "not-as-expected");
     assert!(refused.to_string().starts_with("us.jsonl:5: "), "{refused}");
 }

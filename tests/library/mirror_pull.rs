@@ -1,15 +1,14 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
-use std::io::Cursor;
-
-use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status, manifest};
+use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status};
 use accession::{Change, Identifier, Limit, Limits, Registry, Stamp};
 
+use crate::exported::{manifest_of, primary_of};
 use crate::harness::history::{change, id, instances, name, now, second};
 use crate::harness::store::new_registry;
 
 /// A manifest of a dataset that held these sets one after another.
-fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
+fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
     let us = new_registry();
     let mut held: &[&str] = &[];
     for (seconds, set) in sets.iter().enumerate() {
@@ -24,9 +23,7 @@ fn manifest_of(dataset: &str, sets: &[&[&str]]) -> Primary {
         ..accession::DatasetEdit::default()
     };
     us.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
-    let mut bytes = Vec::new();
-    manifest::write(&us, &name(dataset), &mut bytes).unwrap();
-    Primary::from_manifest(Cursor::new(bytes), "us.jsonl", None, now()).unwrap()
+    primary_of(manifest_of(&us, dataset)).unwrap()
 }
 
 fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> Pulled {
@@ -53,7 +50,7 @@ const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
 #[test]
 fn a_new_mirror_is_behind_and_gets_the_record_of_its_primary() {
     let mirror = new_registry();
-    let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    let pulled = pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
     assert_eq!((pulled.before.status, pulled.before.mirror), (Status::Behind, None));
     let record = mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset;
     assert_eq!(record.name, name("mirror"));
@@ -64,7 +61,7 @@ fn a_new_mirror_is_behind_and_gets_the_record_of_its_primary() {
 fn a_mirror_that_is_behind_follows_and_keeps_its_own_record() {
     let mirror = new_registry();
     mirror.change(&name("mirror"), &change(["A"], []), &Stamp::at(second(8), now())).unwrap();
-    let pulled = pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    let pulled = pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
     assert_eq!(pulled.before.status, Status::Behind);
     assert!(pulled.is_identical());
     assert_eq!(mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset.title, None);
@@ -73,14 +70,14 @@ fn a_mirror_that_is_behind_follows_and_keeps_its_own_record() {
 #[test]
 fn an_older_manifest_and_that_of_another_dataset_replace_nothing() {
     let mirror = new_registry();
-    pull(&mirror, &manifest_of("us", &SETS[..2]), PullPolicy::Follow, 8);
-    pull(&mirror, &manifest_of("us", SETS), PullPolicy::Follow, 9);
+    pull(&mirror, &primary("us", &SETS[..2]), PullPolicy::Follow, 8);
+    pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
     let before = identifiers(&mirror);
-    let pulled = pull(&mirror, &manifest_of("other", &[&["X", "Y", "Z"]]), PullPolicy::Follow, 10);
+    let pulled = pull(&mirror, &primary("other", &[&["X", "Y", "Z"]]), PullPolicy::Follow, 10);
     assert_eq!((pulled.before.status, pulled.applied), (Status::Diverged, None));
     assert_eq!(identifiers(&mirror), before);
     // Nor does an older state of its own.
-    let pulled = pull(&mirror, &manifest_of("us", &SETS[..2]), PullPolicy::Follow, 11);
+    let pulled = pull(&mirror, &primary("us", &SETS[..2]), PullPolicy::Follow, 11);
     assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Ahead, false));
     assert_eq!(identifiers(&mirror), before);
 }
@@ -93,7 +90,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     (0..40).for_each(|n| extra.ingest(id(&format!("extra.{n}"))).unwrap());
     mirror.change(&name("mirror"), &extra, &Stamp::at(second(8), now())).unwrap();
     let before = identifiers(&mirror);
-    let primary = manifest_of("us", SETS);
+    let primary = primary("us", SETS);
     let guarded = PullPolicy::Reset(Limits::default());
     let refused = try_pull(&mirror, &primary, guarded, 9).unwrap_err();
     assert_eq!(refused.kind().as_str(), "too-many-deletions");
@@ -118,8 +115,8 @@ fn a_pull_that_follows_the_primary_is_not_limited() {
     let mirror = new_registry();
     let many: Vec<String> = (0..40).map(|n| format!("granule.{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    pull(&mirror, &manifest_of("us", &[&many]), PullPolicy::Follow, 8);
-    let pulled = pull(&mirror, &manifest_of("us", &[&many, &["A"]]), PullPolicy::Follow, 9);
+    pull(&mirror, &primary("us", &[&many]), PullPolicy::Follow, 8);
+    let pulled = pull(&mirror, &primary("us", &[&many, &["A"]]), PullPolicy::Follow, 9);
     assert_eq!(pulled.applied.unwrap().instance.unwrap().deleted, 40);
 }
 
@@ -165,21 +162,6 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     assert!(try_pull(&mirror, &primary(), reset, 17).unwrap().is_identical());
     assert_eq!(source().last.map(|last| last.timestamp), Some(second(4)));
     assert_eq!(follow(18).before.status, Status::Identical);
-}
-
-#[test]
-fn a_mirror_is_told_that_its_primary_withdrew_the_dataset() {
-    let us = Registry::in_memory().unwrap();
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
-    us.withdraw_dataset(&name("us"), "superseded", &Stamp::now(now())).unwrap();
-    let mut bytes = Vec::new();
-    manifest::write(&us, &name("us"), &mut bytes).unwrap();
-    let mirror = new_registry();
-    for at in 10..12 {
-        let primary = Primary::from_manifest(&bytes[..], "us.jsonl", None, now()).unwrap();
-        let withdrawn = pull(&mirror, &primary, PullPolicy::Follow, at).primary_withdrawn.unwrap();
-        assert_eq!(withdrawn.note.as_deref(), Some("superseded"));
-    }
 }
 
 #[test]

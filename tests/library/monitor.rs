@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use accession::error::Result;
-use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
+use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
     ChangeOptions, EarlierSet, Event, EventKind, Import, Limits, Listing, Members, Moment, Monitor,
     Registry, Selection, Stamp,
 };
 
+use crate::exported::{manifest_of, primary_of};
 use crate::harness::history::{History, change, id, name, now, plan, second};
 use crate::stored::{even, granule_id};
 
@@ -213,10 +214,7 @@ fn compare_two_sets(registry: &Registry) -> Result<()> {
 fn pull_mirror(registry: &Registry) -> Result<()> {
     let primary = Registry::in_memory().unwrap();
     primary.change(&name("US"), &change(["A"], []), &Stamp::at(second(0), now()))?;
-    let mut file = Vec::new();
-    manifest::write(&primary, &name("US"), &mut file).unwrap();
-    let file = std::io::Cursor::new(file);
-    let primary = Primary::from_manifest(file, "us.jsonl", None, now()).unwrap();
+    let primary = primary_of(manifest_of(&primary, "US")).unwrap();
     let options = PullOptions {
         max_replace: None,
         primary_at: None,

@@ -1,11 +1,12 @@
 //! A name that a dataset gave up goes to another one only when the first is withdrawn; a DOI goes to
 //! another one only where that is accepted.
 
-use accession::mirror::{Primary, PullOptions, Status, manifest, pull};
+use accession::mirror::{PullOptions, Status, pull};
 use accession::publish::{publish, publish_each, verify};
 use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
 use accession::{Access, Dataset, DatasetEdit, Error, ErrorKind, Limits, Registry, Stamp};
 
+use crate::exported::{enlarge, manifest_of, primary_of};
 use crate::harness::history::{change, name, now, second};
 use crate::harness::store::new_registry;
 
@@ -101,10 +102,8 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
     let registry = registry();
     let us = Registry::in_memory().unwrap();
     us.change(&name("us"), &change(["A", "B"], []), &Stamp::at(second(1), now())).unwrap();
-    let mut bytes = Vec::new();
-    manifest::write(&us, &name("us"), &mut bytes).unwrap();
     let follow = |create_dataset| {
-        let primary = Primary::from_manifest(&bytes[..], "us.jsonl", None, now())?;
+        let primary = primary_of(manifest_of(&us, "us"))?;
         let options = PullOptions { create_dataset, ..PullOptions::default() };
         pull(&registry, &name("name"), &primary, options, &Stamp::at(second(2), now()))
     };
@@ -159,12 +158,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
     };
     ["A", "other"].iter().for_each(|dataset| add(dataset, 1, dataset));
     // More than a segment.
-    for at in 2..11 {
-        let ids: Vec<String> =
-            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-        let stamp = Stamp::at(second(at), now());
-        registry.change(&name("A"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
-    }
+    (2..11).for_each(|at| enlarge(&registry, "A", at, 1_000));
     let run = || {
         let mut published = Vec::new();
         publish(&registry, www, &[], |one| {

@@ -12,13 +12,12 @@ use crate::harness::server::Server;
 use crate::harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 16] = [
+const OF_SQLITE: [(&str, &str); 13] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
     ("replaced::", "moves a file away"),
     ("hostile_registries::", "files that others have written"),
-    ("old_registries::", "files of earlier versions"),
     ("new_ids::one_from_before", "plants ids by SQLite's shell"),
     ("lost_rows::", "erases rows by SQLite's shell"),
     ("pages::no_read_transaction", "looks at the log of SQLite"),
@@ -29,11 +28,6 @@ const OF_SQLITE: [(&str, &str); 16] = [
         "all_small_histories::every_small_history",
         "thousands of registries; random_histories samples them",
     ),
-    (
-        "publish::nothing_is_written_of",
-        "alters rows by SQLite's shell; flipped_rows does on both stores",
-    ),
-    ("publish::the_damaged_row", "the same"),
     ("monitor::", "counts SQLite's interruptions"),
 ];
 

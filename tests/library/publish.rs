@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::error::Result;
-use accession::mirror::manifest;
 use accession::publish::{Published, SiteSettings, publish, publish_pages, unknown_datasets};
 use accession::registry::Edit;
 use accession::{Error, ErrorKind, Registry, Stamp};
 use proptest::prelude::*;
 
+use crate::exported::{enlarge, manifest_of};
 use crate::harness::history::{History, POOL, cases, change, name, now, second};
 
 fn published(registry: &Registry, directory: &Path) -> Result<Vec<Published>> {
@@ -45,12 +45,6 @@ fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
     let mut bytes: Vec<u8> = segments.flat_map(|(_, bytes)| bytes.clone()).collect();
     bytes.extend(&files[&format!("datasets/{dataset}/subsets.jsonl")]);
     bytes.extend(&files[&format!("datasets/{dataset}/head.json")]);
-    bytes
-}
-
-fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    manifest::write(registry, &name(dataset), &mut bytes).unwrap();
     bytes
 }
 
@@ -113,28 +107,11 @@ fn a_run_without_news_adds_no_byte_and_writes_the_head_again() {
     assert!(head.metadata().unwrap().modified().unwrap() > old);
 }
 
-/// A history of several segments: each line is about 600 kB.
-fn large(registry: &Registry) {
-    for at in 0..9_i64 {
-        let ids: Vec<String> =
-            (0..1_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-        let stamp = Stamp::at(second(at), now());
-        registry.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
-    }
-}
-
-/// A change of more than a segment.
-fn large_change(registry: &Registry, at: i64) {
-    let ids: Vec<String> = (0..7_500).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-    let stamp = Stamp::at(second(at), now());
-    registry.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
-}
-
 #[test]
 fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
     let directory = tempfile::tempdir().unwrap();
     let registry = Registry::in_memory().unwrap();
-    large(&registry);
+    (0..9).for_each(|at| enlarge(&registry, "us", at, 1_000));
     published(&registry, directory.path()).unwrap();
     let found = files(directory.path());
     assert_eq!(assembled(&found, "us"), manifest_of(&registry, "us"));
@@ -262,66 +239,18 @@ fn a_change_that_begins_in_a_complete_segment_is_continued() {
     let directory = tempfile::tempdir().unwrap();
     for granules in [7_000, 8_500] {
         let registry = Registry::in_memory().unwrap();
-        let ids: Vec<String> =
-            (0..granules).map(|n| format!("{n:05}.{}", "x".repeat(600))).collect();
-        let stamp = Stamp::at(second(0), now());
-        registry.change(&name("us"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
+        enlarge(&registry, "us", 0, granules);
         for at in 1..3 {
             published(&registry, directory.path()).unwrap();
             let found = files(directory.path());
             assert!(assembled(&found, "us") == manifest_of(&registry, "us"), "{granules}");
             assert!(found.contains_key("datasets/us/log/000000.jsonl.gz"));
-            let (ingest, delete) = (format!("new.{at}"), ids[at as usize].as_str());
-            let step = change([ingest.as_str()], [delete]);
+            let ingest = format!("new.{at}");
+            let step = change([ingest.as_str()], []);
             registry.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
         }
         std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
     }
-}
-
-#[test]
-fn nothing_is_written_of_a_history_that_cannot_be_exported() {
-    let stored = crate::stored::Stored::with(10);
-    let directory = tempfile::tempdir().unwrap();
-    // Before anything was published, and after it.
-    for news in ["first", "second"] {
-        let step = change([news], []);
-        stored.registry.change(&name("dataset"), &step, &confirmed()).unwrap();
-        let before = files(directory.path());
-        let lost = "UPDATE granule SET deleted = ingested + 1 WHERE granule_id = ?1";
-        stored.connection().execute(lost, [news]).unwrap();
-        for _ in 0..2 {
-            published(&stored.registry, directory.path()).unwrap_err();
-            assert_eq!(files(directory.path()), before);
-        }
-        let mended = "UPDATE granule SET deleted = NULL WHERE granule_id = ?1";
-        stored.connection().execute(mended, [news]).unwrap();
-        published(&stored.registry, directory.path()).unwrap();
-    }
-}
-
-#[test]
-fn the_damaged_row_of_a_deleted_granule_is_not_published() {
-    let stored = crate::stored::Stored::with(10);
-    let directory = tempfile::tempdir().unwrap();
-    let first = crate::stored::granule_id(0);
-    let gone = change([], [first.as_str()]);
-    stored.registry.change(&name("dataset"), &gone, &Stamp::at(second(1), now())).unwrap();
-    let rename = |from: &str, to: &str| {
-        let renamed = "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1";
-        assert_eq!(stored.connection().execute(renamed, [from, to]).unwrap(), 1);
-    };
-    let before = files(directory.path());
-    rename(&first, "granule.damaged");
-    for _ in 0..2 {
-        assert_eq!(
-            published(&stored.registry, directory.path()).unwrap_err().kind().as_str(),
-            "damaged"
-        );
-        assert_eq!(files(directory.path()), before);
-    }
-    rename("granule.damaged", &first);
-    published(&stored.registry, directory.path()).unwrap();
 }
 
 #[test]
@@ -343,9 +272,7 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
-    for at in 0..3 {
-        large_change(&registry, at);
-    }
+    (0..3).for_each(|at| enlarge(&registry, "us", at, 7_500));
     let draft = place.path().join("www/datasets/us/log/.accession-publish.new");
     std::thread::scope(|scope| {
         let run = scope.spawn(|| published(&registry, &place.path().join("www")).map(drop));

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use accession::publish::{Difference, SiteSettings, VerifiedFiles, publish, publish_pages, verify};
 use accession::{ChangeOptions, Error, GranuleId, Limits, Listing, Members, Registry, Stamp};
 
+use crate::exported::{enlarge, publish_all};
 use crate::harness::history::{change, name, now, second};
 
 fn run(registry: &Registry, directory: &Path) {
-    publish(registry, directory, &[], |_| Ok::<(), Error>(())).unwrap();
+    publish_all(registry, directory).unwrap();
     publish_pages(registry, directory, &SiteSettings::default(), &[], now()).unwrap();
 }
 
@@ -44,12 +45,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 /// A registry with a dataset of two segments, cited subsets, and another one that was renamed.
 fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
-    for at in 0..3_i64 {
-        let ids: Vec<String> =
-            (0..3_000).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-        let stamp = Stamp::at(second(at), now());
-        registry.change(&name("US"), &change(ids.iter().map(String::as_str), []), &stamp).unwrap();
-    }
+    (0..3).for_each(|at| enlarge(&registry, "US", at, 3_000));
     registry.change(&name("OLD"), &change(["A", "B"], []), &Stamp::at(second(0), now())).unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
     for pattern in ["0.*", "1.*"] {

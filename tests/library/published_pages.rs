@@ -7,6 +7,7 @@ use accession::registry::Edit;
 use accession::{DatasetEdit, DatasetName, Error, Registry, Stamp};
 use url::Url;
 
+use crate::exported::publish_all;
 use crate::harness::history::{change, name, now, second};
 
 fn settings(public_url: Option<&str>) -> SiteSettings {
@@ -138,13 +139,13 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     let files = ["index.html", "sitemap.xml", "robots.txt", "datasets/A/index.html"];
     let before = files.map(|file| text(www, file));
     for _ in 0..2 {
-        publish(&registry, www, &[], |_| Ok::<(), Error>(())).unwrap();
+        publish_all(&registry, www).unwrap();
         publish_pages(&registry, www, &SiteSettings::default(), &[], now()).unwrap();
         assert_eq!(files.map(|file| text(www, file)), before);
     }
     // Another dataset, and a rename, are in the sitemap, which has no address that is gone.
     registry.rename_dataset(&name("NEW"), &name("NEWER"), &Stamp::now(now())).unwrap();
-    publish(&registry, www, &[], |_| Ok::<(), Error>(())).unwrap();
+    publish_all(&registry, www).unwrap();
     publish_pages(&registry, www, &SiteSettings::default(), &[], now()).unwrap();
     let sitemap = text(www, "sitemap.xml");
     assert!(sitemap.contains("/NEWER/<") && !sitemap.contains("/NEW/<"), "{sitemap}");

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::citation::check::Checker;
 use accession::citation::recognise::find;
-use accession::mirror::{Primary, PullOptions, PullPolicy, manifest, pull};
+use accession::mirror::{PullOptions, pull};
 use accession::model::{
     Algorithm, Checksum, Content, Digest, DigestPrefix, Extent, FilePath, KnownFile,
 };
 use accession::{
-    Change, ChangeOptions, EarlierSet, Entry, Error, ErrorKind, Identifier, Import, Limit, Limits,
-    Listing, Members, Moment, Registry, Selection, Set, Stamp, Timestamp,
+    Change, ChangeOptions, EarlierSet, Entry, Error, ErrorKind, Identifier, Limit, Limits, Listing,
+    Members, Moment, Registry, Selection, Set, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 
+use crate::exported::{import_of, manifest_of, primary_of};
 use crate::harness::history::{POOL, cases, id, instances, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
@@ -460,31 +461,18 @@ fn set_of(registry: &Registry, dataset: &str) -> Option<Set> {
 
 /// A manifest of the dataset, imported elsewhere, is the same history.
 fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
-    let mut file = Vec::new();
-    manifest::write(registry, &name("D"), &mut file).unwrap();
+    let file = manifest_of(registry, "D");
     let elsewhere = new_registry();
-    let mut import = Import::new();
-    import.options.create_dataset = true;
-    let reader = Primary::from_manifest(file.as_slice(), "d.jsonl", None, now()).unwrap();
-    reader.read_into(&mut import, |_| {}).unwrap();
-    elsewhere.import(&name("D"), &import, &Stamp::now(now())).unwrap();
+    import_of(&elsewhere, "D", file.as_slice()).unwrap();
     assert_agrees(&elsewhere, "D", model, true);
-    let mut again = Vec::new();
-    manifest::write(&elsewhere, &name("D"), &mut again).unwrap();
-    assert_eq!(String::from_utf8(file.clone()).unwrap(), String::from_utf8(again).unwrap());
+    let [once, again] = [file.clone(), manifest_of(&elsewhere, "D")].map(String::from_utf8);
+    assert_eq!(once.unwrap(), again.unwrap());
     file
 }
 
 fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
-    let file = std::io::Cursor::new(file);
-    let primary = Primary::from_manifest(file, "d.jsonl", None, now()).unwrap();
-    let options = PullOptions {
-        max_replace: None,
-        primary_at: None,
-        policy: PullPolicy::Follow,
-        create_dataset: true,
-        dry_run: false,
-    };
+    let primary = primary_of(file).unwrap();
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     let stamp = Stamp::at(second(at), now());
     let pulled = pull(mirror, &name("mirror"), &primary, options, &stamp).unwrap();
     assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);

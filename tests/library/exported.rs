@@ -1,0 +1,48 @@
+//! What a test exports and publishes of a registry, and reads into another.
+
+use std::io::Cursor;
+use std::path::Path;
+
+use accession::error::Result;
+use accession::mirror::{Primary, manifest};
+use accession::publish::publish;
+use accession::{Import, Imported, Registry, Stamp};
+
+use crate::harness::history::{change, name, now, second};
+
+/// The manifest of a dataset.
+pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    manifest::write(registry, &name(dataset), &mut bytes).unwrap();
+    bytes
+}
+
+/// A primary that is this manifest.
+pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<Primary> {
+    Primary::from_manifest(Cursor::new(manifest.into()), "us.jsonl", None, now())
+}
+
+/// Imports a manifest, whose record a new dataset gets.
+pub fn import_of(
+    registry: &Registry,
+    dataset: &str,
+    manifest: impl Into<Vec<u8>>,
+) -> Result<Imported> {
+    let mut import = Import::new();
+    import.options.create_dataset = true;
+    import.options.record = Some(primary_of(manifest)?.read_into(&mut import, |_| {})?);
+    registry.import(&name(dataset), &import, &Stamp::now(now()))
+}
+
+/// Publishes all datasets.
+pub fn publish_all(registry: &Registry, directory: &Path) -> Result<()> {
+    publish(registry, directory, &[], |_| Ok(()))
+}
+
+/// Ingests this many granules with long ids: 7,000 of them complete a segment of a log.
+pub fn enlarge(registry: &Registry, dataset: &str, at: i64, granules: usize) {
+    let ids: Vec<String> =
+        (0..granules).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
+    let change = change(ids.iter().map(String::as_str), []);
+    registry.change(&name(dataset), &change, &Stamp::at(second(at), now())).unwrap();
+}
