@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::chain::{Chain, Lanes, Lists, Sweep};
+use accession::chain::{CanonicalLists, Chain, Lanes, Sweep};
 use accession::{
     Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp, Timestamp,
 };
@@ -130,7 +130,7 @@ fn lanes() {
 /// months, as one thread hashes them: the lines of an id and a SHA-256.
 fn lists() {
     const NIGHTS: usize = 3_650;
-    let mut lists = Lists::over(NIGHTS);
+    let mut lists = CanonicalLists::over(NIGHTS);
     // Every list begins differently.
     (0..NIGHTS).for_each(|n| lists.push(granule_id(n).as_bytes(), n..n + 1));
     let line = |n: usize| format!("{}\tsha-256:{n:064x}\n", granule_id(n));

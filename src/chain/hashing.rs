@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{JoinHandle, available_parallelism};
 
 use super::is_checkpoint;
-use super::list::{List, Lists};
+use super::list::{CanonicalList, CanonicalLists};
 use super::sweep::Sweep;
 use crate::model::{Digest, Identifier};
 
@@ -62,7 +62,7 @@ struct Chains {
 /// The lists of some consecutive instances.
 struct ListsOfSome {
     instances: Range<usize>,
-    lists: Lists,
+    lists: CanonicalLists,
     /// Whether the last instance is one of them, whose state is wanted at checkpoints.
     has_last: bool,
 }
@@ -156,16 +156,16 @@ impl Hashing {
     }
 
     /// Continues `sweep`, and the lists of its instances with this one, and looks for no checkpoints.
-    pub fn with_lists(sweep: Sweep, list: List) -> Self {
+    pub fn with_lists(sweep: Sweep, list: CanonicalList) -> Self {
         Hashing::new(sweep, Some(list))
     }
 
     /// As [`Hashing::with_lists`], and looks for the checkpoints of the last instance.
-    pub fn with_checkpoints(sweep: Sweep, list: List) -> Self {
+    pub fn with_checkpoints(sweep: Sweep, list: CanonicalList) -> Self {
         Hashing { finds_checkpoints: true, ..Hashing::with_lists(sweep, list) }
     }
 
-    fn new(sweep: Sweep, list: Option<List>) -> Self {
+    fn new(sweep: Sweep, list: Option<CanonicalList>) -> Self {
         let instances = sweep.instances();
         let lists = list.map_or(Vec::new(), |list| divided(instances, &list));
         let pass = Some(Pass { chains: Chains { sweep, held: 0 }, lists });
@@ -231,14 +231,14 @@ impl Hashing {
 }
 
 /// The lists of so many instances, all of which have these lines so far.
-fn divided(instances: usize, list: &List) -> Vec<ListsOfSome> {
+fn divided(instances: usize, list: &CanonicalList) -> Vec<ListsOfSome> {
     let parts = match instances {
         0..INSTANCES_OF_A_CAMPAIGN => 1,
         _ => available_parallelism().map_or(1, |cores| cores.get().min(instances)),
     };
     let part = |part: usize| {
         let instances = part * instances / parts..(part + 1) * instances / parts;
-        let lists = Lists::resume(instances.len(), list.clone());
+        let lists = CanonicalLists::resume(instances.len(), list.clone());
         ListsOfSome { instances, lists, has_last: part + 1 == parts }
     };
     (0..parts).map(part).collect()
@@ -428,7 +428,7 @@ mod tests {
     /// The latest identifier, the steps and the checkpoints of a history of so many instances, all of
     /// which hold these granules.
     fn hashed(count: usize, instances: usize) -> (Identifier, u64, Vec<Reached>) {
-        let mut hashing = Hashing::with_checkpoints(Sweep::over(instances), List::start());
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(instances), CanonicalList::start());
         let mut without = Hashing::of(Sweep::over(instances));
         let mut reached = Vec::new();
         for n in 0..count {
@@ -445,7 +445,7 @@ mod tests {
     #[test]
     fn the_result_is_that_of_the_chain_with_and_without_a_thread() {
         for count in [0, 1, BATCH_IDS - 1, BATCH_IDS, BATCH_IDS + 1, 30 * BATCH_IDS + 17] {
-            let (mut chain, mut list) = (Chain::start(), List::start());
+            let (mut chain, mut list) = (Chain::start(), CanonicalList::start());
             let mut reached = Vec::new();
             for held in 1..=count as u64 {
                 let granule_id = format!("granule.{:08}", held - 1);
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn a_hashing_that_is_dropped_early_ends_without_a_deadlock() {
-        let mut hashing = Hashing::with_checkpoints(Sweep::over(1), List::start());
+        let mut hashing = Hashing::with_checkpoints(Sweep::over(1), CanonicalList::start());
         for n in 0..20 * BATCH_IDS {
             hashing.hold(&format!("granule.{n:08}"), 0..1);
         }
@@ -481,7 +481,7 @@ mod tests {
     }
 
     fn are_hashed(instances: usize) {
-        let mut hashing = Hashing::with_lists(Sweep::over(instances), List::start());
+        let mut hashing = Hashing::with_lists(Sweep::over(instances), CanonicalList::start());
         let mut texts = vec![String::new(); instances];
         for n in 0..2 * BATCH_IDS {
             let granule_id = format!("granule.{n:08}");
@@ -497,7 +497,7 @@ mod tests {
         }
         let digests: Vec<Digest> = hashing.finish().sets().map(|(_, digest)| digest).collect();
         let expected = texts.iter().map(|text| {
-            let mut list = List::start();
+            let mut list = CanonicalList::start();
             list.push(text.as_bytes());
             list.digest()
         });

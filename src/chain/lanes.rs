@@ -18,7 +18,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::md5::Block;
-use super::md5::State;
+use super::md5::Md5State;
 use super::step::Message;
 
 /// The words of many links: the first word of each, then the second word of each, and so on.
@@ -108,7 +108,7 @@ fn push_each(mut links: Words<'_>, message: &Message) {
 
 #[inline(always)]
 fn push_to<const N: usize>(links: &mut Words<'_>, lanes: [usize; N], message: &Message) {
-    let next: [State; N] =
+    let next: [Md5State; N] =
         message.hash_next(lanes.map(|lane| links.each_ref().map(|words| words[lane])));
     for (lane, next) in lanes.into_iter().zip(next) {
         for (words, word) in links.iter_mut().zip(next) {

@@ -37,17 +37,17 @@ const INITIAL: [u32; 8] = [
 /// # Examples
 ///
 /// ```
-/// use accession::chain::List;
+/// use accession::chain::CanonicalList;
 ///
-/// let mut list = List::start();
+/// let mut list = CanonicalList::start();
 /// list.push(b"A\n");
-/// let mut resumed = List::resume(&list.save()).expect("it was saved");
+/// let mut resumed = CanonicalList::resume(&list.save()).expect("it was saved");
 /// resumed.push(b"B\n");
 /// list.push(b"B\n");
 /// assert_eq!(resumed.digest(), list.digest());
 /// ```
 #[derive(Debug, Clone)]
-pub struct List {
+pub struct CanonicalList {
     words: [u32; 8],
     /// The number of bytes pushed so far.
     length: u64,
@@ -56,10 +56,10 @@ pub struct List {
     filled: usize,
 }
 
-impl List {
+impl CanonicalList {
     /// The list of the empty set.
     pub fn start() -> Self {
-        List { words: INITIAL, length: 0, buffer: [0; BUFFER_BYTES], filled: 0 }
+        CanonicalList { words: INITIAL, length: 0, buffer: [0; BUFFER_BYTES], filled: 0 }
     }
 
     /// Adds bytes: a line, or a part of one.
@@ -119,7 +119,7 @@ impl List {
     pub fn resume(saved: &[u8]) -> Option<Self> {
         let (words, rest) = saved.split_at_checked(32)?;
         let (length, rest) = rest.split_first_chunk()?;
-        let mut list = List::start();
+        let mut list = CanonicalList::start();
         for (word, four) in list.words.iter_mut().zip(words.as_chunks().0) {
             *word = u32::from_be_bytes(*four);
         }
@@ -135,21 +135,21 @@ impl List {
 ///
 /// As in [`Sweep`](super::Sweep), consecutive instances whose lists are equal so far share one of them.
 #[derive(Debug, Clone)]
-pub struct Lists {
+pub struct CanonicalLists {
     instances: usize,
     /// The first instance of each run, ascending, and the list of its instances.
-    runs: Vec<(usize, List)>,
+    runs: Vec<(usize, CanonicalList)>,
 }
 
-impl Lists {
+impl CanonicalLists {
     /// The lists of a history of this many instances, none of which holds a granule yet.
     pub fn over(instances: usize) -> Self {
-        Lists::resume(instances, List::start())
+        CanonicalLists::resume(instances, CanonicalList::start())
     }
 
     /// The lists of this many instances, all of which have these lines so far.
-    pub fn resume(instances: usize, list: List) -> Self {
-        Lists { instances, runs: vec![(0, list)] }
+    pub fn resume(instances: usize, list: CanonicalList) -> Self {
+        CanonicalLists { instances, runs: vec![(0, list)] }
     }
 
     /// Adds a line, or a part of one, to the lists of these instances.
@@ -162,7 +162,7 @@ impl Lists {
     }
 
     /// The list of the last instance.
-    pub fn last(&self) -> &List {
+    pub fn last(&self) -> &CanonicalList {
         &self.runs[self.runs.len() - 1].1
     }
 
@@ -209,10 +209,10 @@ mod tests {
 
     #[test]
     fn a_list_of_any_length_has_the_sha_256_of_its_bytes() {
-        assert_eq!(List::start().digest(), Digest::EMPTY);
+        assert_eq!(CanonicalList::start().digest(), Digest::EMPTY);
         let bytes: Vec<u8> = (0..3 * BUFFER_BYTES).map(|n| (n % 251) as u8).collect();
         for end in 0..bytes.len() {
-            let mut list = List::start();
+            let mut list = CanonicalList::start();
             list.push(&bytes[..end]);
             assert_eq!(list.digest(), sha256(&bytes[..end]), "{end} bytes");
         }
@@ -252,7 +252,7 @@ mod tests {
             let content = Content::of(&granule_id, known.collect()).unwrap();
             let mut line = Vec::new();
             content.write_line("A", &mut line);
-            let mut list = List::start();
+            let mut list = CanonicalList::start();
             list.push(&line);
             list.push(others.as_bytes());
             assert_eq!(list.digest().to_string(), format!("sha256:{digest}"));
@@ -261,12 +261,12 @@ mod tests {
 
     #[test]
     fn what_was_not_saved_is_not_resumed() {
-        let mut list = List::start();
+        let mut list = CanonicalList::start();
         list.push(&[b'a'; 100]);
         let saved = list.save();
         assert_eq!(saved.len(), 32 + 8 + 36);
-        assert!((0..saved.len()).all(|end| List::resume(&saved[..end]).is_none()));
-        assert!(List::resume(&[saved, vec![0]].concat()).is_none());
+        assert!((0..saved.len()).all(|end| CanonicalList::resume(&saved[..end]).is_none()));
+        assert!(CanonicalList::resume(&[saved, vec![0]].concat()).is_none());
     }
 
     proptest! {
@@ -274,10 +274,10 @@ mod tests {
         fn a_list_continues_wherever_it_was_saved(
             parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..12),
         ) {
-            let mut list = List::start();
+            let mut list = CanonicalList::start();
             for part in &parts {
                 list.push(part);
-                list = List::resume(&list.save()).unwrap();
+                list = CanonicalList::resume(&list.save()).unwrap();
             }
             prop_assert_eq!(list.digest(), sha256(&parts.concat()));
         }
@@ -287,7 +287,7 @@ mod tests {
             instances in 1_usize..8,
             lines in prop::collection::vec((0_usize..8, 0_usize..9, "[a-z]{1,90}"), 0..40),
         ) {
-            let mut lists = Lists::over(instances);
+            let mut lists = CanonicalLists::over(instances);
             let mut texts = vec![String::new(); instances];
             for (start, end, line) in lines {
                 let held = start.min(instances)..end.min(instances);

@@ -6,7 +6,7 @@
 //! is 1.3 times as fast as with the `Digest` of `md-5` (`cargo bench --bench sweep`).
 
 /// The four words of a running hash.
-pub(super) type State = [u32; 4];
+pub(super) type Md5State = [u32; 4];
 
 /// The part of a message that one compression takes.
 pub(super) type Block = [u8; 64];
@@ -19,7 +19,7 @@ pub(super) fn words(block: &Block) -> [u32; 16] {
 }
 
 /// The state before the first block (RFC 1321 § 3.3).
-pub(super) const START: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+pub(super) const START: Md5State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
 /// The constant of each round: `floor(2^32 * abs(sin(i + 1)))` (RFC 1321 § 3.4).
 pub(super) static SINES: [u32; 64] = [
@@ -133,7 +133,10 @@ pub(super) use {four_rounds, rounds};
 /// One chain leaves most of the processor idle, since each operation waits for the one before it: two
 /// chains, round by round in turn, take 1.1 to 1.4 times as long as one.
 #[inline(always)]
-pub(super) fn compress<const N: usize>(states: [State; N], blocks: [&[u32; 16]; N]) -> [State; N] {
+pub(super) fn compress<const N: usize>(
+    states: [Md5State; N],
+    blocks: [&[u32; 16]; N],
+) -> [Md5State; N] {
     // Hides the constants from the optimiser. If it knows them, it adds each constant last, on the
     // longest path, although the message word and the constant can be added long before: 3.9 M
     // steps/s, instead of 4.7.

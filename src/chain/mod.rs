@@ -1,5 +1,5 @@
 //! The rules `md5-chain`, from granule ids in canonical order to an identifier, and `sha256-list`, from the
-//! canonical list of a set to its digest ([`List`]).
+//! canonical list of a set to its digest ([`CanonicalList`]).
 //!
 //! For the granules g1 < g2 < … < gN that a dataset holds, in ascending order of their UTF-8 bytes,
 //! with LF = 0x0A and `hex` = 32 lower-case hexadecimal characters:
@@ -38,13 +38,13 @@ mod sweep;
 pub use hashing::{Hashed, Hashing, Reached};
 #[doc(hidden)]
 pub use lanes::Lanes;
-pub use list::{List, Lists};
+pub use list::{CanonicalList, CanonicalLists};
 #[doc(hidden)]
 pub use sweep::Sweep;
 pub(crate) use sweep::Timeline;
 
 use crate::model::Identifier;
-use step::{Link, Message};
+use step::{ChainLink, Message};
 
 /// A running chain: the identifier of the ids pushed so far.
 ///
@@ -61,7 +61,7 @@ use step::{Link, Message};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Chain {
-    link: Link,
+    link: ChainLink,
     message: Message,
 }
 

@@ -1,10 +1,10 @@
 //! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start.
 
-use super::md5::{Block, START, State, compress, words};
+use super::md5::{Block, Md5State, START, compress, words};
 use crate::model::Identifier;
 
 /// The hash of the ids so far, as four words; `None` means that there were none.
-pub(super) type Link = Option<State>;
+pub(super) type ChainLink = Option<Md5State>;
 
 /// The bytes before the id: 32 hexadecimal characters and LF.
 const PREFIX_BYTES: usize = 33;
@@ -61,7 +61,7 @@ impl Message {
 
     /// The hash of the message of a first step.
     #[inline]
-    pub fn hash_first(&self) -> State {
+    pub fn hash_first(&self) -> Md5State {
         let [state] =
             self.blocks().iter().fold([START], |state, block| compress(state, [&words(block)]));
         state
@@ -72,7 +72,7 @@ impl Message {
     /// It is part of the loop that calls it, so that the links stay in registers from id to id: two chains
     /// reach 0.85 of the speed of one if the links pass through memory, and 0.9 this way.
     #[inline(always)]
-    pub fn hash_next<const N: usize>(&self, links: [State; N]) -> [State; N] {
+    pub fn hash_next<const N: usize>(&self, links: [Md5State; N]) -> [Md5State; N] {
         let [first, rest @ ..] = self.blocks() else { return links };
         let mut firsts = [words(first); N];
         for (first, link) in firsts.iter_mut().zip(links) {
@@ -110,7 +110,7 @@ fn hex_word(word: u32) -> u32 {
 
 /// The link after one more id.
 #[inline]
-pub(super) fn step(link: Link, granule_id: &str, message: &mut Message) -> State {
+pub(super) fn step(link: ChainLink, granule_id: &str, message: &mut Message) -> Md5State {
     match link {
         None => {
             message.set_first(granule_id);
@@ -125,7 +125,7 @@ pub(super) fn step(link: Link, granule_id: &str, message: &mut Message) -> State
 }
 
 /// The identifier at a link.
-pub(super) fn identifier(link: Link) -> Identifier {
+pub(super) fn identifier(link: ChainLink) -> Identifier {
     let Some(words) = link else { return Identifier::EMPTY };
     let mut bytes = [0; 16];
     for (bytes, word) in bytes.chunks_exact_mut(4).zip(words) {
@@ -135,7 +135,7 @@ pub(super) fn identifier(link: Link) -> Identifier {
 }
 
 /// The link at an identifier; `None` at [`Identifier::EMPTY`].
-pub(super) fn link(identifier: Identifier) -> Link {
+pub(super) fn link(identifier: Identifier) -> ChainLink {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(identifier.as_bytes().as_chunks().0) {
         *word = u32::from_le_bytes(*bytes);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     /// The identifier after one more id, computed with the crate `md-5`.
-    fn expected(link: Link, granule_id: &str) -> Identifier {
+    fn expected(link: ChainLink, granule_id: &str) -> Identifier {
         let text = match link {
             Some(_) => format!("{}\n{granule_id}\n", identifier(link)),
             None => format!("{granule_id}\n"),

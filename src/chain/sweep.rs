@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lanes::Lanes;
-use super::step::{self, Link, Message};
+use super::step::{self, ChainLink, Message};
 use crate::model::{Identifier, Timestamp};
 
 /// All identifiers of a history, in one pass over its granules in canonical order.
@@ -187,7 +187,7 @@ impl Sweep {
             .flat_map(|(run, length)| std::iter::repeat_n(step::identifier(self.link(run)), length))
     }
 
-    fn link(&self, run: usize) -> Link {
+    fn link(&self, run: usize) -> ChainLink {
         (!self.are_empty[run]).then(|| self.words.each_ref().map(|words| words[run]))
     }
 

@@ -110,8 +110,8 @@ impl Citation {
         nonblank_line(self.record.archive.as_deref())
     }
 
-    pub(super) fn licence(&self) -> Option<Licence> {
-        nonblank_line(self.record.licence.as_deref()).map(Licence::of)
+    pub(super) fn licence(&self) -> Option<CitedLicence> {
+        nonblank_line(self.record.licence.as_deref()).map(CitedLicence::of)
     }
 
     /// The web address of the dataset.
@@ -185,7 +185,7 @@ fn criteria(criteria: &Criteria) -> String {
 }
 
 /// A licence.
-pub(super) enum Licence {
+pub(super) enum CitedLicence {
     /// An identifier of the SPDX licence list, in the spelling of that list.
     Spdx(&'static str),
     /// The web address of the licence text.
@@ -194,13 +194,13 @@ pub(super) enum Licence {
     Words(String),
 }
 
-impl Licence {
+impl CitedLicence {
     /// Classifies the licence of a record, which spells identifiers as the list does.
     pub fn of(text: String) -> Self {
         match spdx::license_id(&text) {
-            Some(known) => Licence::Spdx(known.name),
-            None if text.contains("://") => Licence::Address(encoded(&text)),
-            None => Licence::Words(text),
+            Some(known) => CitedLicence::Spdx(known.name),
+            None if text.contains("://") => CitedLicence::Address(encoded(&text)),
+            None => CitedLicence::Words(text),
         }
     }
 

@@ -11,8 +11,8 @@ mod sort;
 pub use atomic_file::AtomicFile;
 pub(crate) use atomic_file::directory_of;
 pub(crate) use directory::Directory;
-pub use scratch::{Records, Spool};
-pub(crate) use sort::{Merge, Sorted, Sorter};
+pub use scratch::{Spool, SpooledRecords};
+pub(crate) use sort::{Merge, SortedEntries, Sorter};
 
 use std::path::Path;
 

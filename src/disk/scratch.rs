@@ -46,13 +46,13 @@ pub fn spool() -> SpooledTempFile {
 }
 
 /// A temporary directory, which is removed when it is dropped.
-pub struct Directory {
+pub struct ScratchDirectory {
     path: PathBuf,
     // Dropped last, so that what could not be removed has an owner until then.
     _lock: Lock,
 }
 
-impl Directory {
+impl ScratchDirectory {
     /// Creates an empty directory that only the owner of the process can read.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Directory {
     pub fn new() -> Result<Self> {
         let create = || {
             let lock = Lock::new(&directory())?;
-            Ok(Directory { path: lock.new_directory()?, _lock: lock })
+            Ok(ScratchDirectory { path: lock.new_directory()?, _lock: lock })
         };
         create().map_err(|source: io::Error| created(&directory(), source))
     }
@@ -73,7 +73,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.path);
     }
@@ -120,7 +120,7 @@ fn cannot(verb: &str, directory: &Path, source: io::Error) -> Error {
 /// The bytes that are kept in memory before they are written to the temporary file.
 const MAX_IN_MEMORY: usize = 64 * 1_024;
 
-/// Records in the order in which they were added. The memory does not depend on their number.
+/// SpooledRecords in the order in which they were added. The memory does not depend on their number.
 #[derive(Debug, Default)]
 pub struct Spool {
     /// The last records, each with its length before it.
@@ -181,7 +181,7 @@ impl Spool {
     pub fn record_at(&self, at: u64) -> Result<Vec<u8>> {
         let record = match (&self.file, at.checked_sub(self.file_bytes)) {
             (Some(file), None) => {
-                read_record(&mut Section { file: Arc::clone(file), rest: at..self.file_bytes })
+                read_record(&mut FileSection { file: Arc::clone(file), rest: at..self.file_bytes })
             }
             (_, within) => {
                 let within = usize::try_from(within.unwrap_or(at)).unwrap_or(usize::MAX);
@@ -197,11 +197,11 @@ impl Spool {
     }
 
     /// Reads the records, from the first one.
-    pub fn records(&self) -> Records<'_> {
+    pub fn records(&self) -> SpooledRecords<'_> {
         let file = self.file.as_ref().map(|file| {
-            BufReader::new(Section { file: Arc::clone(file), rest: 0..self.file_bytes })
+            BufReader::new(FileSection { file: Arc::clone(file), rest: 0..self.file_bytes })
         });
-        Records { file, memory: &self.memory, left: self.count }
+        SpooledRecords { file, memory: &self.memory, left: self.count }
     }
 }
 
@@ -215,13 +215,13 @@ pub(crate) fn value_of<T: DeserializeOwned>(record: &[u8]) -> Result<T> {
 }
 
 /// The records of a [`Spool`], in the order in which they were added.
-pub struct Records<'spool> {
-    file: Option<BufReader<Section>>,
+pub struct SpooledRecords<'spool> {
+    file: Option<BufReader<FileSection>>,
     memory: &'spool [u8],
     left: u64,
 }
 
-impl Records<'_> {
+impl SpooledRecords<'_> {
     fn read(&mut self) -> io::Result<Vec<u8>> {
         // A record is either in the file or in memory.
         let is_in_file = self
@@ -244,7 +244,7 @@ fn read_record(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(record)
 }
 
-impl Iterator for Records<'_> {
+impl Iterator for SpooledRecords<'_> {
     type Item = Result<Vec<u8>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -254,12 +254,12 @@ impl Iterator for Records<'_> {
 }
 
 /// A section of a file with a read position of its own, so that several can be read in parallel.
-pub(crate) struct Section {
+pub(crate) struct FileSection {
     pub file: Arc<File>,
     pub rest: Range<u64>,
 }
 
-impl Read for Section {
+impl Read for FileSection {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.rest.end - self.rest.start).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);

@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::scratch::{self, Section};
+use super::scratch::{self, FileSection};
 use crate::error::Result;
 
 /// Bytes of entries that are kept in memory before they are written as a run. There are two buffers: one is
@@ -75,21 +75,21 @@ impl Sorter {
 }
 
 /// The entries of a [`Sorter`], in order.
-pub(crate) struct Sorted {
+pub(crate) struct SortedEntries {
     sorter: Sorter,
     merge: Merge,
 }
 
-impl Sorted {
+impl SortedEntries {
     /// # Errors
     ///
     /// Those of [`Merge::of`].
     pub fn of(sorter: Sorter) -> Result<Self> {
-        Ok(Sorted { merge: Merge::of(&sorter)?, sorter })
+        Ok(SortedEntries { merge: Merge::of(&sorter)?, sorter })
     }
 }
 
-impl Iterator for Sorted {
+impl Iterator for SortedEntries {
     type Item = Result<(Box<[u8]>, Box<[u8]>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -115,7 +115,7 @@ impl Merge {
         let mut runs = Vec::new();
         if let Some(file) = file {
             for rest in spilled {
-                let section = Section { file: Arc::clone(&file), rest };
+                let section = FileSection { file: Arc::clone(&file), rest };
                 let file = BufReader::with_capacity(READ_AHEAD_BYTES, section);
                 runs.push(Run::Spilled { file, last: Entry::default() });
             }
@@ -157,7 +157,7 @@ impl Merge {
 
 enum Run {
     Spilled {
-        file: BufReader<Section>,
+        file: BufReader<FileSection>,
         /// The last entry that was read.
         last: Entry,
     },
@@ -492,7 +492,7 @@ mod tests {
             prop_assert!(!is_sorted || sorter.runs() <= 1);
             // It can be read several times.
             Merge::of(&sorter).unwrap().next(&sorter, |_, _| Ok(()));
-            let read: Vec<(String, String)> = Sorted::of(sorter).unwrap().map(|entry| {
+            let read: Vec<(String, String)> = SortedEntries::of(sorter).unwrap().map(|entry| {
                 let (key, value) = entry.unwrap();
                 let text = |bytes: Box<[u8]>| String::from_utf8(bytes.into_vec()).unwrap();
                 (text(key), text(value))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::problem::Problem;
-use super::reader::{Content, ReadOptions, Reading, Readings, Stability};
+use super::reader::{HashedFile, ReadOptions, Reading, Readings, Stability};
 use super::recorded::{Depth, RecordedFile, Task};
 use super::root::Root;
 use crate::error::Result;
@@ -79,7 +79,7 @@ fn problem(file: &RecordedFile, depth: Depth, reading: Reading) -> Option<Proble
 }
 
 /// Compares the content of a file with what is recorded.
-fn problem_of_content(file: &RecordedFile, content: &Content) -> Option<Problem> {
+fn problem_of_content(file: &RecordedFile, content: &HashedFile) -> Option<Problem> {
     let wrong = wrong_size(file, content.size).or_else(|| wrong_checksum(file, content));
     match content.stability {
         Stability::Same => wrong,
@@ -101,7 +101,7 @@ fn uncomputed(file: &RecordedFile, depth: Depth) -> Option<Problem> {
 }
 
 /// The strongest algorithm of which the checksums differ.
-fn wrong_checksum(file: &RecordedFile, content: &Content) -> Option<Problem> {
+fn wrong_checksum(file: &RecordedFile, content: &HashedFile) -> Option<Problem> {
     let found = |algorithm| content.checksums.iter().find(|it| it.algorithm() == algorithm);
     let compared = file.checksums.iter().filter_map(|it| Some((it, found(it.algorithm())?)));
     let wrong = compared.filter(|(expected, found)| expected != found);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::problem::Problem;
 use super::recorded::RecordedFile;
 use super::unexpected::plain;
-use crate::disk::{Sorted, Sorter, scratch};
+use crate::disk::{SortedEntries, Sorter, scratch};
 use crate::error::Result;
 use crate::model::{Checksum, GranuleId, KnownFile};
 
@@ -54,8 +54,8 @@ impl FoundFiles {
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn compare(self) -> Result<Compared> {
         let mut compared = Compared {
-            recorded: Sorted::of(self.recorded)?,
-            found: Sorted::of(self.found)?,
+            recorded: SortedEntries::of(self.recorded)?,
+            found: SortedEntries::of(self.found)?,
             next_found: None,
             current: None,
         };
@@ -70,8 +70,8 @@ type Entry = (Box<[u8]>, Box<[u8]>);
 /// What is recorded beside what was found, in the order of the paths: each file, and what is wrong with it.
 /// A file that was found and is not recorded is left out.
 pub struct Compared {
-    recorded: Sorted,
-    found: Sorted,
+    recorded: SortedEntries,
+    found: SortedEntries,
     next_found: Option<Entry>,
     /// What was found at the path of the last file: several granules may have the same one.
     current: Option<(Box<[u8]>, Content)>,

@@ -39,14 +39,14 @@ pub(super) enum Reading {
     /// Its size. It was not read.
     Size(u64),
     /// It was read.
-    Content(Content),
+    Content(HashedFile),
     /// It cannot be read.
     Refused(Refusal),
 }
 
 /// The content of a file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct HashedFile {
     pub size: u64,
     pub checksums: Vec<Checksum>,
     pub stability: Stability,
@@ -117,7 +117,7 @@ impl Reader {
             () if after.is_touched_since(&before) => Stability::Touched,
             () => Stability::Same,
         };
-        Ok(Reading::Content(Content { size, checksums: digests.finish(), stability }))
+        Ok(Reading::Content(HashedFile { size, checksums: digests.finish(), stability }))
     }
 
     /// Hashes a file of this size, until its end or until the work is stopped.

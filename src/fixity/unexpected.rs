@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::problem::Problem;
 use super::root::{Refusal, Root};
-use crate::disk::{Sorted, Sorter};
+use crate::disk::{SortedEntries, Sorter};
 use crate::error::Result;
 
 /// The files of a directory, and the paths that granules have.
@@ -83,8 +83,8 @@ impl DirectoryFiles {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn unexpected(self) -> Result<UnexpectedFiles> {
-        let expected = Sorted::of(self.expected)?.peekable();
-        Ok(UnexpectedFiles { present: Sorted::of(self.present)?, expected })
+        let expected = SortedEntries::of(self.expected)?.peekable();
+        Ok(UnexpectedFiles { present: SortedEntries::of(self.present)?, expected })
     }
 }
 
@@ -111,8 +111,8 @@ pub(super) fn plain(path: &str) -> String {
 
 /// Files that no granule has, each with its path and what is wrong.
 pub struct UnexpectedFiles {
-    present: Sorted,
-    expected: Peekable<Sorted>,
+    present: SortedEntries,
+    expected: Peekable<SortedEntries>,
 }
 
 impl UnexpectedFiles {

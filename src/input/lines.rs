@@ -23,12 +23,12 @@ const MAX_CHANGE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
 /// The granules of a file with one per line.
 pub(super) struct Lines {
     lines: NumberedLines,
-    content: Content,
+    content: LineContent,
     pub files: FileReading,
 }
 
 /// What a line contains.
-pub(super) enum Content {
+pub(super) enum LineContent {
     /// An id.
     Id,
     /// A JSON object with the id in one of its fields. The field is given by its name, or by a JSON
@@ -41,12 +41,17 @@ pub(super) enum Content {
 }
 
 impl Lines {
-    pub(super) fn new(file: Reader, name: Arc<str>, content: Content, options: &Options) -> Self {
+    pub(super) fn new(
+        file: Reader,
+        name: Arc<str>,
+        content: LineContent,
+        options: &Options,
+    ) -> Self {
         let max_bytes = match content {
-            Content::Id => MAX_ID_LINE_BYTES,
-            Content::Object(_) => MAX_ROW_BYTES,
-            Content::Checksum(_) => checksums::MAX_LINE_BYTES,
-            Content::Change => MAX_CHANGE_BYTES,
+            LineContent::Id => MAX_ID_LINE_BYTES,
+            LineContent::Object(_) => MAX_ROW_BYTES,
+            LineContent::Checksum(_) => checksums::MAX_LINE_BYTES,
+            LineContent::Change => MAX_CHANGE_BYTES,
         };
         let lines = NumberedLines::new(file, name, max_bytes);
         Lines { lines, content, files: FileReading::new(options) }
@@ -57,19 +62,21 @@ impl Lines {
         let Lines { lines, content, files } = self;
         while lines.advance()? {
             let is_empty = match content {
-                Content::Object(_) => lines.bytes().trim_ascii().is_empty(),
-                Content::Id | Content::Checksum(_) | Content::Change => lines.text().is_empty(),
+                LineContent::Object(_) => lines.bytes().trim_ascii().is_empty(),
+                LineContent::Id | LineContent::Checksum(_) | LineContent::Change => {
+                    lines.text().is_empty()
+                }
             };
             if is_empty {
                 continue;
             }
             let location = lines.location();
             let record = match content {
-                Content::Id => id(lines.text(), location),
+                LineContent::Id => id(lines.text(), location),
                 _ if lines.is_cut() => return Err(lines.too_long()),
-                Content::Object(options) => object(lines.bytes(), options, files, location),
-                Content::Checksum(how) => how.record(lines.text(), files, location),
-                Content::Change => change(lines.text(), location),
+                LineContent::Object(options) => object(lines.bytes(), options, files, location),
+                LineContent::Checksum(how) => how.record(lines.text(), files, location),
+                LineContent::Change => change(lines.text(), location),
             };
             return record.map(Some).map_err(|error| lines.fail(error));
         }

@@ -6,7 +6,7 @@ use super::checksums::Checksums;
 use super::content::StatedFile;
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
-use super::lines::{Content, Lines};
+use super::lines::{LineContent, Lines};
 use super::pdr::Pdr;
 use super::responses::{Dialect, Response};
 use super::table::Table;
@@ -87,13 +87,13 @@ impl OpenedFile {
             Response::open(file, name, dialect, options).map(FormatReader::Response)
         };
         let reader = match format {
-            InputFormat::Lines => lines(file, name, Content::Id),
-            InputFormat::Ndjson => lines(file, name, Content::Object(options.clone())),
+            InputFormat::Lines => lines(file, name, LineContent::Id),
+            InputFormat::Ndjson => lines(file, name, LineContent::Object(options.clone())),
             InputFormat::Checksums => {
                 let how = Checksums::of_file(&name, options);
-                lines(file, name, Content::Checksum(how))
+                lines(file, name, LineContent::Checksum(how))
             }
-            InputFormat::Changes | InputFormat::Manifest => lines(file, name, Content::Change),
+            InputFormat::Changes | InputFormat::Manifest => lines(file, name, LineContent::Change),
             InputFormat::Csv => FormatReader::Table(Box::new(Table::open(file, name, options)?)),
             InputFormat::Pdr => FormatReader::Pdr(Pdr::open(file, name, options)?),
             InputFormat::UmmJson => response(file, name, Dialect::UmmJson)?,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-/// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::List`]).
+/// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::CanonicalList`]).
 ///
 /// # Syntax
 ///

@@ -38,7 +38,7 @@ pub use layout::{Detail, ProblemPage, moved};
 pub use part::{Ends, PartPage};
 pub use plot::Spark;
 pub use set::{Place, SetPage, Since};
-pub use site::{Entry, SITEMAP_ADDRESSES, Serves, Site, entries, robots, sitemap};
+pub use site::{SITEMAP_ADDRESSES, Serves, Site, SitemapEntry, entries, robots, sitemap};
 
 /// The files that all pages need, each with its path, its media type and its content.
 pub const FILES: [(&str, &str, &str); 3] = [

@@ -160,14 +160,14 @@ const COSTLY: [&str; 7] =
     ["/compare", "/check", "/find", "/DI:*/", "/metrics", "/*/history", "/*?"];
 
 /// A dataset, and when the latest of what its page shows was recorded. `None` means that nothing was.
-pub type Entry = (DatasetName, Option<Timestamp>);
+pub type SitemapEntry = (DatasetName, Option<Timestamp>);
 
 /// The entries of some datasets: the latest change, annotation, confirmation or edit counts.
 ///
 /// # Errors
 ///
 /// The error of a registry: the registry cannot be read.
-pub fn entries(snapshot: &Snapshot, datasets: &[Listed]) -> Result<Vec<Entry>> {
+pub fn entries(snapshot: &Snapshot, datasets: &[Listed]) -> Result<Vec<SitemapEntry>> {
     let edits = snapshot.last_edits(datasets)?;
     let entry = |listed: &Listed| {
         let noted = listed.latest.iter().flat_map(|latest| &latest.annotations);
@@ -181,7 +181,7 @@ pub fn entries(snapshot: &Snapshot, datasets: &[Listed]) -> Result<Vec<Entry>> {
 }
 
 /// The addresses of the pages of datasets, as XML: of the first ones, if a sitemap may not have all of them.
-pub fn sitemap(site: &Site, entries: &[Entry]) -> String {
+pub fn sitemap(site: &Site, entries: &[SitemapEntry]) -> String {
     let mut xml = String::from(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n",
     );
@@ -267,7 +267,7 @@ mod tests {
             public_url: Some("https://archive.example/data".to_owned()),
             serves: Serves::Files { depth: 0 },
         };
-        let names: Vec<Entry> =
+        let names: Vec<SitemapEntry> =
             (0..50_001).map(|number| (format!("D{number}").parse().unwrap(), None)).collect();
         let xml = sitemap(&site, &names);
         assert_eq!(xml.matches("<loc>").count(), 50_000);

@@ -3,10 +3,10 @@
 
 use std::ops::Range;
 
-use crate::chain::{Hashing, List, Reached};
+use crate::chain::{CanonicalList, Hashing, Reached};
 use crate::error::Result;
 use crate::model::{EncodedFiles, GranuleId, Timestamp};
-use crate::store::{Begin, ContentRows, DatasetKey, Period, Snapshot};
+use crate::store::{Begin, ContentRows, DatasetKey, Period, View};
 
 /// What was known of the files of one granule, since when. It is filled again for each granule.
 #[derive(Debug, Default)]
@@ -122,7 +122,7 @@ pub(super) struct Contents<'read> {
 
 impl<'read> Contents<'read> {
     /// The contents of granules from one on.
-    pub fn of(read: &'read Snapshot, dataset: DatasetKey, begin: Begin<'_>) -> Self {
+    pub fn of(read: &'read View, dataset: DatasetKey, begin: Begin<'_>) -> Self {
         Contents {
             rows: read.content_from(dataset, begin),
             granule_id: Vec::new(),
@@ -200,7 +200,7 @@ impl<'read> ContentsAt<'read> {
     /// # Errors
     ///
     /// A failed read.
-    pub fn new(read: &'read Snapshot, dataset: DatasetKey, at: Timestamp) -> Result<Self> {
+    pub fn new(read: &'read View, dataset: DatasetKey, at: Timestamp) -> Result<Self> {
         Ok(ContentsAt { rows: read.content_until(dataset, at)?, encoded: Vec::new() })
     }
 
@@ -228,11 +228,11 @@ impl<'read> ContentsAt<'read> {
 ///
 /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
 pub(super) fn list(
-    read: &Snapshot,
+    read: &View,
     dataset: DatasetKey,
     at: Timestamp,
     granule_ids: &[GranuleId],
-    list: &mut List,
+    list: &mut CanonicalList,
 ) -> Result<()> {
     let ids: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
     let mut known = read.content_among(dataset, at, &ids)?.into_iter().peekable();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::monitor::{JointWork, Monitor, Work};
 use crate::error::{Error, Result};
 use crate::model::DatasetName;
-use crate::store::{self, Access, BUSY_WAIT, New, Store, Transaction, Watch};
+use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
 ///
@@ -54,7 +54,7 @@ pub struct OpenOptions {
 pub struct NewRegistry {
     /// The registry, which is empty at first.
     pub registry: Registry,
-    new: New,
+    new: NewStore,
     path: PathBuf,
 }
 
@@ -160,7 +160,7 @@ impl Registry {
     }
 
     /// Which datasets a snapshot shows.
-    pub(super) fn shown(&self, read: &store::Snapshot) -> Result<Shown> {
+    pub(super) fn shown(&self, read: &store::View) -> Result<Shown> {
         self.visibility.of(read)
     }
 
@@ -272,7 +272,7 @@ impl Registry {
     }
 
     /// Begins a read transaction, unless the monitor stops the work.
-    pub(super) fn read(&self) -> Result<store::Snapshot> {
+    pub(super) fn read(&self) -> Result<store::View> {
         if self.watch().is_some_and(|is_stopped| is_stopped()) {
             return Err(Error::interrupted());
         }
@@ -377,7 +377,7 @@ impl Visibility {
     }
 
     /// Which datasets a snapshot shows.
-    pub fn of(&self, read: &store::Snapshot) -> Result<Shown> {
+    pub fn of(&self, read: &store::View) -> Result<Shown> {
         Ok(match self {
             Visibility::All | Visibility::Public => Shown::All,
             Visibility::Named(names) => {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::monitor::{Monitor, Work};
 use super::staging::{Sorted, Staging};
-use crate::chain::{Chain, List};
+use crate::chain::{CanonicalList, Chain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp, quoted,
@@ -114,7 +114,7 @@ impl Listing {
 
     fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<Identified> {
         let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
-        let (mut chain, mut list, mut line) = (Chain::start(), List::start(), Vec::new());
+        let (mut chain, mut list, mut line) = (Chain::start(), CanonicalList::start(), Vec::new());
         let mut granules = 0;
         for event in self.distinct()? {
             let Event { granule_id, content, .. } = event?;

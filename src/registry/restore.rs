@@ -260,8 +260,8 @@ impl Lacks {
 
 struct Search<'a> {
     present: &'a Registry,
-    read: &'a store::Snapshot,
-    copy: &'a store::Snapshot,
+    read: &'a store::View,
+    copy: &'a store::View,
 }
 
 impl Search<'_> {
@@ -298,7 +298,7 @@ impl Search<'_> {
 }
 
 /// Whether an identifier resolves in a copy.
-fn resolves(copy: &store::Snapshot, identifier: Identifier) -> Result<bool> {
+fn resolves(copy: &store::View, identifier: Identifier) -> Result<bool> {
     Ok(copy.latest_with(identifier)?.is_some() || !copy.subsets_with(identifier)?.is_empty())
 }
 

@@ -27,7 +27,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
-use super::conditions::{Coding, Conditions, Extent};
+use super::conditions::{ByteRange, Coding, Conditions};
 use super::files::Stored;
 use super::problem::Problem;
 use super::request::Format;
@@ -61,14 +61,14 @@ pub enum Keep {
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub content: Content,
+    pub content: AnswerContent,
     /// Whether it is kept here for the next request.
     pub is_kept: bool,
 }
 
 /// What an answer is sent from.
 #[derive(Debug)]
-pub enum Content {
+pub enum AnswerContent {
     /// Bytes that are compressed and tagged before they are sent.
     Bytes(Bytes),
     /// A file that is sent as it is, or in part.
@@ -141,12 +141,12 @@ pub fn result_of(mut response: Response<Body>) -> Result<Answer, Stop> {
 
 impl Answer {
     /// An answer of a media type.
-    pub fn of_type(content_type: &str, content: Content, keep: Keep) -> Self {
+    pub fn of_type(content_type: &str, content: AnswerContent, keep: Keep) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, value(content_type));
         headers.insert(CACHE_CONTROL, keep.header());
         headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
-        if let Content::File(file) = &content {
+        if let AnswerContent::File(file) = &content {
             headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
             describe(&mut headers, &file.sha256);
         }
@@ -155,7 +155,7 @@ impl Answer {
 
     /// An answer in a format, which is complete in memory.
     pub fn whole(format: Format, content: impl Into<Bytes>, keep: Keep) -> Self {
-        Answer::of_type(&format.content_type(), Content::Bytes(content.into()), keep)
+        Answer::of_type(&format.content_type(), AnswerContent::Bytes(content.into()), keep)
     }
 
     /// The same answer with a tag that says all that it depends on.
@@ -192,7 +192,7 @@ impl Answer {
     ///
     /// The server is ending.
     pub async fn complete(mut self, coding: Coding) -> Result<Self, Problem> {
-        let Content::Bytes(bytes) = self.content else { return Ok(self) };
+        let AnswerContent::Bytes(bytes) = self.content else { return Ok(self) };
         let encode = move || {
             let (bytes, coding) = match coding.shorten(&bytes) {
                 Some(shorter) => (shorter.into(), coding),
@@ -210,7 +210,7 @@ impl Answer {
         };
         describe(&mut self.headers, &digest);
         self.headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
-        Ok(Answer { content: Content::Bytes(bytes), ..self })
+        Ok(Answer { content: AnswerContent::Bytes(bytes), ..self })
     }
 
     /// The response to a request: whole, in part, or a confirmation that the client has it.
@@ -250,12 +250,12 @@ fn extent(
     bytes: u64,
 ) -> Range<u64> {
     let (status, sent, range) = match conditions.extent(tag, bytes) {
-        Extent::Whole => return 0..bytes,
-        Extent::Part(part) => {
+        ByteRange::Whole => return 0..bytes,
+        ByteRange::Part(part) => {
             let range = format!("bytes {}-{}/{bytes}", part.start, part.end - 1);
             (StatusCode::PARTIAL_CONTENT, part, range)
         }
-        Extent::Unsatisfiable => {
+        ByteRange::Unsatisfiable => {
             (StatusCode::RANGE_NOT_SATISFIABLE, 0..0, format!("bytes */{bytes}"))
         }
     };
@@ -264,13 +264,13 @@ fn extent(
     sent
 }
 
-impl Content {
+impl AnswerContent {
     /// The number of bytes. `None` means that it is not known yet.
     fn bytes(&self) -> Option<u64> {
         match self {
-            Content::Bytes(bytes) => Some(bytes.len() as u64),
-            Content::File(file) => Some(file.bytes),
-            Content::Stream(_) => None,
+            AnswerContent::Bytes(bytes) => Some(bytes.len() as u64),
+            AnswerContent::File(file) => Some(file.bytes),
+            AnswerContent::Stream(_) => None,
         }
     }
 
@@ -278,9 +278,9 @@ impl Content {
     fn body(self, sent: Range<u64>) -> Body {
         let Range { start, end } = sent;
         match self {
-            Content::Stream(body) => body,
+            AnswerContent::Stream(body) => body,
             // Both ends are within the content.
-            Content::Bytes(bytes) => {
+            AnswerContent::Bytes(bytes) => {
                 let mut rest = bytes.slice(start as usize..end as usize);
                 let part = move || {
                     let part = rest.split_to(rest.len().min(PART_BYTES));
@@ -288,7 +288,7 @@ impl Content {
                 };
                 Body::from_stream(iter(std::iter::from_fn(part)))
             }
-            Content::File(file) => Body::from_stream(try_unfold(start, move |at| {
+            AnswerContent::File(file) => Body::from_stream(try_unfold(start, move |at| {
                 let (file, part) = (Arc::clone(&file), at..end.min(at + READ_BYTES));
                 async move {
                     if part.is_empty() {
@@ -421,8 +421,8 @@ impl Answers {
     pub fn find(&self, key: &Key) -> Option<Answer> {
         let kept = self.0.get(key)?;
         let content = match &kept.content {
-            KeptContent::Bytes(bytes) => Content::Bytes(bytes.clone()),
-            KeptContent::File(file) => Content::File(file.upgrade()?),
+            KeptContent::Bytes(bytes) => AnswerContent::Bytes(bytes.clone()),
+            KeptContent::File(file) => AnswerContent::File(file.upgrade()?),
         };
         let headers = kept.headers.clone();
         Some(Answer { status: StatusCode::OK, headers, content, is_kept: true })
@@ -431,9 +431,9 @@ impl Answers {
     /// Keeps a complete answer for the next such request, if it may be kept.
     pub fn keep(&self, key: Key, answer: &Answer) {
         let content = match &answer.content {
-            Content::Bytes(bytes) => KeptContent::Bytes(bytes.clone()),
-            Content::File(file) => KeptContent::File(Arc::downgrade(file)),
-            Content::Stream(_) => return,
+            AnswerContent::Bytes(bytes) => KeptContent::Bytes(bytes.clone()),
+            AnswerContent::File(file) => KeptContent::File(Arc::downgrade(file)),
+            AnswerContent::Stream(_) => return,
         };
         if answer.is_kept && answer.status == StatusCode::OK {
             self.0.insert(key, Arc::new(KeptAnswer { headers: answer.headers.clone(), content }));

@@ -19,7 +19,7 @@ pub struct Conditions {
 
 /// Which bytes are sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Extent {
+pub enum ByteRange {
     /// All of them.
     Whole,
     /// Some of them.
@@ -54,12 +54,12 @@ impl Conditions {
 
     /// Which of so many bytes with a tag are sent. Of several ranges, and of other units, all bytes
     /// are sent, as a server may (§14.2); so they are unless `If-Range` has the tag, compared strongly.
-    pub fn extent(&self, tag: &HeaderValue, bytes: u64) -> Extent {
+    pub fn extent(&self, tag: &HeaderValue, bytes: u64) -> ByteRange {
         let Some(Ok(range)) = self.range.as_ref().map(HeaderValue::to_str) else {
-            return Extent::Whole;
+            return ByteRange::Whole;
         };
         if self.if_range.as_ref().is_some_and(|wanted| wanted != tag) {
-            return Extent::Whole;
+            return ByteRange::Whole;
         }
         let bounds = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'));
         let number = |text: &str| -> Option<Option<u64>> {
@@ -67,15 +67,15 @@ impl Conditions {
         };
         let bounds = bounds.and_then(|(first, last)| Some((number(first)?, number(last)?)));
         match bounds {
-            None | Some((None, None)) => Extent::Whole,
-            Some((Some(first), Some(last))) if last < first => Extent::Whole,
-            Some((Some(first), _)) if first >= bytes => Extent::Unsatisfiable,
+            None | Some((None, None)) => ByteRange::Whole,
+            Some((Some(first), Some(last))) if last < first => ByteRange::Whole,
+            Some((Some(first), _)) if first >= bytes => ByteRange::Unsatisfiable,
             // The last bytes of nothing are none, too.
-            Some((None, Some(suffix))) if suffix == 0 || bytes == 0 => Extent::Unsatisfiable,
+            Some((None, Some(suffix))) if suffix == 0 || bytes == 0 => ByteRange::Unsatisfiable,
             Some((Some(first), last)) => {
-                Extent::Part(first..last.map_or(bytes, |last| bytes.min(last.saturating_add(1))))
+                ByteRange::Part(first..last.map_or(bytes, |last| bytes.min(last.saturating_add(1))))
             }
-            Some((None, Some(suffix))) => Extent::Part(bytes.saturating_sub(suffix)..bytes),
+            Some((None, Some(suffix))) => ByteRange::Part(bytes.saturating_sub(suffix)..bytes),
         }
     }
 }
@@ -180,7 +180,11 @@ mod tests {
     fn of_nothing_there_is_no_part() {
         let tag = HeaderValue::from_static("\"a\"");
         for range in ["bytes=-5", "bytes=0-", "bytes=-0", "bytes=0-0"] {
-            assert_eq!(of(&[("range", range)]).extent(&tag, 0), Extent::Unsatisfiable, "{range}");
+            assert_eq!(
+                of(&[("range", range)]).extent(&tag, 0),
+                ByteRange::Unsatisfiable,
+                "{range}"
+            );
         }
     }
 
@@ -188,20 +192,20 @@ mod tests {
     fn a_range_is_read_as_it_was_meant_and_else_ignored() {
         let tag = HeaderValue::from_static("\"a\"");
         for (range, expected) in [
-            ("bytes=0-", Extent::Part(0..10)),
-            ("bytes=3-", Extent::Part(3..10)),
-            ("bytes=3-5", Extent::Part(3..6)),
-            ("bytes=3-500", Extent::Part(3..10)),
-            ("bytes=3-18446744073709551615", Extent::Part(3..10)),
-            ("bytes=-4", Extent::Part(6..10)),
-            ("bytes=-40", Extent::Part(0..10)),
-            ("bytes=10-", Extent::Unsatisfiable),
-            ("bytes=-0", Extent::Unsatisfiable),
-            ("bytes=5-3", Extent::Whole),
-            ("bytes=-", Extent::Whole),
-            ("bytes=1-2,4-5", Extent::Whole),
-            ("lines=1-2", Extent::Whole),
-            ("bytes=a-b", Extent::Whole),
+            ("bytes=0-", ByteRange::Part(0..10)),
+            ("bytes=3-", ByteRange::Part(3..10)),
+            ("bytes=3-5", ByteRange::Part(3..6)),
+            ("bytes=3-500", ByteRange::Part(3..10)),
+            ("bytes=3-18446744073709551615", ByteRange::Part(3..10)),
+            ("bytes=-4", ByteRange::Part(6..10)),
+            ("bytes=-40", ByteRange::Part(0..10)),
+            ("bytes=10-", ByteRange::Unsatisfiable),
+            ("bytes=-0", ByteRange::Unsatisfiable),
+            ("bytes=5-3", ByteRange::Whole),
+            ("bytes=-", ByteRange::Whole),
+            ("bytes=1-2,4-5", ByteRange::Whole),
+            ("lines=1-2", ByteRange::Whole),
+            ("bytes=a-b", ByteRange::Whole),
         ] {
             assert_eq!(of(&[("range", range)]).extent(&tag, 10), expected, "{range}");
         }
@@ -212,7 +216,7 @@ mod tests {
             ("Sun, 06 Nov 1994 08:49:37 GMT", false),
         ] {
             let extent = of(&[("range", "bytes=3-"), ("if-range", if_range)]).extent(&tag, 10);
-            assert_eq!(extent == Extent::Part(3..10), is_part, "{if_range}");
+            assert_eq!(extent == ByteRange::Part(3..10), is_part, "{if_range}");
         }
     }
 

@@ -18,7 +18,7 @@ pub struct Config {
     /// The clock.
     pub clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// The limits on what clients may use.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// The directory into which the logs of datasets are published, from which mirrors read. `None`
     /// means a temporary one.
     pub cache: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub struct Config {
 
 /// The limits on what all clients together may use. What one of them may use is the business of a proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ServerLimits {
     /// The greatest number of connections that are accepted. The system keeps a further one waiting until
     /// one of them is closed.
     pub connections: usize,
@@ -57,9 +57,9 @@ pub struct Limits {
     pub drain_time: Duration,
 }
 
-impl Default for Limits {
+impl Default for ServerLimits {
     fn default() -> Self {
-        Limits {
+        ServerLimits {
             connections: 512,
             head_time: Duration::from_secs(10),
             stall_time: Duration::from_secs(30),

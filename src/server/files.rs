@@ -20,7 +20,7 @@ use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::config::Limits;
+use super::config::ServerLimits;
 use super::problem::Problem;
 use super::source::Deadline;
 use crate::disk::scratch;
@@ -110,7 +110,7 @@ impl From<crate::Error> for Unwritten {
 
 impl Files {
     /// No lists yet, in a directory or in that for temporary files.
-    pub fn new(directory: Option<PathBuf>, limits: &Limits) -> Self {
+    pub fn new(directory: Option<PathBuf>, limits: &ServerLimits) -> Self {
         let permits = limits.cache_bytes / PERMIT_BYTES;
         let all = usize::try_from(permits).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         Files {
@@ -228,7 +228,7 @@ mod tests {
     /// So many permits.
     fn files(permits: u64) -> Files {
         let cache_bytes = permits * PERMIT_BYTES;
-        Files::new(None, &Limits { cache_bytes, ..Limits::default() })
+        Files::new(None, &ServerLimits { cache_bytes, ..ServerLimits::default() })
     }
 
     fn left(files: &Files) -> usize {

@@ -6,7 +6,7 @@
 //! # Safety
 //!
 //! Nothing is written: the server knows only the snapshots of a registry that is opened for reading.
-//! Connections, heads, addresses, bodies and the time of a request are limited ([`Limits`]). A long
+//! Connections, heads, addresses, bodies and the time of a request are limited ([`ServerLimits`]). A long
 //! list is read page by page, each in a short transaction of its own, and only when the client has
 //! taken the page before it. Comparisons, checks and lists with patterns have a budget. These limits
 //! are of the work and of its bytes, not of the connection: a client that hangs up gives nothing back
@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub use axum::Router;
 
 use crate::error::Result;
-pub use config::{Config, Limits};
+pub use config::{Config, ServerLimits};
 pub use listener::Server;
 use state::State;
 

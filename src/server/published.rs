@@ -34,7 +34,7 @@ enum Place {
     /// A directory that is kept.
     Kept(PathBuf),
     /// One that is removed at the end. `None` means that it was not needed yet.
-    Own(Option<scratch::Directory>),
+    Own(Option<scratch::ScratchDirectory>),
 }
 
 /// A file as it was at some time: its device, its number, its length, and when it was written.
@@ -155,7 +155,7 @@ impl Published {
             Place::Kept(directory) => Ok(directory.clone()),
             Place::Own(Some(directory)) => Ok(directory.path().to_owned()),
             Place::Own(own) => {
-                let made = scratch::Directory::new()?;
+                let made = scratch::ScratchDirectory::new()?;
                 Ok(own.insert(made).path().to_owned())
             }
         }

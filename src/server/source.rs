@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::config::Limits;
+use super::config::ServerLimits;
 use super::problem::Problem;
 use crate::error::{Error, ErrorKind, Result};
 use crate::registry::{Monitor, Registry, Withdrawn};
@@ -25,7 +25,7 @@ pub struct Source {
     current: Mutex<Opened>,
     readers: Arc<Semaphore>,
     comparisons: Arc<Semaphore>,
-    limits: Limits,
+    limits: ServerLimits,
 }
 
 /// How much longer than its time work is waited for.
@@ -74,7 +74,7 @@ impl Source {
     /// Opens the registry.
     pub fn open(
         open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
-        limits: Limits,
+        limits: ServerLimits,
     ) -> Result<Self> {
         let registry = open()?;
         Ok(Source {
@@ -330,8 +330,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_task_whose_client_has_gone_keeps_its_permit_and_is_told_to_stop() {
-        let limits =
-            Limits { readers: 1, request_time: Duration::from_millis(50), ..Limits::default() };
+        let limits = ServerLimits {
+            readers: 1,
+            request_time: Duration::from_millis(50),
+            ..ServerLimits::default()
+        };
         let source = Source::open(Box::new(Registry::in_memory), limits).unwrap();
         let source = Arc::new(source);
         let (begun, has_begun) = channel();
@@ -367,8 +370,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_registry_that_does_not_respond_is_waited_for_until_the_time_is_over() {
-        let limits =
-            Limits { readers: 1, request_time: Duration::from_millis(50), ..Limits::default() };
+        let limits = ServerLimits {
+            readers: 1,
+            request_time: Duration::from_millis(50),
+            ..ServerLimits::default()
+        };
         let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
         let (go_on, goes_on) = channel::<()>();
         let goes_on = Mutex::new(goes_on);
@@ -396,7 +402,7 @@ mod tests {
             }
             Registry::in_memory()
         };
-        let source = Arc::new(Source::open(Box::new(open), Limits::default()).unwrap());
+        let source = Arc::new(Source::open(Box::new(open), ServerLimits::default()).unwrap());
         let replaced = {
             let source = Arc::clone(&source);
             tokio::spawn(async move {
@@ -420,8 +426,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_time_of_work_begins_when_it_is_queued() {
-        let limits =
-            Limits { comparisons: 1, budget: Duration::from_millis(200), ..Limits::default() };
+        let limits = ServerLimits {
+            comparisons: 1,
+            budget: Duration::from_millis(200),
+            ..ServerLimits::default()
+        };
         let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
         let first = source.compare(|_| {
             std::thread::sleep(Duration::from_millis(600));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::{Answers, Epoch};
-use super::config::{Config, Limits};
+use super::config::{Config, ServerLimits};
 use super::files::Files;
 use super::metrics::Metrics;
 use super::published::Published;
@@ -22,7 +22,7 @@ pub struct State {
     /// The name and the addresses of the site.
     pub site: Site,
     /// The limits on what clients may use.
-    pub limits: Limits,
+    pub limits: ServerLimits,
     /// What was counted.
     pub metrics: Metrics,
     /// The files that mirrors read.

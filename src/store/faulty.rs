@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::page::{Packing, Page};
 use super::rows::DatasetKey;
-use super::session::{Session, Snapshot};
+use super::session::{StoreSession, View};
 use super::sqlite::NewFile;
-use super::statement::{Columns, Existing, Sql, Table, Value};
+use super::statement::{Columns, Existing, Sql, StoredTable, Value};
 use super::{Error, ErrorKind, Result};
 use crate::model::{GranuleId, Timestamp};
 
@@ -25,7 +25,7 @@ pub(crate) struct Fault {
 }
 
 struct FaultySession {
-    inner: Box<dyn Session>,
+    inner: Box<dyn StoreSession>,
     fault: Arc<Fault>,
     has_failed: Cell<bool>,
 }
@@ -59,8 +59,8 @@ impl Fault {
     /// Begins a transaction that fails.
     pub(super) fn begin(
         self: &Arc<Self>,
-        begin: impl FnOnce() -> Result<Box<dyn Session>>,
-    ) -> Result<Box<dyn Session>> {
+        begin: impl FnOnce() -> Result<Box<dyn StoreSession>>,
+    ) -> Result<Box<dyn StoreSession>> {
         if self.strikes() && self.kind != ErrorKind::OutcomeUnknown {
             return Err(self.error());
         }
@@ -75,14 +75,14 @@ impl Fault {
 
 impl FaultySession {
     /// The session, unless it fails.
-    fn call(&self) -> Result<&dyn Session> {
+    fn call(&self) -> Result<&dyn StoreSession> {
         let strikes = self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown;
         self.has_failed.set(self.has_failed.get() || (strikes && !self.fault.passes));
         if strikes || self.has_failed.get() { Err(self.fault.error()) } else { Ok(&*self.inner) }
     }
 }
 
-impl Session for FaultySession {
+impl StoreSession for FaultySession {
     fn rows(
         &self,
         sql: &'static Sql,
@@ -114,7 +114,7 @@ impl Session for FaultySession {
 
     fn insert(
         &self,
-        table: &'static Table,
+        table: &'static StoredTable,
         existing: Existing,
         values: &[Value<'_>],
     ) -> Result<()> {
@@ -168,7 +168,7 @@ impl Session for FaultySession {
     }
 }
 
-impl Snapshot {
+impl View {
     /// Everything that is stored, to be compared.
     pub fn contents(&self) -> Result<String> {
         let mut contents = String::new();

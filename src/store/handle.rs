@@ -7,7 +7,7 @@ use std::time::Duration;
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{Access, Watch};
-use super::session::{Session, Snapshot, Transaction};
+use super::session::{StoreSession, Transaction, View};
 use super::sqlite::{self, NewFile};
 use super::{Error, Result};
 
@@ -21,16 +21,16 @@ pub(crate) struct Store {
 
 #[derive(Clone)]
 enum Opened {
-    File(Arc<sqlite::Store>),
+    File(Arc<sqlite::FileStore>),
     #[cfg(feature = "postgres")]
-    Server(Arc<postgres::Store>),
+    Server(Arc<postgres::ServerStore>),
 }
 
 /// A new registry, or a copy, that nobody else uses until it is put in place.
-pub(crate) enum New {
+pub(crate) enum NewStore {
     File(NewFile),
     #[cfg(feature = "postgres")]
-    Server(Arc<postgres::Store>),
+    Server(Arc<postgres::ServerStore>),
 }
 
 /// Whether there is something at the path or the address of a registry: a registry, or another file.
@@ -43,7 +43,7 @@ pub(crate) fn exists(name: &Path) -> Result<bool> {
     match kind_of(name)? {
         Kind::File => Ok(name.exists()),
         #[cfg(feature = "postgres")]
-        Kind::Server => postgres::Store::exists(name),
+        Kind::Server => postgres::ServerStore::exists(name),
     }
 }
 
@@ -65,17 +65,17 @@ impl Store {
     /// what opening a file, or connecting to a server, may return.
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         Ok(Store::of(match kind_of(name)? {
-            Kind::File => Opened::File(Arc::new(sqlite::Store::open(name, access, busy_wait)?)),
+            Kind::File => Opened::File(Arc::new(sqlite::FileStore::open(name, access, busy_wait)?)),
             #[cfg(feature = "postgres")]
             Kind::Server => {
-                Opened::Server(Arc::new(postgres::Store::open(name, access, busy_wait)?))
+                Opened::Server(Arc::new(postgres::ServerStore::open(name, access, busy_wait)?))
             }
         }))
     }
 
     /// Creates a registry in memory, which is deleted when it is dropped.
     pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(Opened::File(Arc::new(sqlite::Store::in_memory(busy_wait)?))))
+        Ok(Store::of(Opened::File(Arc::new(sqlite::FileStore::in_memory(busy_wait)?))))
     }
 
     /// Creates a registry for a path or an address, which can be used there once it is put in place:
@@ -86,20 +86,24 @@ impl Store {
     ///
     /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists), [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
     /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied).
-    pub fn create(name: &Path, copy_of: Option<&Path>, busy_wait: Duration) -> Result<(Self, New)> {
+    pub fn create(
+        name: &Path,
+        copy_of: Option<&Path>,
+        busy_wait: Duration,
+    ) -> Result<(Self, NewStore)> {
         match kind_of(name)? {
             Kind::File => {
-                let (store, file) = sqlite::Store::create(name, busy_wait)?;
+                let (store, file) = sqlite::FileStore::create(name, busy_wait)?;
                 let is_file = |source: &&Path| check_is_file(source, "permissions").is_ok();
                 copy_of
                     .filter(is_file)
                     .map_or(Ok(()), |source| file.take_permissions_of(source))?;
-                Ok((Store::of(Opened::File(Arc::new(store))), New::File(file)))
+                Ok((Store::of(Opened::File(Arc::new(store))), NewStore::File(file)))
             }
             #[cfg(feature = "postgres")]
             Kind::Server => {
-                let store = Arc::new(postgres::Store::create(name, busy_wait)?);
-                Ok((Store::of(Opened::Server(Arc::clone(&store))), New::Server(store)))
+                let store = Arc::new(postgres::ServerStore::create(name, busy_wait)?);
+                Ok((Store::of(Opened::Server(Arc::clone(&store))), NewStore::Server(store)))
             }
         }
     }
@@ -119,15 +123,15 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): there is another registry at the path now.
-    pub fn snapshot(&self, watch: Option<&Watch>) -> Result<Snapshot> {
-        let begin = || -> Result<Box<dyn Session>> {
+    pub fn snapshot(&self, watch: Option<&Watch>) -> Result<View> {
+        let begin = || -> Result<Box<dyn StoreSession>> {
             Ok(match &self.opened {
                 Opened::File(store) => Box::new(store.snapshot(watch)?),
                 #[cfg(feature = "postgres")]
                 Opened::Server(store) => Box::new(store.snapshot(watch)?),
             })
         };
-        self.begin(begin).map(Snapshot::new)
+        self.begin(begin).map(View::new)
     }
 
     /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
@@ -138,7 +142,7 @@ impl Store {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
     /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly).
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
-        let begin = || -> Result<Box<dyn Session>> {
+        let begin = || -> Result<Box<dyn StoreSession>> {
             Ok(match &self.opened {
                 Opened::File(store) => Box::new(store.transaction(watch)?),
                 #[cfg(feature = "postgres")]
@@ -155,7 +159,10 @@ impl Store {
     }
 
     #[cfg(test)]
-    fn begin(&self, begin: impl FnOnce() -> Result<Box<dyn Session>>) -> Result<Box<dyn Session>> {
+    fn begin(
+        &self,
+        begin: impl FnOnce() -> Result<Box<dyn StoreSession>>,
+    ) -> Result<Box<dyn StoreSession>> {
         match &self.fault {
             None => begin(),
             Some(fault) => fault.begin(begin),
@@ -232,7 +239,7 @@ impl Store {
     }
 }
 
-impl New {
+impl NewStore {
     /// Ends the writing of a copy, and returns it for verification.
     ///
     /// # Errors
@@ -240,13 +247,13 @@ impl New {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy), and the errors of writing.
     pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
         match self {
-            New::File(file) => {
+            NewStore::File(file) => {
                 store.close(file)?;
-                let reopened = sqlite::Store::open(file.path(), Access::Read, busy_wait)?;
+                let reopened = sqlite::FileStore::open(file.path(), Access::Read, busy_wait)?;
                 Ok(Store::of(Opened::File(Arc::new(reopened))))
             }
             #[cfg(feature = "postgres")]
-            New::Server(_) => Ok(store),
+            NewStore::Server(_) => Ok(store),
         }
     }
 
@@ -259,12 +266,12 @@ impl New {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
     pub fn put_in_place(self, store: Option<Store>) -> Result<()> {
         match self {
-            New::File(file) => {
+            NewStore::File(file) => {
                 store.map_or(Ok(()), |store| store.close(&file))?;
                 file.put_in_place()
             }
             #[cfg(feature = "postgres")]
-            New::Server(created) => created.put_in_place(),
+            NewStore::Server(created) => created.put_in_place(),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! called once for each granule. It has three types, each of which has a trait that the stores implement:
 //!
 //! - [`Store`] is the registry; it returns the other two.
-//! - [`Snapshot`] is one consistent state of it. It is short-lived: the caller must not wait for a
+//! - [`View`] is one consistent state of it. It is short-lived: the caller must not wait for a
 //!   terminal or a socket while one is open, since SQLite cannot reclaim its write-ahead log until
 //!   it is closed.
 //! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
@@ -30,7 +30,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 #[cfg(test)]
 pub(crate) use faulty::Fault;
-pub(crate) use handle::{New, Store, check_is_file, exists, full_name, shown_name};
+pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown_name};
 pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
@@ -40,6 +40,6 @@ pub(crate) use rows::{
 };
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};
-pub(crate) use session::{Snapshot, Transaction};
+pub(crate) use session::{Transaction, View};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use table::ContentRows;

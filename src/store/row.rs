@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::rows::DatasetKey;
-use super::session::{Snapshot, Transaction};
-use super::statement::{Columns, Existing, Field, Sql, TABLES, Table, Value, damaged};
+use super::session::{Transaction, View};
+use super::statement::{Columns, Existing, Field, Sql, StoredTable, TABLES, Value, damaged};
 use super::{Error, Result};
 use crate::model::quoted;
 
 /// A row of a table. The columns that say to what it belongs are not part of it.
 pub(crate) trait Row: Sized {
-    fn table() -> &'static Table;
+    fn table() -> &'static StoredTable;
 
     /// Reads the columns of a row, in their order.
     fn decode(reader: &mut Reader<'_>) -> Result<Self>;
@@ -32,7 +32,7 @@ macro_rules! row {
     ($row:ident in $table:ident { $($field:ident $(: $inner:ident { $($part:ident),+ })?),+ $(,)? }
         $(hides $($recorder:ident).+)?) => {
         impl $crate::store::row::Row for $row {
-            fn table() -> &'static $crate::store::statement::Table {
+            fn table() -> &'static $crate::store::statement::StoredTable {
                 &$crate::store::statement::$table
             }
 
@@ -110,7 +110,7 @@ pub(super) fn read<R: Row>(
 
 /// Whether a row agrees with its checksum, which is in the column after the others.
 pub(super) fn is_sound(
-    table: &Table,
+    table: &StoredTable,
     row: &dyn Columns,
     first: usize,
     checked: &mut Vec<u8>,
@@ -157,7 +157,7 @@ fn add(checked: &mut Vec<u8>, value: &Value<'_>) {
 }
 
 /// Which row of its table a row is, by its key.
-pub(super) fn position(table: &Table, row: &dyn Columns, first: usize) -> Result<String> {
+pub(super) fn position(table: &StoredTable, row: &dyn Columns, first: usize) -> Result<String> {
     let mut position = Vec::new();
     for (column, name) in table.columns[..table.key].iter().enumerate() {
         let value = match row.value(first + column)? {
@@ -170,7 +170,7 @@ pub(super) fn position(table: &Table, row: &dyn Columns, first: usize) -> Result
     Ok(position.join(", "))
 }
 
-impl Snapshot {
+impl View {
     /// The rows of a query that begins with all columns of their table.
     ///
     /// # Errors
@@ -211,7 +211,7 @@ impl Snapshot {
         &self,
         sql: &'static Sql,
         values: &[Value<'_>],
-        table: &'static Table,
+        table: &'static StoredTable,
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
         self.each_checked(sql, values, table, |row, checked| {
@@ -224,7 +224,7 @@ impl Snapshot {
         &self,
         sql: &'static Sql,
         values: &[Value<'_>],
-        table: &'static Table,
+        table: &'static StoredTable,
         mut each: impl FnMut(&dyn Columns, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
         let (mut checked, mut differing) = (Vec::with_capacity(CHECKED_BYTES), None);
@@ -251,7 +251,12 @@ impl Snapshot {
     }
 
     /// The error of a row that differs from its checksum.
-    pub(super) fn differs(&self, table: &Table, dataset: Option<i64>, position: &str) -> Error {
+    pub(super) fn differs(
+        &self,
+        table: &StoredTable,
+        dataset: Option<i64>,
+        position: &str,
+    ) -> Error {
         static NAME: Sql = Sql::new("SELECT name FROM {dataset} WHERE id = ?1");
         let name = |key: i64| {
             let name = self.row(&NAME, &[key.into()], |row| row.get(0));
@@ -272,7 +277,7 @@ impl Snapshot {
     pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
         let mut findings = self.session.integrity(datasets)?;
         // The verification of a dataset names each damaged row of its history.
-        let is_checked = |table: &&Table| table.what.is_some() && table.name != "instance";
+        let is_checked = |table: &&StoredTable| table.what.is_some() && table.name != "instance";
         for table in TABLES.into_iter().filter(is_checked) {
             match self.differing_rows(table, datasets) {
                 Ok((0, _)) => {}
@@ -292,7 +297,11 @@ impl Snapshot {
 
     /// How many rows of a table differ from their checksums, and the position of the first of them: of
     /// these datasets, or of all if none is given.
-    fn differing_rows(&self, table: &Table, datasets: &[DatasetKey]) -> Result<(u64, String)> {
+    fn differing_rows(
+        &self,
+        table: &StoredTable,
+        datasets: &[DatasetKey],
+    ) -> Result<(u64, String)> {
         let column = table.dataset_column();
         let parts: Vec<Vec<Value<'_>>> = match datasets {
             [] => vec![Vec::new()],
@@ -320,7 +329,7 @@ impl Snapshot {
 
 /// The queries for all rows of each table with checksums, and for those of a dataset.
 static WHOLE_TABLES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
-    let queries = |table: &&'static Table| {
+    let queries = |table: &&'static StoredTable| {
         let name = table.name;
         let column = table.dataset_column().map_or("NULL", |column| table.columns[column]);
         let every = format!("SELECT {{{name}.*}} FROM {{{name}}}");
@@ -345,7 +354,7 @@ impl Transaction {
     pub(super) fn add<'a, T>(
         &self,
         dataset: DatasetKey,
-        table: &'static Table,
+        table: &'static StoredTable,
         existing: Existing,
         rows: &'a [T],
         encode: impl Fn(&'a T, &mut Vec<Value<'a>>),

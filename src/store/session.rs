@@ -7,13 +7,13 @@ use std::path::Path;
 use super::page::{Packing, Page};
 use super::rows::DatasetKey;
 use super::sqlite::NewFile;
-use super::statement::{Columns, Existing, Sql, Table, Value};
+use super::statement::{Columns, Existing, Sql, StoredTable, Value};
 use super::{Error, Result};
 use crate::model::{GranuleId, Timestamp};
 
 /// A transaction of one of the stores, in which statements are run: what `table` is written for. What only
 /// a server has, or only a file, does nothing in the other one.
-pub(super) trait Session: Send {
+pub(super) trait StoreSession: Send {
     /// Calls `each` for every row of a query.
     fn rows(
         &self,
@@ -51,8 +51,12 @@ pub(super) trait Session: Send {
     fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()>;
 
     /// Adds rows, whose values follow each other: those of all columns of the table.
-    fn insert(&self, table: &'static Table, existing: Existing, values: &[Value<'_>])
-    -> Result<()>;
+    fn insert(
+        &self,
+        table: &'static StoredTable,
+        existing: Existing,
+        values: &[Value<'_>],
+    ) -> Result<()>;
 
     /// How many rows a page has, in a pass over a whole dataset.
     fn page_rows(&self) -> u32;
@@ -68,15 +72,15 @@ pub(super) trait Session: Send {
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>>;
 
-    /// What the store itself finds of what [`Snapshot::integrity`] returns.
+    /// What the store itself finds of what [`View::integrity`] returns.
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>>;
 
-    /// What [`Snapshot::check_same_file`] checks.
+    /// What [`View::check_same_file`] checks.
     fn check_same_file(&self) -> Result<()> {
         Ok(())
     }
 
-    /// What [`Snapshot::copy_beside`] does.
+    /// What [`View::copy_beside`] does.
     fn copy_beside(
         &self,
         _target: &Path,
@@ -96,8 +100,8 @@ pub(super) trait Session: Send {
 
 /// One consistent state of the registry. It should be short-lived (see the documentation of the
 /// module `store`).
-pub(crate) struct Snapshot {
-    pub(super) session: Box<dyn Session>,
+pub(crate) struct View {
+    pub(super) session: Box<dyn StoreSession>,
     hides_recorders: bool,
     /// When the last annotation was recorded that is shown.
     annotated_by: Timestamp,
@@ -106,22 +110,22 @@ pub(crate) struct Snapshot {
 /// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
 /// it has written.
 pub(crate) struct Transaction {
-    snapshot: Snapshot,
+    snapshot: View,
 }
 
-impl Snapshot {
-    pub(super) fn new(session: Box<dyn Session>) -> Self {
-        Snapshot { session, hides_recorders: false, annotated_by: Timestamp::MAX }
+impl View {
+    pub(super) fn new(session: Box<dyn StoreSession>) -> Self {
+        View { session, hides_recorders: false, annotated_by: Timestamp::MAX }
     }
 
     /// The same snapshot, which does not say who recorded anything if it is for the public.
     pub fn for_public(self, is_for_public: bool) -> Self {
-        Snapshot { hides_recorders: is_for_public, ..self }
+        View { hides_recorders: is_for_public, ..self }
     }
 
     /// The same snapshot, which shows only the annotations that were recorded by a time.
     pub fn annotated_by(self, recorded: Timestamp) -> Self {
-        Snapshot { annotated_by: recorded, ..self }
+        View { annotated_by: recorded, ..self }
     }
 
     /// Whether an annotation that was recorded at a time is shown.
@@ -205,8 +209,8 @@ impl Snapshot {
 
 impl Transaction {
     /// The change that is made in a session that was begun for writing.
-    pub(super) fn new(session: Box<dyn Session>) -> Self {
-        Transaction { snapshot: Snapshot::new(session) }
+    pub(super) fn new(session: Box<dyn StoreSession>) -> Self {
+        Transaction { snapshot: View::new(session) }
     }
 
     /// Runs a statement about a dataset, once it is locked, whose result nobody needs.
@@ -242,9 +246,9 @@ impl Transaction {
 }
 
 impl Deref for Transaction {
-    type Target = Snapshot;
+    type Target = View;
 
-    fn deref(&self) -> &Snapshot {
+    fn deref(&self) -> &View {
         &self.snapshot
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{
 
 /// A table whose rows are read and written whole.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct StoredTable {
     pub name: &'static str,
     /// What a row of it is, in a message. `None` means that its rows have no checksums.
     pub what: Option<&'static str>,
@@ -24,7 +24,7 @@ pub(crate) struct Table {
     pub columns: &'static [&'static str],
 }
 
-impl Table {
+impl StoredTable {
     /// All columns, in their order.
     pub fn all_columns(&self) -> impl Iterator<Item = &'static str> {
         self.columns.iter().copied().chain(self.what.map(|_| ROW_CHECK))
@@ -45,7 +45,7 @@ const ROW_CHECK: &str = "row_check";
 macro_rules! tables {
     ($($constant:ident = $name:literal, $what:expr,
         [$($owner:literal),*] [$($key:literal),*] $(, $column:literal)*;)+) => {
-        $(pub(super) static $constant: Table = Table {
+        $(pub(super) static $constant: StoredTable = StoredTable {
             name: $name,
             what: $what,
             owner: <[&str]>::len(&[$($owner),*]),
@@ -54,7 +54,7 @@ macro_rules! tables {
         };)+
 
         /// Every table but `registry` and `writer`, which only a server has.
-        pub(super) static TABLES: [&Table; [$($name),+].len()] = [$(&$constant),+];
+        pub(super) static TABLES: [&StoredTable; [$($name),+].len()] = [$(&$constant),+];
     };
 }
 
@@ -176,7 +176,7 @@ pub(super) enum Existing {
 }
 
 /// The statement that adds rows to a table: up to VALUES, and from there on.
-pub(super) fn insertion(table: &Table, existing: Existing, schema: &str) -> (String, String) {
+pub(super) fn insertion(table: &StoredTable, existing: Existing, schema: &str) -> (String, String) {
     let name = table.name;
     let columns: Vec<_> = table.all_columns().collect();
     let into = format!("INSERT INTO {schema}{name} ({})", columns.join(", "));

@@ -24,7 +24,7 @@ fn registry_in(encoding: &str, path: &Path) {
     connection.pragma_update(None, "user_version", 1).unwrap();
     let at = second(0).as_micros();
     let digest = hex::encode(naive_digest(["A"]).as_bytes());
-    let mut list = accession::chain::List::start();
+    let mut list = accession::chain::CanonicalList::start();
     list.push(b"A\n");
     let list = hex::encode(list.save());
     let rows = format!(

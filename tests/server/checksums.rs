@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use accession::DatasetEdit;
-use accession::chain::List;
+use accession::chain::CanonicalList;
 use accession::model::{Algorithm, Checksum};
 use accession::registry::Edit;
-use accession::server::Limits;
+use accession::server::ServerLimits;
 
 use crate::program::program;
 use crate::site::{Served, stamp};
@@ -47,7 +47,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     let listed = served.get(&list);
     let sums: Vec<String> = ["01", "02"].map(|byte| byte.repeat(32)).into();
     assert_eq!(listed.text(), format!("A\tsha-256:{}\nB\tsha-256:{}\n", sums[0], sums[1]));
-    let mut hashed = List::start();
+    let mut hashed = CanonicalList::start();
     hashed.push(&listed.body);
     assert_eq!(hashed.digest(), before);
     assert_eq!(listed.header("cache-control"), "no-cache");
@@ -232,7 +232,7 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
 /// They are files of the cache of lists: a slow reader of each would fill the disk otherwise.
 #[test]
 fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
-    let limits = Limits { cache_bytes: 1_024, ..Limits::default() };
+    let limits = ServerLimits { cache_bytes: 1_024, ..ServerLimits::default() };
     let served = Served::with(&[], limits);
     served.change("US", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
     add(&served, "US", "A", "A", Algorithm::Sha256, 1);
@@ -250,7 +250,8 @@ fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
 
 #[test]
 fn a_list_that_takes_longer_than_a_request_may_is_too_costly() {
-    let limits = Limits { request_time: std::time::Duration::ZERO, ..Limits::default() };
+    let limits =
+        ServerLimits { request_time: std::time::Duration::ZERO, ..ServerLimits::default() };
     let served = Served::with(&[], limits);
     served.change("US", "2001-01-01T00:00:00Z", &["A"], &[]);
     add(&served, "US", "A", "A", Algorithm::Sha256, 1);

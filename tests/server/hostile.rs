@@ -2,7 +2,7 @@
 
 use accession::DatasetEdit;
 use accession::registry::Edit;
-use accession::server::Limits;
+use accession::server::ServerLimits;
 use axum::http::Method;
 
 use crate::site::{Served, stamp};
@@ -127,7 +127,7 @@ fn no_header_can_be_added() {
 
 #[test]
 fn addresses_and_bodies_that_are_too_long_are_refused() {
-    let served = Served::with(&[], Limits { body_bytes: 1_000, ..Limits::default() });
+    let served = Served::with(&[], ServerLimits { body_bytes: 1_000, ..ServerLimits::default() });
     let long = served.get(&format!("/?q={}", "a".repeat(9_000)));
     assert_eq!((long.status, long.problem().1.as_str()), (414, "too-long"));
     let body = "x".repeat(1_001);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::server::Limits;
+use accession::server::ServerLimits;
 use accession::{Event, EventKind, Import};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -160,7 +160,7 @@ fn a_comparison_lists_each_difference_once() {
 
 #[test]
 fn work_beyond_its_budget_is_refused_with_a_time_to_come_back() {
-    let limits = Limits { budget: std::time::Duration::ZERO, ..Limits::default() };
+    let limits = ServerLimits { budget: std::time::Duration::ZERO, ..ServerLimits::default() };
     let served = Served::with(&[], limits);
     served.add_seed();
     for path in [
@@ -227,7 +227,7 @@ fn a_list_that_is_too_long_to_wait_for_is_streamed() {
     let ids: Vec<String> = (0..10_000).map(|n| format!("granule-{n:05}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     for (waited_granules, is_stored) in [(9_999, false), (10_000, true)] {
-        let served = Served::with(&[], Limits { waited_granules, ..Limits::default() });
+        let served = Served::with(&[], ServerLimits { waited_granules, ..ServerLimits::default() });
         served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
         let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
         let path = format!("/DI:{}/granules", identifier.as_str().unwrap());

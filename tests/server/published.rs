@@ -1,13 +1,13 @@
 //! Only what is public is shown, in every answer.
 
-use accession::server::Limits;
+use accession::server::ServerLimits;
 
 use crate::site::{Served, stamp};
 use crate::values::{name, now};
 
 /// Two datasets that hold the same set, one of which is public.
 fn served() -> (Served, String) {
-    let served = Served::with(&["OPEN"], Limits::default());
+    let served = Served::with(&["OPEN"], ServerLimits::default());
     served.change("OPEN", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
     served.change("SECRET", "2002-01-01T00:00:00Z", &["A", "B"], &[]);
     served.change("SECRET", "2003-01-01T00:00:00Z", &["HIDDEN"], &["A"]);
@@ -65,7 +65,7 @@ fn a_digest_of_a_dataset_that_is_not_public_is_not_counted() {
     // The digests of these two sets have their first 12 digits in common.
     let (open, secret) = (["G28041929"], ["G29068248"]);
     for (public, status) in [(&["OPEN"][..], 303), (&["OPEN", "SECRET"], 409)] {
-        let served = Served::with(public, Limits::default());
+        let served = Served::with(public, ServerLimits::default());
         served.change("OPEN", "2001-01-01T00:00:00Z", &open, &[]);
         served.change("SECRET", "2002-01-01T00:00:00Z", &secret, &[]);
         let leads = served.get("/sha256:f3aa07e28468");

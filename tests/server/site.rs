@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
 use accession::registry::Edit;
-use accession::server::{Config, Limits, Router, router};
+use accession::server::{Config, Router, ServerLimits, router};
 use accession::{Access, DatasetEdit, DatasetName, Registry, Stamp, Timestamp};
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
@@ -38,11 +38,11 @@ pub struct Answer {
 impl Served {
     /// An empty registry, all of whose datasets are public.
     pub fn new() -> Self {
-        Served::with(&[], Limits::default())
+        Served::with(&[], ServerLimits::default())
     }
 
     /// An empty registry, of which some datasets are public.
-    pub fn with(datasets: &[&str], limits: Limits) -> Self {
+    pub fn with(datasets: &[&str], limits: ServerLimits) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
@@ -56,7 +56,7 @@ impl Served {
     pub fn again(&self) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = self.directory.path().join("accession.db");
-        let router = router(config(path, Vec::new(), Limits::default())).unwrap();
+        let router = router(config(path, Vec::new(), ServerLimits::default())).unwrap();
         let (registry, runtime) = (self.registry.clone(), Runtime::new().unwrap());
         Served { directory, registry, router, runtime }
     }
@@ -162,7 +162,7 @@ impl Served {
     }
 }
 
-fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: Limits) -> Config {
+fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Config {
     Config {
         site: Site {
             name: "US Archive".to_owned(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::citation::facts::{Citation, Licence, single_line};
+use crate::citation::facts::{Citation, CitedLicence, single_line};
 use crate::model::{Creator, Doi};
 
 /// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
@@ -162,11 +162,11 @@ fn related(citation: &Citation) -> Vec<Value> {
     related
 }
 
-fn rights(licence: Licence) -> Value {
+fn rights(licence: CitedLicence) -> Value {
     match licence {
-        Licence::Address(address) => json!({ "rightsUri": address }),
-        Licence::Words(words) => json!({ "rights": words }),
-        Licence::Spdx(licence) => json!({
+        CitedLicence::Address(address) => json!({ "rightsUri": address }),
+        CitedLicence::Words(words) => json!({ "rights": words }),
+        CitedLicence::Spdx(licence) => json!({
             "rights": licence,
             "rightsIdentifier": licence,
             "rightsIdentifierScheme": "SPDX",
@@ -286,10 +286,10 @@ fn checksum(citation: &Citation) -> Value {
     })
 }
 
-fn licence(licence: Licence) -> String {
+fn licence(licence: CitedLicence) -> String {
     match licence {
-        Licence::Spdx(licence) => Licence::spdx_address(licence),
-        Licence::Address(text) | Licence::Words(text) => text,
+        CitedLicence::Spdx(licence) => CitedLicence::spdx_address(licence),
+        CitedLicence::Address(text) | CitedLicence::Words(text) => text,
     }
 }
 

@@ -11,7 +11,7 @@ use accession::publish::{
     SiteSettings, VerifiedFiles, publish_each, publish_pages, unknown_datasets, verify,
 };
 use accession::registry::Edit;
-use accession::server::{Config, Limits, Server};
+use accession::server::{Config, Server, ServerLimits};
 use accession::{Access, DatasetName, ErrorKind, Registry};
 use serde_json::json;
 
@@ -194,7 +194,7 @@ pub struct Serve {
     cache_size: u64,
 
     /// The greatest number of connections at the same time
-    #[arg(long, value_name = "N", default_value_t = Limits::default().connections,
+    #[arg(long, value_name = "N", default_value_t = ServerLimits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
 }
@@ -220,10 +220,10 @@ impl Serve {
             },
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),
-            limits: Limits {
+            limits: ServerLimits {
                 connections: self.max_connections,
                 cache_bytes: self.cache_size,
-                ..Limits::default()
+                ..ServerLimits::default()
             },
             cache: self.cache,
         };

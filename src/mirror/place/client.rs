@@ -230,15 +230,15 @@ impl Client {
     }
 
     /// The content of a body, counted, at most `limit` bytes of it.
-    pub fn body(&self, response: Response<Body>, limit: u64, coding: Coding) -> Content {
+    pub fn body(&self, response: Response<Body>, limit: u64, coding: Coding) -> LimitedBody {
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
         // A .gz file larger than its plain segment is ignored.
         let sent = reader.take(limit.saturating_add(1_024));
         let sent = Counted::of(sent, Arc::clone(&self.received), self.options.timeout);
         let (read, max_bytes) = (Arc::clone(&self.read), self.options.max_bytes);
         match coding {
-            Coding::Identity => Content::of(sent.take(limit), read, max_bytes),
-            Coding::Gzip => Content::of(GzDecoder::new(sent).take(limit), read, max_bytes),
+            Coding::Identity => LimitedBody::of(sent.take(limit), read, max_bytes),
+            Coding::Gzip => LimitedBody::of(GzDecoder::new(sent).take(limit), read, max_bytes),
         }
     }
 
@@ -325,20 +325,20 @@ fn is_fast(bytes: u64, time: Duration) -> bool {
 struct TooMany(u64);
 
 /// What a body contains after decompression, counted together with all others, and limited.
-pub(super) struct Content {
+pub(super) struct LimitedBody {
     reader: Box<dyn Read + Send>,
     read: Arc<AtomicU64>,
     max_bytes: u64,
 }
 
-impl Content {
+impl LimitedBody {
     /// Counts what is read into `read`. Fails with [`TooMany`] beyond `max_bytes`.
     fn of(reader: impl Read + Send + 'static, read: Arc<AtomicU64>, max_bytes: u64) -> Self {
-        Content { reader: Box::new(reader), read, max_bytes }
+        LimitedBody { reader: Box::new(reader), read, max_bytes }
     }
 }
 
-impl Read for Content {
+impl Read for LimitedBody {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         let before = self.read.fetch_add(read as u64, Ordering::Relaxed);

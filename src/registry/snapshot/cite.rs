@@ -60,7 +60,7 @@ impl Snapshot {
 }
 
 /// The facts for the citation of a set.
-pub(in crate::registry) fn cited(read: &store::Snapshot, selected: Selected) -> Result<Cited> {
+pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Result<Cited> {
     let Selected { set, others } = selected;
     let name = set.dataset();
     let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;

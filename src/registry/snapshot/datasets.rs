@@ -24,7 +24,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
-        self.shown_dataset(name, store::Snapshot::listed)
+        self.shown_dataset(name, store::View::listed)
     }
 
     /// The same without when it was last confirmed, which costs a question more.
@@ -33,13 +33,13 @@ impl Snapshot {
     ///
     /// Those of [`Snapshot::dataset`].
     pub fn described_dataset(&self, name: &DatasetName) -> Result<Listed> {
-        self.shown_dataset(name, store::Snapshot::described)
+        self.shown_dataset(name, store::View::described)
     }
 
     fn shown_dataset(
         &self,
         name: &DatasetName,
-        read_row: impl Fn(&store::Snapshot, &DatasetName) -> Result<Option<(DatasetKey, Listed)>>,
+        read_row: impl Fn(&store::View, &DatasetName) -> Result<Option<(DatasetKey, Listed)>>,
     ) -> Result<Listed> {
         self.ask(|read| {
             let listed = read_row(read, name)?.map(|(_, listed)| listed);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use super::view::Snapshot;
-use crate::chain::List;
+use crate::chain::CanonicalList;
 use crate::error::{Error, Result};
 #[cfg(feature = "serve")]
 use crate::model::DatasetName;
@@ -25,7 +25,7 @@ impl Snapshot {
     pub fn files(&self, set: &Set) -> Result<FileList> {
         let claim = Claim::of(&self.registry, set);
         let files = self.files_after(set, None)?;
-        Ok(FileList { proof: Some((claim, List::start())), ..files })
+        Ok(FileList { proof: Some((claim, CanonicalList::start())), ..files })
     }
 
     /// As [`Snapshot::files`], of granules of a set that are listed: of a subset that is not stored.
@@ -111,7 +111,7 @@ pub struct FileList {
     at: Timestamp,
     read: VecDeque<GranuleFiles>,
     /// `None` means that only some of the set are read.
-    proof: Option<(Claim, List)>,
+    proof: Option<(Claim, CanonicalList)>,
 }
 
 impl FileList {

@@ -72,7 +72,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn checked_roots(&self, dataset: &DatasetName) -> Result<Vec<RootState>> {
-        let roots = self.ask_of(dataset, store::Snapshot::fixity_roots)?;
+        let roots = self.ask_of(dataset, store::View::fixity_roots)?;
         Ok(roots.into_iter().map(RootState::from).collect())
     }
 
@@ -93,7 +93,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn count_open_findings(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask_of(dataset, store::Snapshot::count_fixity_findings)
+        self.ask_of(dataset, store::View::count_fixity_findings)
     }
 
     /// The datasets of which files were checked, by name.
@@ -102,7 +102,7 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
-        let mut names = self.ask(store::Snapshot::checked_datasets)?;
+        let mut names = self.ask(store::View::checked_datasets)?;
         names.retain(|name| self.shown.shows(name));
         Ok(names)
     }

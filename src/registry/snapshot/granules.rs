@@ -3,7 +3,7 @@
 use std::vec;
 
 use super::view::{Snapshot, dataset_of};
-use crate::chain::{Hashing, List, Sweep};
+use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
     Criteria, DatasetName, Digest, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set,
@@ -18,7 +18,7 @@ use crate::store::{self, DatasetKey, SubsetKey};
 const PAGE_ROWS: u32 = 4_096;
 
 /// The number of granules in a page.
-fn page_rows(read: &store::Snapshot) -> u32 {
+fn page_rows(read: &store::View) -> u32 {
     read.page_rows().max(PAGE_ROWS)
 }
 
@@ -189,7 +189,7 @@ impl Granules {
     /// Reads a page in a transaction of its own.
     fn load<Page>(
         &mut self,
-        next: impl FnOnce(&mut GranulePages, &store::Snapshot) -> Result<Option<Page>>,
+        next: impl FnOnce(&mut GranulePages, &store::View) -> Result<Option<Page>>,
     ) -> Result<Option<Page>> {
         let load = || {
             let read = self.registry.read()?;
@@ -283,7 +283,7 @@ enum Kind {
 
 impl GranulePages {
     /// The granules of a set.
-    pub fn of(read: &store::Snapshot, set: &Set) -> Result<Self> {
+    pub fn of(read: &store::View, set: &Set) -> Result<Self> {
         let (dataset, _) = dataset_of(read, set.dataset())?;
         let kind = match set {
             Set::Instance(_) => Kind::Held,
@@ -316,7 +316,7 @@ impl GranulePages {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a granule that a subset names was not
     /// held.
-    pub fn next(&mut self, read: &store::Snapshot) -> Result<Option<Vec<Granule>>> {
+    pub fn next(&mut self, read: &store::View) -> Result<Option<Vec<Granule>>> {
         while !self.is_over {
             let page = self.load(read)?;
             if !page.is_empty() {
@@ -331,7 +331,7 @@ impl GranulePages {
     /// # Errors
     ///
     /// Those of [`GranulePages::next`].
-    pub fn next_ids(&mut self, read: &store::Snapshot) -> Result<Option<IdPage>> {
+    pub fn next_ids(&mut self, read: &store::View) -> Result<Option<IdPage>> {
         if !matches!(self.kind, Kind::Held) {
             return Ok(self.next(read)?.map(|page| packed(&page)));
         }
@@ -349,10 +349,7 @@ impl GranulePages {
     }
 
     /// The granules, within a snapshot or a transaction.
-    pub fn granules(
-        mut self,
-        read: &store::Snapshot,
-    ) -> impl Iterator<Item = Result<Granule>> + '_ {
+    pub fn granules(mut self, read: &store::View) -> impl Iterator<Item = Result<Granule>> + '_ {
         let mut page = Vec::new().into_iter();
         std::iter::from_fn(move || {
             if page.len() == 0 {
@@ -365,7 +362,7 @@ impl GranulePages {
         })
     }
 
-    fn load(&mut self, read: &store::Snapshot) -> Result<Vec<Granule>> {
+    fn load(&mut self, read: &store::View) -> Result<Vec<Granule>> {
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
         let limit = page_rows(read);
         let mut page = match &self.kind {
@@ -416,7 +413,7 @@ pub(in crate::registry) type Identified = (Identifier, Digest, u64);
 /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those of
 /// the instance, or what is known of them is not that of its digest.
 pub(in crate::registry) fn identify_selected(
-    read: &store::Snapshot,
+    read: &store::View,
     dataset: DatasetKey,
     instance: &Instance,
     patterns: &[Pattern],
@@ -424,7 +421,7 @@ pub(in crate::registry) fn identify_selected(
     let mut pages = GranulePages::held(dataset, instance.timestamp);
     let mut known = ContentsAt::new(read, dataset, instance.timestamp)?;
     // All granules, and those that are selected.
-    let mut hashing = Hashing::with_lists(Sweep::over(2), List::start());
+    let mut hashing = Hashing::with_lists(Sweep::over(2), CanonicalList::start());
     let (mut granules, mut selected) = (0, 0);
     while let Some(page) = pages.next_ids(read)? {
         granules += page.len() as u64;

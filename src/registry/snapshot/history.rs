@@ -367,7 +367,7 @@ impl Snapshot {
     fn found(
         &self,
         limit: u32,
-        page: impl Fn(&store::Snapshot, Option<&FoundPeriod>, u32) -> Result<Vec<FoundPeriod>>,
+        page: impl Fn(&store::View, Option<&FoundPeriod>, u32) -> Result<Vec<FoundPeriod>>,
     ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| {
             let (mut periods, mut last): (_, Option<FoundPeriod>) = (Vec::new(), None);
@@ -408,7 +408,7 @@ impl Snapshot {
 }
 
 fn note_at(
-    read: &store::Snapshot,
+    read: &store::View,
     dataset: DatasetKey,
     at: Option<Timestamp>,
 ) -> Result<Option<String>> {

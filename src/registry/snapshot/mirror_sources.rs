@@ -105,7 +105,7 @@ impl Snapshot {
 
 /// The keys of a dataset and of a primary that was read for it. `None`: it never was.
 fn source_of(
-    read: &store::Snapshot,
+    read: &store::View,
     dataset: &DatasetName,
     source: &str,
 ) -> Result<Option<(DatasetKey, SourceKey)>> {

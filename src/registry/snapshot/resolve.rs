@@ -286,7 +286,7 @@ fn periods(
 }
 
 /// The period of a set: of its instance, or of the one from which the subset was selected.
-pub(super) fn period_of(read: &store::Snapshot, set: Set, seen: Seen<'_>) -> Result<Resolved> {
+pub(super) fn period_of(read: &store::View, set: Set, seen: Seen<'_>) -> Result<Resolved> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
     let instances = seen.instances(read, read.instances_of_with(key, *identifier)?)?;
@@ -308,7 +308,7 @@ impl Resolution {
         self.agreement.is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
     }
 
-    fn add(&mut self, read: &store::Snapshot, row: Resolved, at: Option<Moment>) -> Result<()> {
+    fn add(&mut self, read: &store::View, row: Resolved, at: Option<Moment>) -> Result<()> {
         let mut agrees = at.is_none().then_some(Agreement::AsKnownNow);
         if let Some(at) = at {
             for instance in &row.instances {
@@ -324,7 +324,7 @@ impl Resolution {
 
 /// Whether an instance was in force at some time of a moment, and according to which state of the
 /// registry.
-fn agreement(read: &store::Snapshot, instance: &Instance, at: Moment) -> Result<Option<Agreement>> {
+fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Option<Agreement>> {
     if instance.is_in_force_during(at) {
         return Ok(Some(Agreement::AsKnownNow));
     }

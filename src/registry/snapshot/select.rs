@@ -66,15 +66,12 @@ impl Snapshot {
 }
 
 /// Finds the set to which a selection refers.
-pub(in crate::registry) fn select(
-    read: &store::Snapshot,
-    selection: &Selection,
-) -> Result<Selected> {
+pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> Result<Selected> {
     select_seen(read, selection, Seen { known: Timestamp::MAX, shown: &Shown::All })
 }
 
 pub(super) fn select_seen(
-    read: &store::Snapshot,
+    read: &store::View,
     selection: &Selection,
     seen: Seen<'_>,
 ) -> Result<Selected> {
@@ -127,7 +124,7 @@ pub(super) fn select_seen(
 }
 
 /// The most recent instance with a digest, or else the first subset.
-fn of_digest(read: &store::Snapshot, digest: Digest, seen: Seen<'_>) -> Result<Option<Set>> {
+fn of_digest(read: &store::View, digest: Digest, seen: Seen<'_>) -> Result<Option<Set>> {
     let instances = seen.instances(read, read.instances_with_digest(digest)?)?;
     if let Some(latest) = instances.into_iter().max_by_key(|instance| instance.timestamp) {
         return Ok(Some(Set::Instance(latest)));
@@ -141,7 +138,7 @@ fn of_digest(read: &store::Snapshot, digest: Digest, seen: Seen<'_>) -> Result<O
 }
 
 /// Why no instance of a dataset is known.
-fn nothing_known(read: &store::Snapshot, dataset: DatasetKey, name: &DatasetName) -> Result<Error> {
+fn nothing_known(read: &store::View, dataset: DatasetKey, name: &DatasetName) -> Result<Error> {
     Ok(match read.first_instance(dataset)? {
         Some(Instance { recorded, .. }) => Error::new(
             ErrorKind::NothingKnown,
@@ -156,7 +153,7 @@ fn nothing_known(read: &store::Snapshot, dataset: DatasetKey, name: &DatasetName
 /// The most recent instance with an identifier, so that the latest holding periods are shown: of a dataset, or
 /// of any, and of those that were in force at a moment, or ever.
 fn latest_with(
-    read: &store::Snapshot,
+    read: &store::View,
     identifier: Identifier,
     dataset: Option<DatasetKey>,
     at: Option<Moment>,
@@ -180,7 +177,7 @@ fn latest_with(
 
 /// The first subset with an identifier: of a dataset, or of any.
 fn subset_of(
-    read: &store::Snapshot,
+    read: &store::View,
     identifier: Identifier,
     dataset: Option<&DatasetName>,
     seen: Seen<'_>,
@@ -198,7 +195,7 @@ fn subset_of(
 /// The instance in force at a moment, and the others that were in force during it. `latest` is the
 /// latest instance that is known.
 fn select_at(
-    read: &store::Snapshot,
+    read: &store::View,
     dataset: DatasetKey,
     latest: &Instance,
     at: Moment,

@@ -38,7 +38,7 @@ use crate::store::{self, DatasetKey};
 /// ```
 pub struct Snapshot {
     pub(super) registry: Registry,
-    pub(super) read: store::Snapshot,
+    pub(super) read: store::View,
     /// Changes that were recorded later are not known.
     pub(super) known: Timestamp,
     pub(super) shown: Shown,
@@ -55,7 +55,7 @@ pub(super) struct Seen<'a> {
 impl Seen<'_> {
     /// An instance as it is known, which changes that are not known have not ended. `None` means that
     /// it is not known, or of a dataset that is not shown.
-    pub fn instance(self, read: &store::Snapshot, instance: Instance) -> Result<Option<Instance>> {
+    pub fn instance(self, read: &store::View, instance: Instance) -> Result<Option<Instance>> {
         if !self.shown.shows(&instance.dataset) {
             return Ok(None);
         }
@@ -72,11 +72,7 @@ impl Seen<'_> {
     }
 
     /// The instances that are known, as they are known.
-    pub fn instances(
-        self,
-        read: &store::Snapshot,
-        instances: Vec<Instance>,
-    ) -> Result<Vec<Instance>> {
+    pub fn instances(self, read: &store::View, instances: Vec<Instance>) -> Result<Vec<Instance>> {
         let known = instances.into_iter().map(|instance| self.instance(read, instance));
         known.filter_map(Result::transpose).collect()
     }
@@ -87,7 +83,7 @@ impl Seen<'_> {
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
-    pub fn subset(self, read: &store::Snapshot, subset: Subset) -> Result<Option<Set>> {
+    pub fn subset(self, read: &store::View, subset: Subset) -> Result<Option<Set>> {
         if subset.cited > self.known || !self.shown.shows(&subset.dataset) {
             return Ok(None);
         }
@@ -127,7 +123,7 @@ impl Snapshot {
     /// The key and the present name of a dataset, which must exist and be shown.
     pub(super) fn dataset_of(
         &self,
-        read: &store::Snapshot,
+        read: &store::View,
         name: &DatasetName,
     ) -> Result<(DatasetKey, DatasetName)> {
         let (key, present) = dataset_of(read, name)?;
@@ -141,14 +137,14 @@ impl Snapshot {
     pub(super) fn ask_of<T>(
         &self,
         dataset: &DatasetName,
-        question: impl FnOnce(&store::Snapshot, DatasetKey) -> Result<T>,
+        question: impl FnOnce(&store::View, DatasetKey) -> Result<T>,
     ) -> Result<T> {
         self.ask(|read| question(read, self.dataset_of(read, dataset)?.0))
     }
 
     /// Queries the store. An error gets the path of the registry; the result is refused if the file
     /// is read without locks and changed during the query.
-    pub(super) fn ask<T>(&self, question: impl FnOnce(&store::Snapshot) -> Result<T>) -> Result<T> {
+    pub(super) fn ask<T>(&self, question: impl FnOnce(&store::View) -> Result<T>) -> Result<T> {
         let ask = || {
             let response = question(&self.read)?;
             self.read.check_same_file()?;
@@ -161,7 +157,7 @@ impl Snapshot {
 /// The key and the present name of a dataset, which must exist. Its record is not read: what is known of its
 /// granules does not depend on it.
 pub(in crate::registry) fn dataset_of(
-    read: &store::Snapshot,
+    read: &store::View,
     name: &DatasetName,
 ) -> Result<(DatasetKey, DatasetName)> {
     read.key_and_name(name)?.ok_or_else(|| Error::dataset_unknown(name))
@@ -169,7 +165,7 @@ pub(in crate::registry) fn dataset_of(
 
 /// The latest known instance of a dataset. `None` means that no instance is known.
 pub(in crate::registry) fn latest_known(
-    read: &store::Snapshot,
+    read: &store::View,
     dataset: DatasetKey,
     known: Timestamp,
 ) -> Result<Option<Instance>> {
@@ -180,7 +176,7 @@ pub(in crate::registry) fn latest_known(
 
 /// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.
 pub(in crate::registry) fn instances(
-    read: &store::Snapshot,
+    read: &store::View,
     identifier: Identifier,
     dataset: Option<DatasetKey>,
 ) -> Box<dyn Iterator<Item = Result<Instance>> + '_> {
@@ -198,12 +194,12 @@ pub(in crate::registry) fn instances(
 /// # Errors
 ///
 /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
-pub(super) fn with_instance(read: &store::Snapshot, subset: Subset) -> Result<Set> {
+pub(super) fn with_instance(read: &store::View, subset: Subset) -> Result<Set> {
     let instance = instance_of(read, &subset)?;
     Ok(Set::Subset { subset, instance })
 }
 
-fn instance_of(read: &store::Snapshot, subset: &Subset) -> Result<Instance> {
+fn instance_of(read: &store::View, subset: &Subset) -> Result<Instance> {
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
     let instance = read.instance_at(dataset, subset.timestamp)?;
     let instance = instance.filter(|instance| instance.timestamp == subset.timestamp);

@@ -4,7 +4,7 @@ use super::finding::{Code, Findings, readable};
 use crate::chain::{Reached, is_checkpoint};
 use crate::error::Result;
 use crate::model::{Checkpoint, GranuleId, quoted};
-use crate::store::{DatasetKey, Snapshot, paged};
+use crate::store::{DatasetKey, View, paged};
 
 /// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
 ///
@@ -24,7 +24,7 @@ pub(super) struct Agreement {
 }
 
 impl<'read> Checkpoints<'read> {
-    pub fn of(read: &'read Snapshot, dataset: DatasetKey) -> Self {
+    pub fn of(read: &'read View, dataset: DatasetKey) -> Self {
         let stored = paged(
             // No id is empty, so every id is after the empty string.
             String::new(),

@@ -4,7 +4,7 @@ use super::checkpoints::{Agreement, Checkpoints};
 use super::finding::{Code, Findings, Verification, VerifyWork, readable, refuse_mismatch};
 use super::history::{self, Recomputed, Rows, Stated};
 use super::subsets::{Selected, Subsets};
-use crate::chain::{Hashed, Hashing, List, Reached, Sweep};
+use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
@@ -41,7 +41,7 @@ impl Registry {
 /// The state of the verification of one dataset.
 struct Pass<'a> {
     registry: &'a Registry,
-    read: &'a store::Snapshot,
+    read: &'a store::View,
     dataset: &'a DatasetName,
     key: DatasetKey,
 }
@@ -133,7 +133,7 @@ impl Pass<'_> {
         let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);
         let sweep = Sweep::over(history.len());
-        let mut hashing = Hashing::with_checkpoints(sweep, List::start());
+        let mut hashing = Hashing::with_checkpoints(sweep, CanonicalList::start());
         let mut contents = Contents::of(self.read, self.key, Begin::Start);
         let mut selecting = subsets.select();
         self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
@@ -187,14 +187,14 @@ fn hold<'row>(
 /// Those of `show`; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the rows contradict the
 /// history, or are not rows of it.
 pub(in crate::registry) fn prove_changes(
-    read: &store::Snapshot,
+    read: &store::View,
     (dataset, key): (&DatasetName, DatasetKey),
     after: Option<Timestamp>,
     mut show: impl FnMut(Period<'_>, FilesDuring<'_>) -> Result<()>,
 ) -> Result<()> {
     let changes = Stated::after(read, key, after)?;
     let mut rows = Rows::after(after, &changes);
-    let mut hashing = Hashing::with_lists(Sweep::over(changes.len()), List::start());
+    let mut hashing = Hashing::with_lists(Sweep::over(changes.len()), CanonicalList::start());
     let mut contents = Contents::of(read, key, Begin::Start);
     read.each_change(key, after, |row| -> Result<()> {
         let known = contents.during(&row)?;

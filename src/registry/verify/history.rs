@@ -10,7 +10,7 @@ use crate::model::{
     Digest, Effect, EncodedFiles, GranuleId, Identifier, Instance, Timestamp, quoted,
 };
 use crate::registry::contents::FilesDuring;
-use crate::store::{DatasetKey, Period, Snapshot, StoredInstance};
+use crate::store::{DatasetKey, Period, StoredInstance, View};
 
 /// The stored values of an instance, without its note.
 pub(super) struct Stated {
@@ -24,7 +24,7 @@ pub(super) struct Stated {
 impl Stated {
     /// The instances after a time (`None`: all of them), in order of time.
     pub fn after(
-        read: &Snapshot,
+        read: &View,
         dataset: DatasetKey,
         after: Option<Timestamp>,
     ) -> Result<Vec<Stated>> {
@@ -33,7 +33,7 @@ impl Stated {
     }
 
     /// All instances, in order of time, and a finding for each whose row differs from its checksum.
-    pub fn all(read: &Snapshot, dataset: DatasetKey) -> Result<(Vec<Stated>, Findings)> {
+    pub fn all(read: &View, dataset: DatasetKey) -> Result<(Vec<Stated>, Findings)> {
         let mut findings = Findings::default();
         let mut history = Vec::new();
         for stored in read.stored_history(dataset) {

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::finding::{Code, Findings, readable};
 use super::history::Stated;
-use crate::chain::{Chain, Hashed, Hashing, List, Sweep};
+use crate::chain::{CanonicalList, Chain, Hashed, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{Criteria, Digest, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
 use crate::registry::contents::{self, FilesDuring};
-use crate::store::{DatasetKey, Snapshot, SubsetKey};
+use crate::store::{DatasetKey, SubsetKey, View};
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
 /// rows, and those that name their granules, which are looked up.
@@ -87,7 +87,7 @@ impl Subsets {
     /// be read.
     pub fn compare(
         &self,
-        read: &Snapshot,
+        read: &View,
         dataset: DatasetKey,
         history: &[Stated],
         selected: Option<&Selected>,
@@ -140,7 +140,7 @@ impl Selecting {
             by_pattern[subsets.start].0.iter().map(move |pattern| (pattern, criteria))
         });
         Selecting {
-            hashing: Hashing::with_lists(Sweep::over(timestamps.len()), List::start()),
+            hashing: Hashing::with_lists(Sweep::over(timestamps.len()), CanonicalList::start()),
             patterns: Patterns::of(used),
             subsets,
             more: vec![0; timestamps.len() + 1],
@@ -226,13 +226,13 @@ fn patterns(subset: &Subset) -> &[Pattern] {
 /// Computes the identifier and the digest of the granules that a subset names, and reports those that were
 /// not held.
 fn identify_named(
-    read: &Snapshot,
+    read: &View,
     dataset: DatasetKey,
     key: SubsetKey,
     at: Timestamp,
     findings: &mut Findings,
 ) -> Result<Recomputed, Error> {
-    let (mut chain, mut list) = (Chain::start(), List::start());
+    let (mut chain, mut list) = (Chain::start(), CanonicalList::start());
     let mut granules = 0;
     let mut last = None;
     let mut named = read.named(dataset, key, at).peekable();

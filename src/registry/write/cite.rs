@@ -1,7 +1,7 @@
 //! Citing a subset, which is then stored so that its identifier always resolves.
 
 use super::stamp::Stamp;
-use crate::chain::{Chain, List};
+use crate::chain::{CanonicalList, Chain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Criteria, DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, Timestamp,
@@ -234,7 +234,7 @@ impl Members {
     /// Computes their identifier and their digest within an instance, and counts them.
     fn identify(
         &self,
-        read: &store::Snapshot,
+        read: &store::View,
         key: DatasetKey,
         dataset: &DatasetName,
         instance: &Instance,
@@ -268,13 +268,13 @@ impl Members {
 
 /// Computes the identifier and the digest of the granules that are named, all of which must have been held.
 pub(super) fn identify_named(
-    read: &store::Snapshot,
+    read: &store::View,
     key: DatasetKey,
     dataset: &DatasetName,
     at: Timestamp,
     listing: &Listing,
 ) -> Result<Identified> {
-    let (mut chain, mut list, mut count) = (Chain::start(), List::start(), 0);
+    let (mut chain, mut list, mut count) = (Chain::start(), CanonicalList::start(), 0);
     for batch in batches(listing)? {
         let batch = batch?;
         let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::cite::{Members, batches, identify_named};
-use crate::disk::{Records, Spool, scratch};
+use crate::disk::{Spool, SpooledRecords, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, Criteria, DatasetName, Digest, Event, EventKind, GranuleId, Identifier, Instance,
@@ -107,7 +107,7 @@ pub(super) struct Selection {
 #[derive(Clone, Copy)]
 pub(super) struct Origin<'read> {
     pub registry: &'read Registry,
-    pub read: &'read store::Snapshot,
+    pub read: &'read store::View,
     pub key: Option<DatasetKey>,
     pub dataset: &'read DatasetName,
 }
@@ -414,7 +414,7 @@ impl CitedSubsets {
 }
 
 /// Reads the next subset.
-fn next(records: &mut Records<'_>) -> Result<CitedSubset> {
+fn next(records: &mut SpooledRecords<'_>) -> Result<CitedSubset> {
     let mut record = || records.next().unwrap_or_else(|| Err(scratch::unreadable()));
     let header = record()?;
     let (is_named, (identifier, digest), timestamp, cited, granules, source, line): Header =

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::target::Target;
 use crate::chain::Timeline;
-use crate::chain::{Hashed, Hashing, List, Reached, Sweep, is_checkpoint};
+use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep, is_checkpoint};
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
@@ -79,12 +79,12 @@ impl Resume {
     }
 
     /// The list to resume with.
-    fn list(&self) -> Result<List> {
+    fn list(&self) -> Result<CanonicalList> {
         let Some(Checkpoint { granule_id, list, .. }) = &self.after else {
-            return Ok(List::start());
+            return Ok(CanonicalList::start());
         };
         let damaged = || Error::damaged(format!("the checkpoint after {granule_id} has no list"));
-        List::resume(list).ok_or_else(damaged)
+        CanonicalList::resume(list).ok_or_else(damaged)
     }
 
     /// The checkpoint that is only there because its granule was the last one: it moves with an append.

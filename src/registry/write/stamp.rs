@@ -66,7 +66,7 @@ impl Stamp {
     /// NUL, at which SQLite ends a string.
     pub(super) fn record(
         &self,
-        read: &store::Snapshot,
+        read: &store::View,
         latest: Option<Timestamp>,
         earliest: Timestamp,
     ) -> Result<(Timestamp, Option<String>)> {

@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi};
 use crate::pages::{DatasetPage, Feed, InstancePage, Link, Site};
 use crate::registry::Snapshot;
-use crate::server::answer::{ATOM, Answer, Content, Keep, Stop};
+use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations, dataset_name, moment};
 use crate::server::rows::json;
@@ -42,7 +42,7 @@ pub async fn dataset(
 pub async fn feed(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let feed = read_present(&state, &asked, &name, Feed::of_dataset).await?;
-    let content = Content::Bytes(feed.atom(&state.site).into());
+    let content = AnswerContent::Bytes(feed.atom(&state.site).into());
     Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
 }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern};
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
-use crate::server::answer::{Answer, Content, Keep, Stop, value};
+use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
 use crate::server::conditions::Coding;
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
@@ -156,12 +156,12 @@ pub async fn stored(
 ) -> Result<Option<Answer>, Problem> {
     let answer = |content| Answer::of_type(&format.content_type(), content, keep).tagged(tag);
     if asked.conditions().names(&value(&format!("\"{tag}\""))) {
-        return Ok(Some(answer(Content::Stream(Body::empty()))));
+        return Ok(Some(answer(AnswerContent::Stream(Body::empty()))));
     }
     let list = state.files.get(tag, time, write).await?;
     Ok(list.map(|list| {
         let left_out = list.left_out;
-        let mut answer = answer(Content::File(list));
+        let mut answer = answer(AnswerContent::File(list));
         if left_out > 0 {
             answer.headers.insert(LEFT_OUT, HeaderValue::from(left_out));
         }
@@ -186,7 +186,7 @@ async fn stream(
     }
     let content_type = wanted.format.content_type();
     let body = Unsent::open(state, wanted, identifier).await?.stream().await?;
-    Ok(Answer::of_type(&content_type, Content::Stream(body), keep).tagged(tag))
+    Ok(Answer::of_type(&content_type, AnswerContent::Stream(body), keep).tagged(tag))
 }
 
 /// Writes a whole list, and proves it.

@@ -13,7 +13,7 @@ use crate::model::{
 };
 use crate::pages::{Feed, HistoryPage, IndexPage, IndexRow, Site, Spark};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
-use crate::server::answer::{ATOM, Answer, Content, Keep, Stop};
+use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};
 use crate::server::rows::{self, instance_bytes, named_list, read_page};
@@ -135,7 +135,7 @@ pub async fn feed(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Sto
         let page = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
         Feed::of_all(&snapshot, &shared.site, page.datasets)
     });
-    let content = Content::Bytes(read.await?.atom(&state.site).into());
+    let content = AnswerContent::Bytes(read.await?.atom(&state.site).into());
     Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
 }
 

@@ -9,7 +9,7 @@ use axum::http::header::LAST_MODIFIED;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
-use crate::server::answer::{Answer, Content, Keep, Stop, value};
+use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
 use crate::server::files::Stored;
 use crate::server::problem::Problem;
 use crate::server::published::Version;
@@ -75,7 +75,7 @@ async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Sto
 /// The file is the one that was opened, with the bytes that the tag stands for, even if it has grown or
 /// been replaced since: so it is not opened again by its name.
 fn send(content_type: &str, file: Stored, keep: Keep) -> Answer {
-    Answer::of_type(content_type, Content::File(Arc::new(file)), keep).unkept()
+    Answer::of_type(content_type, AnswerContent::File(Arc::new(file)), keep).unkept()
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.

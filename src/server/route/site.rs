@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{Entry, FILES, SITEMAP_ADDRESSES};
+use crate::pages::{FILES, SITEMAP_ADDRESSES, SitemapEntry};
 use crate::registry::{Listed, Withdrawn};
-use crate::server::answer::{Answer, Content, Keep, Stop};
+use crate::server::answer::{Answer, AnswerContent, Keep, Stop};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
@@ -51,7 +51,7 @@ pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Answer {
     };
     let text = state.metrics.text() + &of_datasets(reported.as_deref());
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
-    Answer::of_type(content_type, Content::Bytes(text.into()), Keep::Never)
+    Answer::of_type(content_type, AnswerContent::Bytes(text.into()), Keep::Never)
 }
 
 /// The description of all routes.
@@ -72,7 +72,7 @@ pub async fn openapi(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, 
 pub async fn file(asked: Asked) -> Result<Answer, Stop> {
     let file = FILES.into_iter().find(|(path, ..)| *path == asked.path());
     let (_, content_type, content) = file.ok_or_else(Problem::not_found)?;
-    Ok(Answer::of_type(content_type, Content::Bytes(content.into()), Keep::WhileCurrent))
+    Ok(Answer::of_type(content_type, AnswerContent::Bytes(content.into()), Keep::WhileCurrent))
 }
 
 /// How an identifier is computed.
@@ -90,7 +90,7 @@ pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, 
     const AT_ONCE: u32 = 1_000;
     let read = state.source.read(|reading| {
         let snapshot = reading.registry.snapshot()?;
-        let (mut found, mut after): (Vec<Entry>, _) = (Vec::new(), None);
+        let (mut found, mut after): (Vec<SitemapEntry>, _) = (Vec::new(), None);
         loop {
             reading.check_time()?;
             let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, AT_ONCE)?;
@@ -102,5 +102,5 @@ pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, 
         }
     });
     let xml = pages::sitemap(&state.site, &read.await?);
-    Ok(Answer::of_type("application/xml", Content::Bytes(xml.into()), Keep::WhileCurrent))
+    Ok(Answer::of_type("application/xml", AnswerContent::Bytes(xml.into()), Keep::WhileCurrent))
 }

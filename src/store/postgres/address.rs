@@ -29,7 +29,7 @@ const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// The address of a registry on a PostgreSQL server, and how to connect to it.
 #[derive(Clone)]
-pub struct Address {
+pub struct ServerAddress {
     pub(super) config: Box<Config>,
     pub(super) tls: Tls,
     shown: String,
@@ -49,17 +49,17 @@ pub(super) struct Tls {
 
 /// An address as messages show it: without its password, or without anything if it cannot be read.
 pub fn shown(name: &Path) -> PathBuf {
-    Address::parse(name).map_or_else(|_| PathBuf::from(SCHEME), |it| it.to_string().into())
+    ServerAddress::parse(name).map_or_else(|_| PathBuf::from(SCHEME), |it| it.to_string().into())
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ServerAddress {
     /// The address without the password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.shown)
     }
 }
 
-impl Address {
+impl ServerAddress {
     /// Reads an address, with the environment of the process.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Address {
     /// [`ErrorKind::RegistryAddress`], which does not repeat the address: a password may be anywhere in one that
     /// cannot be read.
     pub fn parse(name: &Path) -> Result<Self, Error> {
-        Address::parse_with(name, |variable| std::env::var_os(variable))
+        ServerAddress::parse_with(name, |variable| std::env::var_os(variable))
     }
 
     fn parse_with(name: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
@@ -115,7 +115,7 @@ impl Address {
         let client = settings.certificate.zip(settings.key);
         let tls = Tls { is_verified, roots, client };
         let shown = without_password(&config);
-        Ok(Address { config: Box::new(config), tls, shown })
+        Ok(ServerAddress { config: Box::new(config), tls, shown })
     }
 }
 
@@ -301,8 +301,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Address, Error> {
-        Address::parse_with(Path::new(text), |name| {
+    fn parse(text: &str, environment: &[(&str, &str)]) -> Result<ServerAddress, Error> {
+        ServerAddress::parse_with(Path::new(text), |name| {
             let found = environment.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| value.into())
         })

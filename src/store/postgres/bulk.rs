@@ -10,7 +10,7 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::page::{Packing, Page};
 use crate::store::rows::DatasetKey;
-use crate::store::statement::{Existing, Sql, Table, Value, damaged, insertion};
+use crate::store::statement::{Existing, Sql, StoredTable, Value, damaged, insertion};
 
 /// From how many rows on COPY, which takes three round trips, costs less than INSERT.
 const COPIED_ROWS: usize = 1_000;
@@ -18,7 +18,7 @@ const COPIED_ROWS: usize = 1_000;
 impl ServerSession {
     pub(super) fn insert_rows(
         &self,
-        table: &Table,
+        table: &StoredTable,
         existing: Existing,
         values: &[Value<'_>],
     ) -> Result<()> {

@@ -10,8 +10,8 @@ use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Row, SimpleQueryMessage};
 
-use super::address::Address;
-use super::driver::{Answer, Driver};
+use super::address::ServerAddress;
+use super::driver::{Answered, Driver};
 use crate::store::statement::{Columns, Value};
 use crate::store::{Error, Result, Watch};
 
@@ -46,7 +46,7 @@ impl Connection {
     /// # Errors
     ///
     /// [`ErrorKind::Unreachable`], with what the server or the network reported.
-    pub fn open(address: &Address) -> Result<Self> {
+    pub fn open(address: &ServerAddress) -> Result<Self> {
         Ok(Connection {
             driver: Driver::connect(address)?,
             deferred: RefCell::default(),
@@ -219,7 +219,7 @@ impl Connection {
     /// Sends the deferred statements and what follows them, and waits for all answers. If one of
     /// them cannot even be sent, neither is what follows it: the answers are asked for in order, before any
     /// of them is there.
-    fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answer<T>) -> Result<T> {
+    fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answered<T>) -> Result<T> {
         let deferred = self.deferred.take();
         let client = self.driver.client();
         let execute = async |statement: &Statement| {

@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::address::Address;
+use super::address::ServerAddress;
 use super::connection::{Connection, value};
-use super::session::{Stage, Store, state};
+use super::session::{ServerStore, Stage, state};
 use super::{schema, transaction};
 use crate::store::pool::Pool;
 use crate::store::{Access, Error, ErrorKind, Result};
 
-impl Store {
+impl ServerStore {
     /// Whether there is a registry at an address.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
     pub fn exists(name: &Path) -> Result<bool> {
-        let connection = Connection::open(&Address::parse(name)?)?;
+        let connection = Connection::open(&ServerAddress::parse(name)?)?;
         match state(&connection) {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
@@ -35,14 +35,14 @@ impl Store {
     ///
     /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
     pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
-        let address = Address::parse(name)?;
+        let address = ServerAddress::parse(name)?;
         let connection = Connection::open(&address)?;
         let chosen = connection.begin(&["SHOW synchronous_commit".to_owned()])?;
         let synchronous_commit = chosen.into_iter().flatten().next().unwrap_or_default();
         connection.begin(&transaction::writing(busy_wait, &synchronous_commit, []))?;
         schema::create(&connection)?;
         let path = PathBuf::from(address.to_string());
-        Ok(Store {
+        Ok(ServerStore {
             pool: Pool::of(connection),
             address,
             access: Access::Write,

@@ -22,12 +22,12 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::{Address, Tls};
+use super::address::{ServerAddress, Tls};
 use super::error::of_connecting;
 use crate::store::{Error, Result};
 
 /// What the server answers, or why it cannot.
-pub(super) type Answer<T> = std::result::Result<T, tokio_postgres::Error>;
+pub(super) type Answered<T> = std::result::Result<T, tokio_postgres::Error>;
 
 /// A client and its connection. They are dropped in this order.
 pub(super) struct Driver {
@@ -66,7 +66,7 @@ impl Driver {
     ///
     /// [`ErrorKind::Unreachable`], with what the server or the
     /// network reported.
-    pub fn connect(address: &Address) -> Result<Self> {
+    pub fn connect(address: &ServerAddress) -> Result<Self> {
         let (config, connector) = (address.config.clone(), connector(&address.tls)?);
         let runtime = runtime()?;
         let connecting = runtime.spawn(async move { config.connect(connector).await });
@@ -115,7 +115,7 @@ impl Driver {
     /// # Errors
     ///
     /// What the server reported, or why the connection was lost.
-    pub fn wait<T>(&self, answer: impl Future<Output = Answer<T>>) -> Result<T> {
+    pub fn wait<T>(&self, answer: impl Future<Output = Answered<T>>) -> Result<T> {
         let mut answer = pin!(answer);
         let queued = poll_fn(|context| {
             let _whole = self.state.queue.lock();
@@ -288,7 +288,7 @@ mod tests {
         log: &'log RefCell<Vec<usize>>,
         number: usize,
         polls: usize,
-    ) -> impl Future<Output = Answer<usize>> + 'log {
+    ) -> impl Future<Output = Answered<usize>> + 'log {
         let mut left = polls;
         std::future::poll_fn(move |_| {
             log.borrow_mut().push(number);
@@ -315,7 +315,7 @@ mod tests {
     fn refused<'log>(
         log: &'log RefCell<Vec<usize>>,
         number: usize,
-    ) -> impl Future<Output = Answer<usize>> + 'log {
+    ) -> impl Future<Output = Answered<usize>> + 'log {
         std::future::poll_fn(move |_| {
             log.borrow_mut().push(number);
             Poll::Ready("host".parse::<tokio_postgres::Config>().map(|_| number))
@@ -331,7 +331,7 @@ mod tests {
             assert!(matches!(two.as_mut().poll(&mut context), Poll::Ready(Err(_))));
         }
         assert_eq!(*log.borrow(), [0]);
-        let asked: Vec<Pin<Box<dyn Future<Output = Answer<usize>> + '_>>> = vec![
+        let asked: Vec<Pin<Box<dyn Future<Output = Answered<usize>> + '_>>> = vec![
             Box::pin(answer(&log, 2, 2)),
             Box::pin(refused(&log, 3)),
             Box::pin(answer(&log, 4, 1)),

@@ -4,7 +4,7 @@ use super::connection::value;
 use super::session::ServerSession;
 use crate::store::Result;
 use crate::store::rows::DatasetKey;
-use crate::store::statement::{TABLES, Table, Value};
+use crate::store::statement::{StoredTable, TABLES, Value};
 
 /// The tables whose rows belong to a row of another one than `dataset`. A foreign key would compare each
 /// row of an import (see the migration).
@@ -47,7 +47,7 @@ impl ServerSession {
         if let Some(rows) = self.found("granule", producers, datasets, &mut findings)? {
             findings.push(format!("{rows} rows of granule differ from their checksums"));
         }
-        for Table { name: table, .. } in TABLES.into_iter().filter(|table| table.owner > 0) {
+        for StoredTable { name: table, .. } in TABLES.into_iter().filter(|table| table.owner > 0) {
             let other = BELONGING.iter().find(|(of, ..)| of == table);
             let (parent, on) = other
                 .map_or(("dataset", "dataset.id = dataset_id"), |(_, parent, on)| (parent, on));

@@ -53,4 +53,4 @@ mod session;
 mod transaction;
 
 pub(in crate::store) use address::shown;
-pub(in crate::store) use session::Store;
+pub(in crate::store) use session::ServerStore;

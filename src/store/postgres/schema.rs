@@ -15,7 +15,7 @@ pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
 /// What a registry states about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stated {
+pub(super) struct StatedSchema {
     /// Distinguishes it from another registry at the same address.
     pub registry_id: String,
     /// The version of its schema.
@@ -24,7 +24,7 @@ pub(super) struct Stated {
     schema_check: String,
 }
 
-impl Stated {
+impl StatedSchema {
     /// Reads the columns `registry_id`, `version` and `schema_check`, in text.
     ///
     /// # Errors
@@ -38,7 +38,11 @@ impl Stated {
         let version = version
             .parse()
             .map_err(|_| Error::not_a_registry(format!("its schema is {version:?}")))?;
-        Ok(Stated { registry_id: registry_id.clone(), version, schema_check: schema_check.clone() })
+        Ok(StatedSchema {
+            registry_id: registry_id.clone(),
+            version,
+            schema_check: schema_check.clone(),
+        })
     }
 
     /// Refuses a registry that this version cannot use.

@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 
-use super::address::Address;
+use super::address::ServerAddress;
 use super::connection::{Connection, value};
 use super::distribute;
-use super::schema::{self, Stated};
-use super::transaction::{self, Change, Outcome, outcome};
+use super::schema::{self, StatedSchema};
+use super::transaction::{self, CommitOutcome, SentChange, outcome};
 use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::Session;
-use crate::store::statement::{Columns, Existing, Sql, Table, Value};
+use crate::store::session::StoreSession;
+use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
@@ -33,9 +33,9 @@ const LOCK: &str = "
     RETURNING revision";
 
 /// An open registry on a server.
-pub(crate) struct Store {
+pub(crate) struct ServerStore {
     pub(super) pool: Pool<Connection>,
-    pub(super) address: Address,
+    pub(super) address: ServerAddress,
     pub(super) access: Access,
     pub(super) busy_wait: Duration,
     /// What the administrator of the server has chosen.
@@ -75,12 +75,12 @@ struct Writing {
 /// A connection that is returned to its pool when dropped.
 struct Lease {
     connection: Option<Connection>,
-    store: Arc<Store>,
+    store: Arc<ServerStore>,
     /// Whether a transaction, or a savepoint, is open.
     is_open: Cell<bool>,
 }
 
-impl Store {
+impl ServerStore {
     /// Opens the registry at an address.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Store {
     /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`],
     /// [`ErrorKind::OtherSchema`].
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let address = Address::parse(name)?;
+        let address = ServerAddress::parse(name)?;
         let connection = Connection::open(&address)?;
         let (stated, synchronous_commit) = state(&connection)?;
         if access == Access::Write && stated.version < schema::VERSION {
@@ -109,7 +109,7 @@ impl Store {
         let stage = Stage::Visible(stated.registry_id);
         let pool = Pool::of(connection);
         let is_distributed = OnceLock::new();
-        Ok(Store {
+        Ok(ServerStore {
             pool,
             address,
             access,
@@ -172,13 +172,13 @@ impl Store {
 
 /// What the registry at the other end of a connection states about itself.
 /// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
-pub(super) fn state(connection: &Connection) -> Result<(Stated, String)> {
+pub(super) fn state(connection: &Connection) -> Result<(StatedSchema, String)> {
     let row = connection.begin(&transaction::reading([STATE, "ROLLBACK"]))?;
     let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
-    Ok((Stated::of(&row)?, synchronous_commit))
+    Ok((StatedSchema::of(&row)?, synchronous_commit))
 }
 
-fn check_same(stated: &Stated, registry_id: &str) -> Result<()> {
+fn check_same(stated: &StatedSchema, registry_id: &str) -> Result<()> {
     if stated.registry_id == registry_id { Ok(()) } else { Err(Error::replaced()) }
 }
 
@@ -229,7 +229,7 @@ impl ServerSession {
     }
 }
 
-impl Store {
+impl ServerStore {
     /// The address, without its password.
     pub fn path(&self) -> &Path {
         &self.path
@@ -241,7 +241,7 @@ impl Store {
             Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
             Stage::Visible(registry_id) => {
                 let row = lease.open(&transaction::reading([STATE]))?;
-                let stated = Stated::of(&row)?;
+                let stated = StatedSchema::of(&row)?;
                 stated.check_schema()?;
                 check_same(&stated, registry_id)
             }
@@ -276,7 +276,7 @@ impl Store {
         };
         let lease = self.lease(watch, begin)?;
         let row = row.into_inner();
-        let stated = Stated::of(&row)?;
+        let stated = StatedSchema::of(&row)?;
         stated.check_schema()?;
         if let Stage::Visible(registry_id) = &self.stage {
             check_same(&stated, registry_id)?;
@@ -335,7 +335,7 @@ impl Store {
     }
 }
 
-impl Session for ServerSession {
+impl StoreSession for ServerSession {
     fn rows(
         &self,
         sql: &'static Sql,
@@ -392,7 +392,7 @@ impl Session for ServerSession {
 
     fn insert(
         &self,
-        table: &'static Table,
+        table: &'static StoredTable,
         existing: Existing,
         values: &[Value<'_>],
     ) -> Result<()> {
@@ -464,20 +464,20 @@ impl Session for ServerSession {
         if locked.is_empty() {
             return lost.map_or(Ok(()), Err);
         }
-        let change = Change {
+        let change = SentChange {
             token: &writing.token,
             transaction_id: &writing.transaction_id,
             locked: &locked,
         };
         match (outcome(&store.address, &change, store.busy_wait), lost) {
-            (Outcome::Committed, _) => Ok(()),
-            (Outcome::NotCommitted, Some(error)) => Err(error.made_again()),
-            (Outcome::NotCommitted, None) => {
+            (CommitOutcome::Committed, _) => Ok(()),
+            (CommitOutcome::NotCommitted, Some(error)) => Err(error.made_again()),
+            (CommitOutcome::NotCommitted, None) => {
                 let what = "a machine of the cluster did not commit it".to_owned();
                 Err(Error::conflict(what))
             }
-            (Outcome::Unknown, Some(_)) => Err(Error::outcome_unknown()),
-            (Outcome::Unknown, None) => Err(Error::stored(
+            (CommitOutcome::Unknown, Some(_)) => Err(Error::outcome_unknown()),
+            (CommitOutcome::Unknown, None) => Err(Error::stored(
                 ErrorKind::NotVisible,
                 "the change was made, but cannot be seen yet: a machine of the cluster was lost during the commit",
             )),

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::address::Address;
+use super::address::ServerAddress;
 use super::connection::{Connection, value};
 use crate::store::{Error, Result};
 
@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 const TOKENS: i64 = 16;
 
 /// A change whose outcome is not known.
-pub(super) struct Change<'change> {
+pub(super) struct SentChange<'change> {
     pub token: &'change str,
     pub transaction_id: &'change str,
     /// The datasets that it locked, each with the revision that it gave it.
@@ -31,7 +31,7 @@ pub(super) struct Change<'change> {
 
 /// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum CommitOutcome {
     /// It was, and everybody sees it.
     Committed,
     NotCommitted,
@@ -43,21 +43,29 @@ pub(super) enum Outcome {
 /// Asks what became of a change, for as long as `wait`: the server may be starting again. On a
 /// cluster it is asked for at least two of the intervals in which Citus finishes what a machine has
 /// prepared and not committed.
-pub(super) fn outcome(address: &Address, change: &Change<'_>, mut wait: Duration) -> Outcome {
+pub(super) fn outcome(
+    address: &ServerAddress,
+    change: &SentChange<'_>,
+    mut wait: Duration,
+) -> CommitOutcome {
     let began = Instant::now();
     loop {
         if let Ok(Some(outcome)) = ask(address, change, &mut wait) {
             return outcome;
         }
         if began.elapsed() >= wait {
-            return Outcome::Unknown;
+            return CommitOutcome::Unknown;
         }
         std::thread::sleep(PAUSE);
     }
 }
 
 /// Asks once. `None` means that the transaction of the change is not over.
-fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Option<Outcome>> {
+fn ask(
+    address: &ServerAddress,
+    change: &SentChange<'_>,
+    wait: &mut Duration,
+) -> Result<Option<CommitOutcome>> {
     // Without a lock timeout of its own, this would wait as long as the other transaction runs.
     const LOCK_WAIT: Duration = Duration::from_secs(1);
     const RECOVERY: &str = "
@@ -90,20 +98,20 @@ fn ask(address: &Address, change: &Change<'_>, wait: &mut Duration) -> Result<Op
         let parameters = [(*dataset_id).into(), change.token.into()];
         let Some(row) = connection.query_opt(LOCKED, &parameters)? else {
             // It would have added the dataset. If it did, another row was locked before, and says so.
-            return Ok((position == 0).then_some(Outcome::NotCommitted));
+            return Ok((position == 0).then_some(CommitOutcome::NotCommitted));
         };
         let (is_there, found): (bool, i64) = (value(&row, 0)?, value(&row, 1)?);
         if !is_there {
             // The first row decides; the others may be on machines that are still to follow.
             return Ok(match position {
-                _ if found >= revision + TOKENS => Some(Outcome::Unknown),
-                0 => Some(Outcome::NotCommitted),
+                _ if found >= revision + TOKENS => Some(CommitOutcome::Unknown),
+                0 => Some(CommitOutcome::NotCommitted),
                 _ => None,
             });
         }
     }
     connection.roll_back("ROLLBACK")?;
-    Ok(Some(Outcome::Committed))
+    Ok(Some(CommitOutcome::Committed))
 }
 
 /// The settings of every transaction, before it does anything.

@@ -127,12 +127,12 @@ pub fn is_database(beginning: &[u8]) -> bool {
 pub struct Identity {
     pub(super) access: Access,
     pub(super) busy_wait: Duration,
-    pub(super) place: Place,
+    pub(super) place: Location,
 }
 
 /// Where a registry is.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// In a single connection: in memory.
     Connection,
     /// In a file.
@@ -167,14 +167,14 @@ pub(super) struct Unlocked {
 impl Identity {
     /// The identity of a registry that exists in a single connection.
     pub(in crate::store) fn of_connection(access: Access, busy_wait: Duration) -> Self {
-        Identity { access, busy_wait, place: Place::Connection }
+        Identity { access, busy_wait, place: Location::Connection }
     }
 
     /// The path of the registry with links resolved. `None` means that it is not in a file.
     pub fn file(&self) -> Option<&Path> {
         match &self.place {
-            Place::Connection => None,
-            Place::File { file, .. } => Some(file),
+            Location::Connection => None,
+            Location::File { file, .. } => Some(file),
         }
     }
 
@@ -186,7 +186,7 @@ impl Identity {
     /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced. [`ErrorKind::Changed`]: it was
     /// written while it was read without locks. [`ErrorKind::Io`]: its metadata cannot be read.
     pub fn check(&self) -> Result<()> {
-        let Place::File { path, file, id, unlocked } = &self.place else { return Ok(()) };
+        let Location::File { path, file, id, unlocked } = &self.place else { return Ok(()) };
         let Some(metadata) = metadata(path)? else { return Err(Error::replaced()) };
         if FileId::of(&metadata) != *id {
             return Err(Error::replaced());

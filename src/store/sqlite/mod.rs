@@ -53,6 +53,6 @@ mod session;
 pub(crate) use connection::limit_memory;
 pub(crate) use create::NewFile;
 pub(crate) use files::{MAGIC_BYTES, is_database};
-pub(in crate::store) use session::Store;
+pub(in crate::store) use session::FileStore;
 
 use crate::store::Result;

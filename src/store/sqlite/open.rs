@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::files::{FileId, Identity, Place, Unlocked};
+use super::files::{FileId, Identity, Location, Unlocked};
 use super::schema::{self, SCHEMA};
 use super::{Result, connection, files};
 use crate::store::{Access, Error};
@@ -48,7 +48,7 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
     let (connection, unlocked) = connect(&file, access, busy_wait, &metadata)?;
     let absolute = std::path::absolute(path);
     let path = absolute.map_err(|source| Error::cannot("look at", path, source).of_store())?;
-    let place = Place::File { path, file, id: FileId::of(&metadata), unlocked };
+    let place = Location::File { path, file, id: FileId::of(&metadata), unlocked };
     let opened = Opened { connection, identity: Identity { access, busy_wait, place } };
     // Another file may have replaced it between the check and the opening.
     opened.identity.check()?;
@@ -90,7 +90,7 @@ impl Identity {
     ///
     /// Those of [`open`].
     pub fn open_again(&self) -> Result<Option<Connection>> {
-        let Place::File { file, unlocked, .. } = &self.place else { return Ok(None) };
+        let Location::File { file, unlocked, .. } = &self.place else { return Ok(None) };
         let connection = match unlocked {
             None => open_locked(file, self.access, self.busy_wait)?,
             Some(_) => open_unlocked(file, self.busy_wait)?,
@@ -178,7 +178,7 @@ mod tests {
 
     fn unlocked(path: &Path) -> Opened {
         let metadata = files::metadata(path).unwrap().unwrap();
-        let place = Place::File {
+        let place = Location::File {
             path: path.to_owned(),
             file: path.to_owned(),
             id: FileId::of(&metadata),

@@ -17,15 +17,15 @@ use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
 use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::Session;
-use crate::store::statement::{Columns, Existing, Sql, Table, Value, damaged, insertion};
+use crate::store::session::StoreSession;
+use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value, damaged, insertion};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 
 /// An open registry.
-pub(crate) struct Store {
+pub(crate) struct FileStore {
     pool: Pool<Connection>,
     /// The connection that notices the commits of others. `None` means that it was not needed yet.
     watcher: Mutex<Option<Connection>>,
@@ -37,12 +37,12 @@ pub(crate) struct Store {
 /// A transaction on a connection to the file, which is returned to its pool when dropped.
 pub(crate) struct FileSession {
     connection: Option<Connection>,
-    store: Arc<Store>,
+    store: Arc<FileStore>,
     /// Whether it was leased for a change.
     is_writing: bool,
 }
 
-impl Store {
+impl FileStore {
     /// Opens the registry at `path`.
     ///
     /// # Errors
@@ -51,12 +51,12 @@ impl Store {
     /// errors of opening a file.
     pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let opened = open::open(path, access, busy_wait)?;
-        Ok(Store { path: Some(path.to_owned()), ..Store::of(opened) })
+        Ok(FileStore { path: Some(path.to_owned()), ..FileStore::of(opened) })
     }
 
     /// Creates a registry in memory, which is deleted when it is dropped.
     pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(open::in_memory(busy_wait)?))
+        Ok(FileStore::of(open::in_memory(busy_wait)?))
     }
 
     /// Creates a registry in a file that is put in place at `path` later.
@@ -67,14 +67,14 @@ impl Store {
     pub fn create(path: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
         let (connection, file) = NewFile::create(path, busy_wait)?;
         let identity = Identity::of_connection(Access::Write, busy_wait);
-        let store = Store::of(Opened { connection, identity });
-        Ok((Store { path: Some(path.to_owned()), ..store }, file))
+        let store = FileStore::of(Opened { connection, identity });
+        Ok((FileStore { path: Some(path.to_owned()), ..store }, file))
     }
 
     fn of(opened: Opened) -> Self {
         let Opened { connection, identity } = opened;
         let watcher = Mutex::new(None);
-        Store { pool: Pool::of(connection), watcher, identity, path: None }
+        FileStore { pool: Pool::of(connection), watcher, identity, path: None }
     }
 
     fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
@@ -92,7 +92,7 @@ impl Store {
     }
 }
 
-impl Store {
+impl FileStore {
     /// The path with which it was opened. `None` means that it is in memory.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -154,7 +154,7 @@ impl Store {
     }
 }
 
-impl Session for FileSession {
+impl StoreSession for FileSession {
     fn rows(
         &self,
         sql: &'static Sql,
@@ -181,7 +181,7 @@ impl Session for FileSession {
     /// while a statement for each row begins at the root of the tree.
     fn insert(
         &self,
-        table: &'static Table,
+        table: &'static StoredTable,
         existing: Existing,
         values: &[Value<'_>],
     ) -> Result<()> {
@@ -254,7 +254,7 @@ impl Session for FileSession {
         target: &Path,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<NewFile> {
-        let Store { identity, path, .. } = &*self.store;
+        let FileStore { identity, path, .. } = &*self.store;
         let (of, source) = (path.as_deref(), self.connection());
         create::copy_beside(source, of, target, identity.busy_wait, progress)
     }
@@ -360,7 +360,7 @@ impl FileSession {
     /// A statement that adds so many rows.
     fn insert_statement(
         &self,
-        table: &Table,
+        table: &StoredTable,
         existing: Existing,
         rows: usize,
     ) -> Result<CachedStatement<'_>> {

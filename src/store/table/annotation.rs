@@ -7,7 +7,7 @@ use crate::store::Result;
 use crate::store::page::check_order;
 use crate::store::row::row;
 use crate::store::rows::{DatasetKey, StoredAnnotation};
-use crate::store::session::Snapshot;
+use crate::store::session::View;
 use crate::store::statement::{Columns, Sql, Value};
 
 row!(StoredAnnotation in ANNOTATION {
@@ -15,7 +15,7 @@ row!(StoredAnnotation in ANNOTATION {
 } hides annotation.recorded_by);
 row!(Confirmation in CONFIRMATION { recorded, recorded_by, granules } hides recorded_by);
 
-impl Snapshot {
+impl View {
     /// The annotations of the instances of a dataset at or before `up_to`, after one (`None` means from
     /// the first), by timestamp and number, at most `limit` of them.
     pub fn annotations_after(

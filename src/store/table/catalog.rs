@@ -11,8 +11,8 @@ use crate::store::Result;
 use crate::store::page::check_order;
 use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
-use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Columns, Field, Sql, Table, Value, damaged};
+use crate::store::session::{Transaction, View};
+use crate::store::statement::{self, Columns, Field, Sql, StoredTable, Value, damaged};
 
 /// A name that a dataset gave up.
 struct FormerName {
@@ -52,7 +52,7 @@ macro_rules! key_of_name {
     };
 }
 
-impl Snapshot {
+impl View {
     /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
     /// no dataset has or had it.
     ///
@@ -172,7 +172,7 @@ impl Snapshot {
         Ok(stored.into_iter().map(named).collect())
     }
 
-    /// The datasets after a name, as [`Snapshot::datasets_after`] returns them, with what a list shows
+    /// The datasets after a name, as [`View::datasets_after`] returns them, with what a list shows
     /// of each. This takes three statements, whatever the number of datasets.
     ///
     /// The names are those of the dataset; the instances are on the machines of their datasets, each of
@@ -307,7 +307,7 @@ fn page(after: Option<&DatasetName>, withdrawn: Withdrawn, limit: u32) -> [Value
 }
 
 impl Row for StoredDataset {
-    fn table() -> &'static Table {
+    fn table() -> &'static StoredTable {
         &statement::DATASET
     }
 
@@ -353,7 +353,7 @@ row!(RecordVersion in RECORD_VERSION {
     version, recorded, recorded_by, action, dataset
 } hides recorded_by);
 
-impl Snapshot {
+impl View {
     /// The versions of a dataset's record after a version (0 means from the first), at most
     /// `limit`.
     pub fn record_versions(

@@ -5,7 +5,7 @@ use crate::store::Result;
 use crate::store::page::{check_order, out_of_order};
 use crate::store::row::row;
 use crate::store::rows::{Begin, DatasetKey, StoredContent};
-use crate::store::session::Snapshot;
+use crate::store::session::View;
 use crate::store::statement::{CONTENT, Columns, Sql, Value, damaged};
 
 row!(StoredContent in CONTENT { granule_id, since, content });
@@ -30,7 +30,7 @@ struct ContentPage {
 
 /// The rows of a pass over many granules, by id and then by time, a page at a time.
 pub(crate) struct ContentRows<'read> {
-    read: &'read Snapshot,
+    read: &'read View,
     dataset: DatasetKey,
     sql: &'static Sql,
     /// The last parameter of the query, if it has one.
@@ -124,7 +124,7 @@ impl ContentRows<'_> {
     }
 }
 
-impl Snapshot {
+impl View {
     /// What is known at an instant of some granules that are held then, in canonical order, which is that of
     /// the ids. Granules of which nothing is known are left out.
     pub fn content_among(

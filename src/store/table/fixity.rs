@@ -5,15 +5,15 @@ use crate::store::Result;
 use crate::store::page::check_order;
 use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
-use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Sql, Table, Value};
+use crate::store::session::{Transaction, View};
+use crate::store::statement::{self, Sql, StoredTable, Value};
 
 row!(StoredFinding in FIXITY_FINDING {
     granule_id, path, root, status, expected, found, first_seen
 });
 
 impl Row for StoredRoot {
-    fn table() -> &'static Table {
+    fn table() -> &'static StoredTable {
         &statement::FIXITY_ROOT
     }
 
@@ -45,7 +45,7 @@ impl Row for StoredRoot {
     }
 }
 
-impl Snapshot {
+impl View {
     /// The roots in which files of a dataset were checked, by name.
     pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<StoredRoot>> {
         static ROOTS: Sql = Sql::new(

@@ -9,11 +9,11 @@ use crate::model::{
 };
 use crate::store::page::{Packing, check_order, out_of_order};
 use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
-use crate::store::session::{Snapshot, Transaction};
+use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
 use crate::store::{Error, Result};
 
-impl Snapshot {
+impl View {
     /// The granules held at an instant, after an id (`""` means from the first), in canonical
     /// order, at most `limit` of them.
     pub fn held_after(
@@ -39,7 +39,7 @@ impl Snapshot {
         Ok(granules)
     }
 
-    /// The ids of the granules that [`Snapshot::held_after`] returns, at a third of its cost.
+    /// The ids of the granules that [`View::held_after`] returns, at a third of its cost.
     pub fn held_ids_after(
         &self,
         dataset: DatasetKey,
@@ -450,7 +450,7 @@ pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Granule> {
     })
 }
 
-impl Snapshot {
+impl View {
     /// The last checkpoint before an id. `None` means that there is no checkpoint before it.
     pub fn checkpoint_before(
         &self,

@@ -8,7 +8,7 @@ use crate::store::Result;
 use crate::store::page::{check_order, paged};
 use crate::store::row::{read, row};
 use crate::store::rows::{DatasetKey, StoredInstance};
-use crate::store::session::{Snapshot, Transaction};
+use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, Value, damaged};
 
 /// A query of the columns of an [`Instance`], followed by the given clauses: those of its row, the name
@@ -68,7 +68,7 @@ pub(super) struct ReadInstance {
     has_annotations: bool,
 }
 
-impl Snapshot {
+impl View {
     /// The last instance of the history. `None` means that there was no change yet.
     pub fn latest_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
         self.instance_at(dataset, Timestamp::MAX)
@@ -274,7 +274,7 @@ impl Snapshot {
         )
     }
 
-    /// The instances that [`Snapshot::instances_after`] returns, all of them.
+    /// The instances that [`View::instances_after`] returns, all of them.
     pub fn history(
         &self,
         dataset: DatasetKey,
@@ -334,7 +334,7 @@ impl Snapshot {
         Ok(instances)
     }
 
-    /// The instances that [`Snapshot::instances_with`] returns after a dataset and a time, all of them.
+    /// The instances that [`View::instances_with`] returns after a dataset and a time, all of them.
     pub fn all_with(
         &self,
         identifier: Identifier,

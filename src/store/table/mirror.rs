@@ -5,8 +5,8 @@ use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
 use crate::store::page::check_order;
 use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
-use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{self, Existing, Sql, Table, Value, damaged};
+use crate::store::session::{Transaction, View};
+use crate::store::statement::{self, Existing, Sql, StoredTable, Value, damaged};
 use crate::store::{Error, Result};
 
 /// A row of the table `mirror_source`.
@@ -16,7 +16,7 @@ struct SourceRow {
 }
 
 impl Row for SourceRow {
-    fn table() -> &'static Table {
+    fn table() -> &'static StoredTable {
         &statement::MIRROR_SOURCE
     }
 
@@ -56,7 +56,7 @@ row!(LogChange in LOG_CHANGE {
     replaced, note
 });
 
-impl Snapshot {
+impl View {
     /// The primaries that were read for a dataset, by source.
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
         static SOURCES: Sql = Sql::new(

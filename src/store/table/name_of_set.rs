@@ -2,10 +2,10 @@
 
 use crate::model::{Digest, Identifier, IdentifierPrefix};
 use crate::store::Result;
-use crate::store::session::Snapshot;
+use crate::store::session::View;
 use crate::store::statement::{Sql, Value};
 
-impl Snapshot {
+impl View {
     /// The identifiers of instances and of subsets that begin with some digits, in order, at most
     /// `limit` of them. Asks every machine: an identifier does not say to which dataset it belongs.
     pub fn identifiers_beginning(

@@ -3,10 +3,10 @@
 use crate::model::{Instance, Timestamp};
 use crate::store::Result;
 use crate::store::rows::{DatasetKey, LargeChange, Span};
-use crate::store::session::Snapshot;
+use crate::store::session::View;
 use crate::store::statement::Sql;
 
-impl Snapshot {
+impl View {
     /// The changes of a dataset after a change and at or before `up_to`, in order of time, with those as one
     /// that are in the same span of `width` microseconds, counted from 1970. One statement, which passes
     /// over the history.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::store::Result;
 use crate::store::row::row;
 use crate::store::rows::{REGISTRY, WorkerRow};
-use crate::store::session::{Snapshot, Transaction};
+use crate::store::session::{Transaction, View};
 use crate::store::statement::{Sql, Value};
 
 row!(WorkerRow in PAYMENT_WORKER { worker, layout, epoch, last_second, next_counter });
@@ -17,7 +17,7 @@ struct Taken {
 
 row!(Taken in PAYMENT_TAKEN { id });
 
-impl Snapshot {
+impl View {
     /// The last id that each worker issued, by the worker's number: at most 45 rows. In a transaction,
     /// the ids of all workers are locked until its end: two hosts that lease at once do so one after
     /// the other.

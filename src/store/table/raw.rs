@@ -7,13 +7,13 @@ use crate::store::Result;
 use crate::store::page::out_of_order;
 use crate::store::row::{is_sound, position};
 use crate::store::rows::DatasetKey;
-use crate::store::session::{Snapshot, Transaction};
-use crate::store::statement::{Existing, Sql, TABLES, Table, Value, damaged};
+use crate::store::session::{Transaction, View};
+use crate::store::statement::{Existing, Sql, StoredTable, TABLES, Value, damaged};
 
 /// Rows of a table, in the order of its key.
 #[derive(Debug)]
 pub(crate) struct RawRows {
-    table: &'static Table,
+    table: &'static StoredTable,
     /// The values of all columns of the first row, then those of the second, and so on.
     values: Vec<Raw>,
 }
@@ -81,7 +81,7 @@ impl Raw {
     }
 }
 
-impl Snapshot {
+impl View {
     /// The keys of all datasets, withdrawn ones included.
     pub fn dataset_keys(&self) -> Result<Vec<DatasetKey>> {
         static KEYS: Sql = Sql::new("SELECT id FROM {dataset} ORDER BY id");
@@ -102,7 +102,7 @@ impl Snapshot {
 
     fn raw_rows(
         &self,
-        table: &'static Table,
+        table: &'static StoredTable,
         dataset: Option<DatasetKey>,
     ) -> impl Iterator<Item = Result<RawRows>> + '_ {
         let limit = if table.what.is_some() { PAGE_ROWS } else { self.page_rows() };
@@ -123,7 +123,7 @@ impl Snapshot {
     /// The rows after one, which is given by its key without the dataset.
     fn raw_page(
         &self,
-        table: &'static Table,
+        table: &'static StoredTable,
         dataset: Option<DatasetKey>,
         after: &[Raw],
         limit: u32,
@@ -161,18 +161,18 @@ impl Snapshot {
 }
 
 /// The key of a row, without the dataset.
-fn key<'row>(table: &Table, row: &'row [Raw]) -> &'row [Raw] {
+fn key<'row>(table: &StoredTable, row: &'row [Raw]) -> &'row [Raw] {
     &row[key_columns(table)]
 }
 
 /// Which columns are the key within a dataset.
-fn key_columns(table: &Table) -> std::ops::Range<usize> {
+fn key_columns(table: &StoredTable) -> std::ops::Range<usize> {
     usize::from(table.dataset_column() == Some(0))..table.key
 }
 
 /// The queries for the first page of each table, and for the next ones.
 static PAGES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
-    let queries = |table: &&'static Table| {
+    let queries = |table: &&'static StoredTable| {
         let name = table.name;
         let keys = &table.columns[key_columns(table)];
         let of_dataset = table.dataset_column().map(|column| table.columns[column]);

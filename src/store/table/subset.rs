@@ -8,7 +8,7 @@ use crate::store::Result;
 use crate::store::page::{check_order, paged};
 use crate::store::row::row;
 use crate::store::rows::{DatasetKey, SubsetKey};
-use crate::store::session::{Snapshot, Transaction};
+use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
 
 /// A row of the table `saved_selection`.
@@ -44,7 +44,7 @@ macro_rules! select_saved {
     };
 }
 
-impl Snapshot {
+impl View {
     /// The subset that the same criteria selected from the same dataset. `None` means that it was
     /// not cited.
     pub fn subset(
@@ -179,7 +179,7 @@ impl Snapshot {
         Ok(named)
     }
 
-    /// The granules that [`Snapshot::named_after`] returns, all of them.
+    /// The granules that [`View::named_after`] returns, all of them.
     pub fn named(
         &self,
         dataset: DatasetKey,
@@ -194,7 +194,7 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
+impl View {
     fn subsets(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<(SubsetKey, Subset)>> {
         self.select_with(sql, values, |row: SubsetRow, columns, rest| {
             let subset = Subset {
