@@ -176,6 +176,6 @@ fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     registry.snapshot().ok()?.dataset(&dataset.name).ok()?;
     assert!(registry.verify(&dataset.name).unwrap().ok);
     let mut written = Vec::new();
-    manifest::write(&registry, &dataset.name, &mut written).unwrap();
+    manifest::write(&registry, &dataset.name, None, &mut written).unwrap();
     Some(written)
 }

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::plan::Reading;
+use super::reading::Reading;
 use crate::error::{Error, Result};
 use crate::model::{Content, ContentMatch, Entry, GranuleId, Set};
 use crate::registry::{

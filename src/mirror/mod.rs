@@ -9,20 +9,19 @@
 
 mod compare;
 mod differences;
-mod follow;
 pub mod log;
 mod place;
-mod plan;
 mod primary;
 mod pull;
 mod read;
+mod reading;
 mod replica;
 mod source;
 mod warnings;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
-pub use log::manifest::{self, export, write_up_to};
+pub use log::manifest::{self, export};
 pub use place::{Address, HttpOptions, Remote, Retry, source_name};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
 pub use primary::Primary;

@@ -157,7 +157,7 @@ impl Primary {
         };
         drop(snapshot);
         let mut file = BufWriter::new(scratch::file()?);
-        manifest::write(registry, &dataset, &mut file)?;
+        manifest::write(registry, &dataset, None, &mut file)?;
         let written = file.into_inner().map_err(io::IntoInnerError::into_error);
         let file = written.map_err(|source| scratch::unusable("write", source))?;
         let source = registry.path().map(Registry::full_name);

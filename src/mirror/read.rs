@@ -6,9 +6,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::log::{
-    AnnotationReader, LogLine, LogReader, MAX_LINE_BYTES, Position, Segment, SubsetReader,
+    Lines, LogLine, LogReader, MAX_LINE_BYTES, Position, Segment, SubsetReader, read_annotation,
 };
-use super::place::{Failure, Found, FoundHead, Part, Place};
+use super::place::{Failure, FoundHead, HeadResponse, Part, Place};
 use crate::error::{Error, Result};
 use crate::model::{LogChange, SourceLocation, Timestamp};
 use crate::registry::{CitedSubsets, LoggedAnnotations};
@@ -18,7 +18,7 @@ use crate::registry::{CitedSubsets, LoggedAnnotations};
 /// # Errors
 ///
 /// It cannot be read; what is wrong with it.
-pub(crate) fn read_head(place: &dyn Place, unless: Option<&str>) -> Result<Found> {
+pub(crate) fn read_head(place: &dyn Place, unless: Option<&str>) -> Result<HeadResponse> {
     let mut attempt = 1;
     loop {
         match place.head(unless) {
@@ -58,15 +58,15 @@ pub(crate) fn read_log(
     let (mut begin, mut file) = (0, None);
     for (index, segment) in of.head.segments.0.iter().enumerate() {
         let end = begin + segment.bytes;
-        if reader.lines().bytes() < end {
+        if reader.bytes() < end {
             let name = place.name(of, Part::Segment(index));
             if file.as_ref() != Some(&name) {
                 let offset = if place.is_one_file() { 0 } else { begin };
-                let source = match reader.lines().bytes().saturating_sub(offset) {
+                let source = match reader.bytes().saturating_sub(offset) {
                     0 => name.clone(),
                     offset => format!("{name} from byte {offset}"),
                 };
-                reader.lines().enter(source.as_str().into(), 0);
+                reader.enter(source.as_str().into(), 0);
                 file = Some(name);
             }
             let lines = SegmentLines { place, of, part: Part::Segment(index), segment, begin };
@@ -80,7 +80,7 @@ pub(crate) fn read_log(
         begin = end;
     }
     let refused = |what: &str| Err(contradiction(place, of, what));
-    if reader.lines().bytes() != begin || !reader.is_between_changes() {
+    if reader.bytes() != begin || !reader.is_between_changes() {
         return refused("the log is not the one that the head announces");
     }
     let number = last.as_ref().map_or(0, |last| last.number);
@@ -105,9 +105,9 @@ impl SegmentLines<'_> {
     fn read(&self, reader: &mut LogReader, take: &mut Take<'_>) -> Result<()> {
         let mut attempt = 1;
         loop {
-            let before = reader.lines().bytes();
+            let before = reader.bytes();
             let Err(failure) = self.read_once(reader, take, attempt) else { return Ok(()) };
-            let has_progressed = reader.lines().bytes() > before;
+            let has_progressed = reader.bytes() > before;
             attempt = self.place.retry(failure, attempt, has_progressed)?;
         }
     }
@@ -120,24 +120,24 @@ impl SegmentLines<'_> {
     ) -> Result<(), Failure> {
         let SegmentLines { place, of, part, segment, begin } = *self;
         let broken = |error| place.broken(of, part, error);
-        let (from, end) = (reader.lines().bytes().saturating_sub(begin), begin + segment.bytes);
+        let (from, end) = (reader.bytes().saturating_sub(begin), begin + segment.bytes);
         let body = place.open(of, part, from, attempt)?.take(segment.bytes - from);
         let (mut body, mut line) = (BufReader::new(body), Vec::new());
-        while reader.lines().bytes() < end {
+        while reader.bytes() < end {
             line.clear();
             let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
             read.map_err(broken)?;
-            let is_last = reader.lines().bytes() + line.len() as u64 == end;
+            let is_last = reader.bytes() + line.len() as u64 == end;
             if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
                 return Err(broken(io::Error::other("it ends early")));
             }
             if let Some((log_line, change)) = reader.read(&line)? {
-                take(log_line, change, (line.len() as u64, reader.lines().location()))?;
+                take(log_line, change, (line.len() as u64, reader.location()))?;
             }
         }
-        if reader.lines().check() != Some(segment.check) {
+        if reader.check() != Some(segment.check) {
             let what = "the segment does not end with the checksum that the head announces";
-            return Ok(reader.lines().fail(what)?);
+            return Ok(reader.fail(what)?);
         }
         Ok(())
     }
@@ -166,7 +166,7 @@ pub(super) fn read_beside<T>(
             Ok(Err(_)) if changes < MAX_CHANGES && !place.is_one_file() => {
                 changes += 1;
                 sleep(CHANGE_DELAY * (changes - 1));
-                let Found::Head(now) = read_head(place, None)? else { continue };
+                let HeadResponse::Head(now) = read_head(place, None)? else { continue };
                 if now.head.check == of.head.check {
                     *of = *now;
                 } else {
@@ -198,8 +198,20 @@ enum Wrong {
     Kept(Error),
 }
 
+impl From<String> for Wrong {
+    fn from(what: String) -> Self {
+        Wrong::Line(what)
+    }
+}
+
+impl From<Error> for Wrong {
+    fn from(error: Error) -> Self {
+        Wrong::Kept(error)
+    }
+}
+
 /// Whether something beside a log is of a change up to a time (`None`: of none). In one file, it cannot be of
-/// one that came after the head.
+/// one that came after the head: the next copy keeps that.
 fn is_wanted(place: &dyn Place, of: Timestamp, until: Option<Timestamp>) -> bool {
     place.is_one_file() || until.is_some_and(|until| of <= until)
 }
@@ -210,23 +222,15 @@ pub(super) fn subsets(
     of: &FoundHead,
     until: Option<Timestamp>,
 ) -> Result<Result<CitedSubsets, Part>, Failure> {
-    let (part, digest) = (Part::Subsets, of.head.subsets);
     let (mut reader, mut subsets) = (SubsetReader::default(), CitedSubsets::default());
-    let wrong = each_line(place, of, part, |line, location| {
-        match reader.read(line, location).map_err(Wrong::Line)? {
-            // Of a change that came after the head: the next copy keeps it.
-            Some(subset) if is_wanted(place, subset.timestamp, until) => {
-                subsets.add(&subset).map_err(Wrong::Kept)
-            }
-            _ => Ok(()),
+    let are_announced = each_line(place, of, Part::Subsets, |line, location| {
+        let Some(subset) = reader.read(line, location)? else { return Ok(false) };
+        if is_wanted(place, subset.timestamp, until) {
+            subsets.add(&subset)?;
         }
+        Ok(true)
     })?;
-    match wrong {
-        // They are those that the primary announces.
-        Some(wrong) if reader.has_read(digest) => Err(wrong.into()),
-        None if reader.check(digest).is_ok() => Ok(Ok(subsets)),
-        _ => Ok(Err(part)),
-    }
+    Ok(if are_announced && !reader.is_cut() { Ok(subsets) } else { Err(Part::Subsets) })
 }
 
 /// Reads the annotations of changes up to a time (`None`: of none).
@@ -235,53 +239,61 @@ pub(super) fn annotations(
     of: &FoundHead,
     until: Option<Timestamp>,
 ) -> Result<Result<LoggedAnnotations, Part>, Failure> {
-    let (part, digest) = (Part::Annotations, of.head.annotations);
-    let (mut reader, mut annotations) = (AnnotationReader::default(), LoggedAnnotations::default());
-    let wrong = each_line(place, of, part, |line, location| {
-        let annotation = reader.read(line, location).map_err(Wrong::Line)?;
-        match is_wanted(place, annotation.timestamp, until) {
-            true => annotations.add(annotation).map_err(Wrong::Kept),
-            false => Ok(()),
+    let mut annotations = LoggedAnnotations::default();
+    let are_announced = each_line(place, of, Part::Annotations, |line, location| {
+        let annotation = read_annotation(line, location)?;
+        if is_wanted(place, annotation.timestamp, until) {
+            annotations.add(annotation)?;
         }
+        Ok(true)
     })?;
-    match wrong {
-        Some(wrong) if reader.has_read(digest) => Err(wrong.into()),
-        None if reader.check(digest).is_ok() => Ok(Ok(annotations)),
-        _ => Ok(Err(part)),
-    }
+    Ok(if are_announced { Ok(annotations) } else { Err(Part::Annotations) })
 }
 
-/// Reads the lines of a part beside a log, unless the head announces none. Returns what is wrong with
-/// the first line that is refused; the lines after it are read, too.
+/// Reads the lines of a part beside a log, unless the head announces none. `take` returns whether a line is the
+/// last one of what it is of. Returns whether the lines are those that the head announces.
+///
+/// # Errors
+///
+/// A line is refused, and the lines are those that the head announces.
 fn each_line(
     place: &dyn Place,
     of: &FoundHead,
     part: Part,
-    mut take: impl FnMut(&[u8], (&Arc<str>, u64)) -> Result<(), Wrong>,
-) -> Result<Option<Error>, Failure> {
+    mut take: impl FnMut(&[u8], SourceLocation) -> Result<bool, Wrong>,
+) -> Result<bool, Failure> {
     let announced = part.announced(&of.head);
     if announced.is_empty() {
-        return Ok(None);
+        return Ok(true);
     }
     let (source, mut number): (Arc<str>, _) =
         (place.name(of, part).into(), place.lines_before(of, part)?);
     // One byte more shows that there is more than was announced.
     let body = place.open(of, part, 0, 1)?.take(announced.bytes.saturating_add(1));
     let (mut body, mut line, mut wrong) = (BufReader::new(body), Vec::new(), None);
+    let mut lines = Lines::default();
     loop {
         line.clear();
         let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         if read.map_err(|error| place.broken(of, part, error))? == 0 {
-            return Ok(wrong);
+            break;
         }
         number += 1;
-        match take(&line, (&source, number)) {
-            Ok(()) => {}
+        lines.add(&line);
+        let location = SourceLocation::Line { source: Arc::clone(&source), line: number };
+        match take(&line, location) {
+            Ok(is_last) => lines.count += u64::from(is_last),
             Err(Wrong::Kept(error)) => return Err(error.into()),
+            // The lines after it are read, too: the head may be that of others.
             Err(Wrong::Line(what)) => {
                 let error = Error::not_a_manifest(&what).at_line(&source, number);
                 wrong = wrong.or(Some(error));
             }
         }
+    }
+    match wrong {
+        Some(wrong) if lines.are(&announced) => Err(wrong.into()),
+        Some(_) => Ok(false),
+        None => Ok(lines.digest() == announced),
     }
 }

@@ -1,11 +1,10 @@
 //! Copying the history of a primary, with its record, its cited subsets and its annotations.
 
-use super::follow::last_change_read;
 use super::log::{LogLine, events, latest_change};
-use super::place::{Found, FoundHead, Place, Remote};
-use super::plan::{Memory, Plan, is_of_log, known, plan};
+use super::place::{FoundHead, HeadResponse, Place, Remote};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
+use super::reading::{is_of_log, known, last_change_read};
 use crate::error::{Error, Result};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
@@ -70,15 +69,14 @@ impl Copying<'_> {
         mut advance: impl FnMut(u64, u64, u64) -> Result<()>,
     ) -> Result<(FoundHead, Option<LogChange>, LogChanges)> {
         let Copying { place, not_after, .. } = *self;
-        let Found::Head(mut of) = read_head(place, None)? else {
+        let HeadResponse::Head(mut of) = read_head(place, None)? else {
             let what = "it is said not to have changed, which was not asked";
             return Err(Error::not_a_manifest(what).at(place.location_of_head(None)?));
         };
-        let memory = Memory { last: None, base: self.base.clone() };
-        let planned = plan(Some(&of.head), &memory);
+        let base = self.base.clone().filter(|base| of.head.may_have(base));
         let (mut changes, mut added) = (LogChanges::default(), false);
-        let mut read = |plan: &Plan, added: &mut bool| {
-            let mut last = plan.after().cloned();
+        let mut read = |after: Option<&LogChange>, added: &mut bool| {
+            let mut last = after.cloned();
             let read_before = last.as_ref().map_or(0, |last| last.bytes);
             let left = of.head.segments.bytes().saturating_sub(read_before);
             let mut take = |log_line: LogLine, change: Option<LogChange>, at| {
@@ -97,14 +95,12 @@ impl Copying<'_> {
                 }
                 Ok(())
             };
-            read_log(place, &of, plan.after(), not_after, &mut take)?;
+            read_log(place, &of, after, not_after, &mut take)?;
             Ok(last)
         };
-        let last = match read(&planned, &mut added) {
+        let last = match read(base.as_ref(), &mut added) {
             // Not what was read before: the import compares it with what is stored.
-            Err(error) if is_of_log(&error) && !added && planned != Plan::Whole => {
-                read(&Plan::Whole, &mut added)?
-            }
+            Err(error) if is_of_log(&error) && !added && base.is_some() => read(None, &mut added)?,
             last => last?,
         };
         let until = last.as_ref().map(|last| last.timestamp);

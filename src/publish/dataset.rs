@@ -8,9 +8,8 @@ use super::files::{ANNOTATIONS, SUBSETS, head_in, text_in};
 use super::log::{self, is_same};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
-use crate::mirror::log::manifest;
 use crate::mirror::log::{
-    Head, HeadFile, LinesDigest, LogWriter, Position, Segments, SubsetWriter,
+    Head, HeadFile, LinesDigest, LogWriter, Position, Segments, write_annotations, write_subsets,
 };
 use crate::mirror::{HEAD, LOG};
 use crate::model::{DatasetName, Timestamp};
@@ -129,14 +128,13 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
             }
         }
     }
-    let mut writer = SubsetWriter::default();
     let mut subsets = scratch::spool();
-    manifest::write_subsets(snapshot, name, Timestamp::MAX, &mut writer, &mut subsets, unwritten)?;
+    let cited = write_subsets(snapshot, name, Timestamp::MAX, &mut subsets, unwritten)?;
     let mut annotations = scratch::spool();
-    let annotated = manifest::write_annotations(snapshot, name, &mut annotations, unwritten)?;
+    let annotated = write_annotations(snapshot, name, &mut annotations, unwritten)?;
     let spooled = [&mut lines, &mut subsets, &mut annotations];
     spooled.into_iter().try_for_each(Seek::rewind).map_err(unwritten)?;
-    let digests = [writer.finish(), annotated];
+    let digests = [cited, annotated];
     Ok(Prepared { listed, before, log, lines, subsets, annotations, digests })
 }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{Checks, Head, MAX_LINE_BYTES, Segment, Segments};
+use crate::mirror::log::{Head, MAX_LINE_BYTES, Segment, Segments, verified};
 use crate::mirror::{FoundHead, LOG, PublishedDirectory, read_log};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
 use crate::registry::{RecordVersion, Selection, Snapshot};
@@ -132,11 +132,11 @@ pub(super) fn check_end(log: &Directory, head: &Head) -> Result<Option<String>> 
     let damaged = |line: u64, what: &str| Error::published_damaged(&path, Some(line), what);
     let file = log.read(&name)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
     let mut file = BufReader::new(file.take(last.bytes));
-    let mut checks = Checks::after(before.last().map(|segment| segment.check));
-    let (mut line, mut next, mut number, mut check) = (Vec::new(), Vec::new(), 0, None);
+    let mut check = before.last().map(|segment| segment.check);
+    let (mut line, mut next, mut number) = (Vec::new(), Vec::new(), 0);
     while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut next).map_err(failed)? > 0 {
         number += 1;
-        check = Some(checks.verify(&next).map_err(|what| damaged(number, what))?);
+        check = Some(verified(check, &next).map_err(|what| damaged(number, what))?);
         std::mem::swap(&mut line, &mut next);
         next.clear();
     }

@@ -119,7 +119,7 @@ fn copy(registry: &Registry, directory: &Path) -> Outcome {
 fn pull(registry: &Registry, _: &Path) -> Outcome {
     let primary = self::registry();
     let mut log = Vec::new();
-    manifest::write(&primary, &name(), &mut log)?;
+    manifest::write(&primary, &name(), None, &mut log)?;
     let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     let mirror: DatasetName = "mirror".parse()?;

@@ -12,8 +12,7 @@ use super::log;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
-use crate::mirror::log::manifest;
-use crate::mirror::log::{Head, HeadFile, LinesDigest, SubsetWriter};
+use crate::mirror::log::{Head, HeadFile, LinesDigest, write_annotations, write_subsets};
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{Listed, Registry, Snapshot};
 
@@ -169,10 +168,10 @@ fn is_current(snapshot: &Snapshot, listed: &Listed, head: &Head) -> Result<bool>
     {
         return Ok(false);
     }
-    let (name, mut subsets) = (&dataset.name, SubsetWriter::default());
+    let name = &dataset.name;
     let failed = |source| Error::cannot("write", Path::new(SUBSETS), source);
     let out = &mut io::sink();
-    manifest::write_subsets(snapshot, name, Timestamp::MAX, &mut subsets, out, failed)?;
-    let annotations = manifest::write_annotations(snapshot, name, out, failed)?;
-    Ok((subsets.finish(), annotations) == (head.subsets, head.annotations))
+    let subsets = write_subsets(snapshot, name, Timestamp::MAX, out, failed)?;
+    let annotations = write_annotations(snapshot, name, out, failed)?;
+    Ok((subsets, annotations) == (head.subsets, head.annotations))
 }

@@ -242,7 +242,7 @@ fn a_manifest_has_the_annotations_and_they_are_imported_once() {
     assert_eq!(published(&copy), published(&registry));
     // A history that is exported up to a time has none.
     let mut bytes = Vec::new();
-    manifest::write_until(&registry, &name("ONE"), second(2), &mut bytes).unwrap();
+    manifest::write(&registry, &name("ONE"), Some(Moment::Instant(second(2))), &mut bytes).unwrap();
     assert!(!String::from_utf8(bytes).unwrap().contains("annotation"));
 }
 

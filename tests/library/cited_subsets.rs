@@ -238,7 +238,7 @@ fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
 /// The manifest of a dataset, up to a time.
 fn manifest_until(registry: &Registry, until: Timestamp) -> Vec<u8> {
     let mut bytes = Vec::new();
-    manifest::write_until(registry, &name("dataset"), until, &mut bytes).unwrap();
+    manifest::write(registry, &name("dataset"), Some(Moment::Instant(until)), &mut bytes).unwrap();
     bytes
 }
 

@@ -24,7 +24,7 @@ fn registry() -> Registry {
 
 fn exported(registry: &Registry, until: Timestamp) -> accession::error::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    manifest::write_until(registry, &name("us"), until, &mut bytes)?;
+    manifest::write(registry, &name("us"), Some(Moment::Instant(until)), &mut bytes)?;
     Ok(bytes)
 }
 

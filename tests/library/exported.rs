@@ -13,7 +13,7 @@ use crate::harness::history::{change, name, now, second};
 /// The manifest of a dataset.
 pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    manifest::write(registry, &name(dataset), &mut bytes).unwrap();
+    manifest::write(registry, &name(dataset), None, &mut bytes).unwrap();
     bytes
 }
 

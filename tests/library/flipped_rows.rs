@@ -73,7 +73,7 @@ impl World {
             apply(&good, at, plan);
         }
         let mut later = Vec::new();
-        manifest::write(&good, &dataset, &mut later).unwrap();
+        manifest::write(&good, &dataset, None, &mut later).unwrap();
         for (at, plan) in (0..).zip(&changes[..3]) {
             apply(&registry, at, plan);
         }
@@ -188,7 +188,7 @@ impl World {
         // It is proved before anything is returned.
         let exported = self.registry.snapshot()?.into_export(&name("dataset"), None)?;
         assert_ne!(exported.map(Result::unwrap).count(), 0);
-        Ok(manifest::write(&self.registry, &name("dataset"), &mut Vec::new())?)
+        Ok(manifest::write(&self.registry, &name("dataset"), None, &mut Vec::new())?)
     }
 
     /// Into a directory that does not exist yet, or has the first changes.

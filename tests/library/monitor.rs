@@ -189,7 +189,7 @@ fn cite(registry: &Registry) -> Result<()> {
 }
 
 fn export(registry: &Registry) -> Result<()> {
-    manifest::write(registry, &name("dataset"), &mut Vec::new()).unwrap();
+    manifest::write(registry, &name("dataset"), None, &mut Vec::new()).unwrap();
     Ok(())
 }
 

@@ -88,7 +88,7 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
     let directory = tempfile::tempdir().unwrap();
     let [same, later] = ["same", "later"].map(|file| {
         let path = directory.path().join(file);
-        mirror::manifest::write(&registry, &name("OLD"), &mut File::create(&path).unwrap())
+        mirror::manifest::write(&registry, &name("OLD"), None, &mut File::create(&path).unwrap())
             .unwrap();
         if file == "same" {
             registry.change(&name("OLD"), &ingest("B"), &stamp).unwrap();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use accession::disk::scratch;
 use accession::input::Options;
-use accession::mirror::{Replica, export, read_replica, write_up_to};
+use accession::mirror::{Replica, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
 use accession::{
     Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
@@ -299,7 +299,7 @@ impl ExportArgs {
             // wait for a terminal or a pipe.
             None => {
                 let mut spool = BufWriter::new(scratch::file()?);
-                write_up_to(&registry, &dataset, until, &mut spool)?;
+                manifest::write(&registry, &dataset, until, &mut spool)?;
                 let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
                 spool.rewind()?;
                 io::copy(&mut spool, session.out())?;

@@ -1,139 +1,148 @@
 //! What is beside a log: the annotations and the cited subsets of a dataset.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::LinesDigest;
 use super::line::LINE_GRANULES;
+use crate::error::{Error, Result};
 use crate::model::{
-    Annotation, AtMost, Criteria, Digest, GranuleId, Identifier, Pattern, SourceLocation, Subset,
-    Timestamp, check_characters,
+    Annotation, AtMost, Criteria, DatasetName, Digest, GranuleId, Identifier, Pattern,
+    SourceLocation, Timestamp, check_characters,
 };
-use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members};
+use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members, Snapshot};
 
-/// A line. Members that are not named here are ignored.
+/// The lines of a file beside a log, as the head announces them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LinesDigest {
+    /// How many subsets or annotations they have.
+    pub count: u64,
+    /// The length of the lines.
+    pub bytes: u64,
+    /// Their SHA-256.
+    #[serde(with = "hex")]
+    pub sha256: [u8; 32],
+}
+
+impl LinesDigest {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Whether a file has these lines, whatever they contain.
+    pub fn is_of(&self, file: &mut impl Read) -> io::Result<bool> {
+        let (mut lines, mut block) = (Lines::default(), vec![0; 64 * 1_024]);
+        loop {
+            let read = file.read(&mut block)?;
+            if read == 0 {
+                return Ok(lines.are(self));
+            }
+            lines.add(&block[..read]);
+        }
+    }
+}
+
+impl Default for LinesDigest {
+    /// That of no lines.
+    fn default() -> Self {
+        Lines::default().digest()
+    }
+}
+
+/// The lines of a file beside a log, as far as they were written or read.
+#[derive(Default)]
+pub(crate) struct Lines {
+    hash: Sha256,
+    bytes: u64,
+    /// How many subsets or annotations they have.
+    pub count: u64,
+}
+
+impl Lines {
+    /// Adds a line, or a part of one.
+    pub fn add(&mut self, line: &[u8]) {
+        self.hash.update(line);
+        self.bytes += line.len() as u64;
+    }
+
+    /// Adds the line of a value, and writes it.
+    fn write(&mut self, line: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.add(&text);
+        out.write_all(&text)
+    }
+
+    /// What the head announces of them.
+    pub fn digest(&self) -> LinesDigest {
+        let sha256 = self.hash.clone().finalize().into();
+        LinesDigest { count: self.count, bytes: self.bytes, sha256 }
+    }
+
+    /// Whether they are those that the head announces, whatever they contain.
+    pub fn are(&self, announced: &LinesDigest) -> bool {
+        LinesDigest { count: announced.count, ..self.digest() } == *announced
+    }
+}
+
+/// The line of an annotation. Members that are not named here are ignored.
 #[derive(Serialize, Deserialize)]
-struct Line<'a> {
+struct AnnotationLine<'a> {
     annotation: Timestamp,
     note: Cow<'a, str>,
     questionable: bool,
     recorded: Timestamp,
 }
 
-/// The lines of a file beside a log, as far as they were written or read.
-#[derive(Default)]
-struct Lines {
-    hash: Sha256,
-    /// How many subsets or annotations they have.
-    count: u64,
-    bytes: u64,
-}
-
-impl Lines {
-    fn add(&mut self, line: &[u8]) {
-        self.hash.update(line);
-        self.bytes += line.len() as u64;
-    }
-
-    /// Adds the line of a value, and returns it, with its line end.
-    fn write(&mut self, line: &impl Serialize) -> String {
-        let mut text = serde_json::to_string(line).expect("strings and numbers are always JSON");
-        text.push('\n');
-        self.add(text.as_bytes());
-        text
-    }
-
-    /// What the head announces of them.
-    fn finish(self) -> LinesDigest {
-        LinesDigest { count: self.count, bytes: self.bytes, sha256: self.hash.finalize().into() }
-    }
-
-    /// Whether they are those that the head announces, whatever they contain.
-    fn are(&self, announced: LinesDigest) -> bool {
-        self.bytes == announced.bytes && self.hash.clone().finalize().as_slice() == announced.sha256
-    }
-}
-
-/// Writes the lines of annotations.
-#[derive(Default)]
-pub(crate) struct AnnotationWriter(Lines);
-
-impl AnnotationWriter {
-    /// The line of an annotation of the instance at a time, with its line end.
-    pub fn line(&mut self, timestamp: Timestamp, annotation: &Annotation) -> String {
+/// Writes the lines of the annotations of a dataset. `failed` is the error of what `out` returns.
+pub(crate) fn write_annotations(
+    snapshot: &Snapshot,
+    dataset: &DatasetName,
+    out: &mut impl Write,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<LinesDigest> {
+    let mut lines = Lines::default();
+    snapshot.each_annotation(dataset, |timestamp, annotation| {
         let Annotation { note, questionable, recorded, recorded_by: _ } = annotation;
         let (questionable, recorded) = (*questionable, *recorded);
-        let line = Line { annotation: timestamp, note: note.into(), questionable, recorded };
-        self.0.count += 1;
-        self.0.write(&line)
-    }
-
-    /// What the head announces of the annotations.
-    pub fn finish(self) -> LinesDigest {
-        self.0.finish()
-    }
+        let line =
+            AnnotationLine { annotation: timestamp, note: note.into(), questionable, recorded };
+        lines.count += 1;
+        lines.write(&line, out).map_err(&failed)
+    })?;
+    Ok(lines.digest())
 }
 
-/// Reads the lines of annotations.
-#[derive(Default)]
-pub(crate) struct AnnotationReader(Lines);
-
-impl AnnotationReader {
-    /// Reads the next line, which ends with LF.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the line.
-    pub fn read(
-        &mut self,
-        line: &[u8],
-        location: (&Arc<str>, u64),
-    ) -> Result<LoggedAnnotation, String> {
-        self.0.add(line);
-        let Line { annotation: timestamp, note, questionable, recorded } =
-            serde_json::from_slice(line)
-                .map_err(|error| format!("this line is not an annotation: {error}"))?;
-        if note.trim().is_empty() {
-            return Err("its note is empty".to_owned());
-        }
-        check_characters("note", &note).map_err(|error| error.to_string())?;
-        if note.len() > Annotation::MAX_BYTES {
-            return Err("its note has more than 64 KiB".to_owned());
-        }
-        self.0.count += 1;
-        let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
-        let note = note.into_owned();
-        let annotation = Annotation { note, questionable, recorded, recorded_by: None };
-        Ok(LoggedAnnotation { timestamp, annotation, location })
+/// Reads the line of an annotation, which ends with LF.
+///
+/// # Errors
+///
+/// What is wrong with the line.
+pub(crate) fn read_annotation(
+    line: &[u8],
+    location: SourceLocation,
+) -> Result<LoggedAnnotation, String> {
+    let AnnotationLine { annotation: timestamp, note, questionable, recorded } =
+        serde_json::from_slice(line)
+            .map_err(|error| format!("this line is not an annotation: {error}"))?;
+    if note.trim().is_empty() {
+        return Err("its note is empty".to_owned());
     }
-
-    /// Whether the lines that were read are those that the head announces, whatever they contain.
-    pub fn has_read(&self, announced: LinesDigest) -> bool {
-        self.0.are(announced)
+    check_characters("note", &note).map_err(|error| error.to_string())?;
+    if note.len() > Annotation::MAX_BYTES {
+        return Err("its note has more than 64 KiB".to_owned());
     }
-
-    /// Compares what was read with what the head announces.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong.
-    pub fn check(self, announced: LinesDigest) -> Result<(), String> {
-        match self.0.finish() == announced {
-            true => Ok(()),
-            false => Err("the annotations are not those that the head announces".to_owned()),
-        }
-    }
+    let note = note.into_owned();
+    let annotation = Annotation { note, questionable, recorded, recorded_by: None };
+    Ok(LoggedAnnotation { timestamp, annotation, location })
 }
 
-/// Writes the lines of subsets.
-#[derive(Default)]
-pub(crate) struct SubsetWriter(Lines);
-
-#[derive(Serialize)]
-struct Written<'a> {
+/// The line of a subset, or of some of its granules.
+#[derive(Clone, Copy, Serialize)]
+struct WrittenSubset<'a> {
     subset: Identifier,
     digest: Digest,
     timestamp: Timestamp,
@@ -147,22 +156,19 @@ struct Written<'a> {
     cited: Option<Timestamp>,
 }
 
-impl SubsetWriter {
-    /// Makes the lines of a subset, and passes each to `out`, with its line end. `named` are the
-    /// granules of a subset that was made by naming them.
-    ///
-    /// # Errors
-    ///
-    /// Those of `named` and of `out`.
-    pub fn add<E: From<crate::error::Error>>(
-        &mut self,
-        subset: &Subset,
-        named: impl Iterator<Item = crate::error::Result<GranuleId>>,
-        mut out: impl FnMut(&str) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.0.count += 1;
-        let (count, cited) = (Some(subset.granules), Some(subset.cited));
-        let line = Written {
+/// Writes the lines of the cited subsets of the instances of a dataset up to a time. `failed` is the
+/// error of what `out` returns.
+pub(crate) fn write_subsets(
+    snapshot: &Snapshot,
+    dataset: &DatasetName,
+    until: Timestamp,
+    out: &mut impl Write,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<LinesDigest> {
+    let mut lines = Lines::default();
+    for subset in snapshot.subsets(dataset)?.into_iter().filter(|it| it.timestamp <= until) {
+        lines.count += 1;
+        let part = WrittenSubset {
             subset: subset.identifier,
             digest: subset.digest,
             timestamp: subset.timestamp,
@@ -171,24 +177,26 @@ impl SubsetWriter {
             count: None,
             cited: None,
         };
+        let last =
+            WrittenSubset { count: Some(subset.granules), cited: Some(subset.cited), ..part };
         if let Criteria::Patterns(patterns) = &subset.criteria {
-            return out(&self.0.write(&Written { patterns: Some(patterns), count, cited, ..line }));
+            let line = WrittenSubset { patterns: Some(patterns), ..last };
+            lines.write(&line, out).map_err(&failed)?;
+            continue;
         }
         let mut granules: Vec<GranuleId> = Vec::new();
-        for granule_id in named {
+        for granule_id in snapshot.granules_of_subset(&subset)? {
             if granules.len() == LINE_GRANULES {
-                out(&self.0.write(&Written { granules: Some(&granules), ..line }))?;
+                let line = WrittenSubset { granules: Some(&granules), ..part };
+                lines.write(&line, out).map_err(&failed)?;
                 granules.clear();
             }
             granules.push(granule_id?);
         }
-        out(&self.0.write(&Written { granules: Some(&granules), count, cited, ..line }))
+        let line = WrittenSubset { granules: Some(&granules), ..last };
+        lines.write(&line, out).map_err(&failed)?;
     }
-
-    /// What the head announces of the subsets.
-    pub fn finish(self) -> LinesDigest {
-        self.0.finish()
-    }
+    Ok(lines.digest())
 }
 
 /// The greatest number of patterns that have the greatest length together.
@@ -196,7 +204,7 @@ const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
 
 /// A line, as it is read.
 #[derive(Deserialize)]
-struct Read {
+struct ReadSubset {
     subset: Identifier,
     digest: Digest,
     timestamp: Timestamp,
@@ -211,7 +219,6 @@ struct Read {
 /// Reads the lines of subsets.
 #[derive(Default)]
 pub(crate) struct SubsetReader {
-    lines: Lines,
     /// A subset that goes on in the next line: its identifier and digest, its time and its granules so far.
     open: Option<((Identifier, Digest), Timestamp, Listing)>,
 }
@@ -225,13 +232,11 @@ impl SubsetReader {
     pub fn read(
         &mut self,
         line: &[u8],
-        location: (&Arc<str>, u64),
+        location: SourceLocation,
     ) -> Result<Option<CitedSubset>, String> {
-        self.lines.add(line);
-        let read: Read = serde_json::from_slice(line)
+        let read: ReadSubset = serde_json::from_slice(line)
             .map_err(|error| format!("this line is not a cited subset: {error}"))?;
         let (set, timestamp) = ((read.subset, read.digest), read.timestamp);
-        let location = SourceLocation::Line { source: Arc::clone(location.0), line: location.1 };
         let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
                 if patterns.has_more || Criteria::bytes_of(&patterns.elements) > Criteria::MAX_BYTES
@@ -256,32 +261,29 @@ impl SubsetReader {
             }
             _ => return Err("this line is not a cited subset".to_owned()),
         };
-        let (Some(granules), Some(cited)) = (read.count, read.cited) else {
-            let Members::Listed(named) = members else {
-                return Err("this line is not a cited subset".to_owned());
-            };
-            self.open = Some((set, timestamp, named));
-            return Ok(None);
-        };
-        self.lines.count += 1;
-        let (identifier, digest) = set;
-        Ok(Some(CitedSubset { identifier, digest, timestamp, members, granules, cited, location }))
-    }
-
-    /// Whether the lines that were read are those that the head announces, whatever they contain.
-    pub fn has_read(&self, announced: LinesDigest) -> bool {
-        self.lines.are(announced)
-    }
-
-    /// Compares what was read with what the head announces.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong.
-    pub fn check(self, announced: LinesDigest) -> Result<(), String> {
-        if self.open.is_some() || self.lines.finish() != announced {
-            return Err("the cited subsets are not those that the head announces".to_owned());
+        match (read.count, read.cited, members) {
+            (Some(granules), Some(cited), members) => {
+                let (identifier, digest) = set;
+                Ok(Some(CitedSubset {
+                    identifier,
+                    digest,
+                    timestamp,
+                    members,
+                    granules,
+                    cited,
+                    location,
+                }))
+            }
+            (_, _, Members::Listed(named)) => {
+                self.open = Some((set, timestamp, named));
+                Ok(None)
+            }
+            _ => Err("this line is not a cited subset".to_owned()),
         }
-        Ok(())
+    }
+
+    /// Whether the last line that was read is not the last one of its subset.
+    pub fn is_cut(&self) -> bool {
+        self.open.is_some()
     }
 }

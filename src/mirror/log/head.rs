@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::LinesDigest;
-use super::chained::Segments;
+use super::segments::Segments;
 use super::writer::LogWriter;
 use crate::model::{
     AtMost, Dataset, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
@@ -60,7 +60,7 @@ pub(crate) enum HeadFile {
 
 /// The line of a head.
 #[derive(Serialize)]
-struct Line<'a> {
+struct HeadLine<'a> {
     accession_head: u64,
     rule: &'a str,
     #[serde(flatten)]
@@ -110,7 +110,7 @@ impl Head {
             identifier: listed.latest.as_ref().map(|latest| latest.identifier),
             digest: listed.latest.as_ref().map(|latest| latest.digest),
             granules: position.granules,
-            check: log.check().expect("every log has a first line"),
+            check: position.check.expect("every log has a first line"),
             segments: log.segments().clone(),
             subsets,
             annotations,
@@ -123,7 +123,7 @@ impl Head {
     ///
     /// A value cannot be written as JSON.
     pub fn to_line(&self) -> serde_json::Result<String> {
-        sealed(&Line { accession_head: VERSION, rule: RULE, head: self })
+        sealed(&HeadLine { accession_head: VERSION, rule: RULE, head: self })
     }
 
     /// The time of the last change, and the identifier and the digest since. `None` means that there was no
@@ -143,6 +143,12 @@ impl Head {
             return Err("the head contradicts itself about the segments".to_owned());
         }
         check_fields((&self.record, &self.withdrawn)).map_err(|error| error.to_string())
+    }
+
+    /// Whether the log can have a change that was read before. One that contradicts it shows that at its end, or
+    /// when its lines are read.
+    pub fn may_have(&self, change: &LogChange) -> bool {
+        change.number < self.changes || change.number == self.changes && change.check == self.check
     }
 
     /// Compares the head with the last change of its log, and says what is wrong.

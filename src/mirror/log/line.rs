@@ -94,30 +94,20 @@ pub(super) fn unsealed(line: &str) -> Option<(&str, &str)> {
     line.strip_suffix("\"}")?.rsplit_once(CHECK)
 }
 
-/// Verifies the checks of lines, which chain each line to all before it.
-pub(crate) struct Checks(Option<LineCheck>);
-
-impl Checks {
-    /// Continues after a line with this check. `None` means that the log begins here.
-    pub fn after(check: Option<LineCheck>) -> Self {
-        Checks(check)
-    }
-
-    /// Verifies the next line, which is given with its line end.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    pub fn verify(&mut self, line: &[u8]) -> Result<LineCheck, &'static str> {
-        let text = line.strip_suffix(b"\n").ok_or("the line is cut")?;
-        let sealed = std::str::from_utf8(text).ok().and_then(unsealed);
-        let (body, check) = sealed.ok_or("the line does not end with its checksum")?;
-        let own = check_after(self.0, body);
-        self.0 = Some(own);
-        match check == own.to_string() {
-            true => Ok(own),
-            false => Err("the line, or one before it, is not as it was written"),
-        }
+/// Verifies a line, which is given with its line end, after one with this check. `None` means that the log
+/// begins with it. Returns its own check, which chains it to all lines before.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn verified(last: Option<LineCheck>, line: &[u8]) -> Result<LineCheck, &'static str> {
+    let text = line.strip_suffix(b"\n").ok_or("the line is cut")?;
+    let sealed = std::str::from_utf8(text).ok().and_then(unsealed);
+    let (body, check) = sealed.ok_or("the line does not end with its checksum")?;
+    let own = check_after(last, body);
+    match check == own.to_string() {
+        true => Ok(own),
+        false => Err("the line, or one before it, is not as it was written"),
     }
 }
 

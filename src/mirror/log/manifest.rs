@@ -6,15 +6,15 @@
 
 use std::error::Error as _;
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{
-    AnnotationWriter, Head, HeadFile, LinesDigest, LogWriter, MAX_HEAD_BYTES, SubsetWriter,
+    Head, HeadFile, LinesDigest, LogWriter, MAX_HEAD_BYTES, write_annotations, write_subsets,
 };
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Criteria, DatasetName, GranuleId, Moment, Timestamp, quoted};
+use crate::model::{DatasetName, Moment, Timestamp, quoted};
 use crate::registry::{Listed, Registry, Selection, Snapshot};
 
 pub use super::BEGINNING;
@@ -22,38 +22,32 @@ pub use super::BEGINNING;
 /// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
 /// grows meanwhile.
 ///
-/// # Errors
-///
-/// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict
-/// the history; [`ErrorKind::Output`]: what `out` returned.
-pub fn write(registry: &Registry, dataset: &DatasetName, out: &mut impl Write) -> Result<()> {
-    let snapshot = registry.snapshot()?;
-    let listed = snapshot.dataset(dataset)?;
-    write_listed(&snapshot, listed, None, out)
-}
-
-/// Writes the manifest of a dataset as if its history had ended after `until`: with the changes up to
-/// and at that time, and the subsets that were cited of them, but no annotations. The record is the present one, without
+/// With `until`, it is written as if the history had ended then: with the changes up to and at that time, and
+/// the subsets that were cited of them, but no annotations. The record is the present one, without
 /// withdrawal and former names, since it is to become that of another dataset.
 ///
 /// # Errors
 ///
-/// Those of [`write()`]; [`ErrorKind::NoHistory`]; [`ErrorKind::BeforeHistory`]: the dataset had no
-/// history then.
-pub fn write_until(
+/// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict
+/// the history; [`ErrorKind::Output`]: what `out` returned; [`ErrorKind::NoHistory`] and
+/// [`ErrorKind::BeforeHistory`]: the dataset had no history then.
+pub fn write(
     registry: &Registry,
     dataset: &DatasetName,
-    until: Timestamp,
+    until: Option<Moment>,
     out: &mut impl Write,
 ) -> Result<()> {
     let snapshot = registry.snapshot()?;
-    let at = Some(Moment::Instant(until));
-    let selected = snapshot.select(&Selection::Dataset { name: dataset.clone(), at })?;
+    let until = until.map(|until| Moment::Instant(until.last_instant()));
     let mut listed = snapshot.dataset(dataset)?;
-    listed.latest = Some(selected.set.instance().clone());
-    listed.withdrawn = None;
-    listed.former_names.clear();
-    write_listed(&snapshot, listed, Some(until), out)
+    if until.is_some() {
+        let name = dataset.clone();
+        let selected = snapshot.select(&Selection::Dataset { name, at: until })?;
+        listed.latest = Some(selected.set.instance().clone());
+        listed.withdrawn = None;
+        listed.former_names.clear();
+    }
+    write_listed(&snapshot, listed, until.map(Moment::last_instant), out)
 }
 
 fn write_listed(
@@ -76,70 +70,14 @@ fn write_listed(
             out.write_all(line.as_bytes()).map_err(failed)?;
         }
     }
-    let mut subsets = SubsetWriter::default();
-    write_subsets(snapshot, dataset, last, &mut subsets, out, failed)?;
+    let subsets = write_subsets(snapshot, dataset, last, out, failed)?;
     let annotations = match until {
         None => write_annotations(snapshot, dataset, out, failed)?,
         Some(_) => LinesDigest::default(),
     };
-    let head = Head::of(&listed, &log, [subsets.finish(), annotations]);
+    let head = Head::of(&listed, &log, [subsets, annotations]);
     let line = head.to_line().map_err(|error| failed(error.into()))?;
     out.write_all(line.as_bytes()).map_err(failed)
-}
-
-/// Writes the lines of the cited subsets of the instances of a dataset up to a time. `failed` is the
-/// error of what `out` returns.
-pub(crate) fn write_subsets(
-    snapshot: &Snapshot,
-    dataset: &DatasetName,
-    until: Timestamp,
-    subsets: &mut SubsetWriter,
-    out: &mut impl Write,
-    failed: impl Fn(io::Error) -> Error,
-) -> Result<()> {
-    for subset in snapshot.subsets(dataset)?.into_iter().filter(|it| it.timestamp <= until) {
-        let named: Box<dyn Iterator<Item = Result<GranuleId>> + '_> = match subset.criteria {
-            Criteria::Patterns(_) => Box::new(std::iter::empty()),
-            Criteria::Named => Box::new(snapshot.granules_of_subset(&subset)?),
-        };
-        subsets.add(&subset, named, |line| out.write_all(line.as_bytes()).map_err(&failed))?;
-    }
-    Ok(())
-}
-
-/// Writes the lines of the annotations of a dataset. `failed` is the error of what `out` returns.
-pub(crate) fn write_annotations(
-    snapshot: &Snapshot,
-    dataset: &DatasetName,
-    out: &mut impl Write,
-    failed: impl Fn(io::Error) -> Error,
-) -> Result<LinesDigest> {
-    let mut annotations = AnnotationWriter::default();
-    snapshot.each_annotation(dataset, |timestamp, annotation| {
-        let line = annotations.line(timestamp, annotation);
-        out.write_all(line.as_bytes()).map_err(&failed)
-    })?;
-    Ok(annotations.finish())
-}
-
-/// The name of the dataset in the last line of a manifest. `None`: the file does not end with a head.
-///
-/// # Errors
-///
-/// The file cannot be read.
-pub fn dataset_of(file: &mut (impl io::Read + io::Seek)) -> io::Result<Option<DatasetName>> {
-    let length = file.seek(io::SeekFrom::End(0))?;
-    let begin = length.saturating_sub(MAX_HEAD_BYTES);
-    file.seek(io::SeekFrom::Start(begin))?;
-    let mut end = Vec::new();
-    file.take(MAX_HEAD_BYTES).read_to_end(&mut end)?;
-    let body = end.strip_suffix(b"\n").unwrap_or(&end);
-    let from = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let line = std::str::from_utf8(&end[from..]).unwrap_or_default();
-    Ok(match HeadFile::parse(line) {
-        Ok(HeadFile::Head(head)) => Some(head.record.name),
-        _ => None,
-    })
 }
 
 impl Error {
@@ -149,28 +87,11 @@ impl Error {
     }
 }
 
-/// Writes the manifest of a dataset: of its whole history, or as if that had ended after `until`.
+/// Writes the manifest ([`write()`]) to the file at `path`, which appears when it is complete, or to a pipe.
 ///
 /// # Errors
 ///
-/// Those of [`write()`] and [`write_until`].
-pub fn write_up_to(
-    registry: &Registry,
-    dataset: &DatasetName,
-    until: Option<Moment>,
-    out: &mut impl Write,
-) -> Result<()> {
-    match until {
-        Some(until) => write_until(registry, dataset, until.last_instant(), out),
-        None => write(registry, dataset, out),
-    }
-}
-
-/// Writes the manifest to the file at `path`, which appears when it is complete, or to a pipe.
-///
-/// # Errors
-///
-/// Those of [`write_up_to`]; [`ErrorKind::NotReplaced`]: the file is not a manifest of this dataset, or a
+/// Those of [`write()`]; [`ErrorKind::NotReplaced`]: the file is not a manifest of this dataset, or a
 /// link to a file that does not exist.
 pub fn export(
     registry: &Registry,
@@ -182,7 +103,7 @@ pub fn export(
     let cannot = |source: io::Error| Error::cannot("write", path, source);
     let write_to = |file: &File| -> Result<()> {
         let mut out = BufWriter::new(file);
-        match write_up_to(registry, dataset, until, &mut out) {
+        match write(registry, dataset, until, &mut out) {
             Err(error) if error.kind() == ErrorKind::Output => {
                 let cause = error.source().map_or_else(String::new, ToString::to_string);
                 return Err(cannot(io::Error::other(cause)));
@@ -219,10 +140,20 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
     Err(Error::new(ErrorKind::NotReplaced, message))
 }
 
-/// The dataset of the manifest in a file. `None` means that the file does not exist, or is not a
-/// readable manifest.
+/// The dataset of the manifest in a file, which its last line names. `None` means that the file does not
+/// exist, or is not a readable manifest.
 fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
-    dataset_of(&mut File::open(path).ok()?).ok()?
+    let mut file = File::open(path).ok()?;
+    let length = file.seek(SeekFrom::End(0)).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_HEAD_BYTES))).ok()?;
+    let mut end = Vec::new();
+    file.take(MAX_HEAD_BYTES).read_to_end(&mut end).ok()?;
+    let body = end.strip_suffix(b"\n")?;
+    let from = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    match HeadFile::parse(std::str::from_utf8(&end[from..]).ok()?) {
+        Ok(HeadFile::Head(head)) => Some(head.record.name),
+        _ => None,
+    }
 }
 
 /// What exists at the path of the output.

@@ -12,62 +12,19 @@
 //! ```
 
 mod beside;
-mod chained;
 mod head;
 mod line;
 pub mod manifest;
 mod reader;
+mod segments;
 mod writer;
 
-use std::io::{self, Read};
-
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
-
-pub(crate) use beside::{AnnotationReader, AnnotationWriter, SubsetReader, SubsetWriter};
-pub(crate) use chained::{Segment, Segments};
-pub(crate) use head::MAX_HEAD_BYTES;
-pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile};
+pub(crate) use beside::{
+    Lines, LinesDigest, SubsetReader, read_annotation, write_annotations, write_subsets,
+};
+pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, MAX_HEAD_BYTES};
 pub use line::BEGINNING;
-pub(crate) use line::{Checks, LogLine, MAX_LINE_BYTES, events};
+pub(crate) use line::{LogLine, MAX_LINE_BYTES, events, verified};
 pub(crate) use reader::{LogReader, Position, latest_change};
+pub(crate) use segments::{Segment, Segments};
 pub(crate) use writer::LogWriter;
-
-/// The lines of a file beside a log, as the head announces them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LinesDigest {
-    /// How many subsets or annotations they have.
-    pub count: u64,
-    /// The length of the lines.
-    pub bytes: u64,
-    /// Their SHA-256.
-    #[serde(with = "hex")]
-    pub sha256: [u8; 32],
-}
-
-impl LinesDigest {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
-    /// Whether a file has these lines, whatever they contain.
-    pub fn is_of(&self, file: &mut impl Read) -> io::Result<bool> {
-        let (mut hash, mut bytes, mut block) = (Sha256::new(), 0, vec![0; 64 * 1_024]);
-        loop {
-            let read = file.read(&mut block)?;
-            if read == 0 {
-                return Ok(bytes == self.bytes && hash.finalize().as_slice() == self.sha256);
-            }
-            hash.update(&block[..read]);
-            bytes += read as u64;
-        }
-    }
-}
-
-impl Default for LinesDigest {
-    /// That of no lines.
-    fn default() -> Self {
-        LinesDigest { count: 0, bytes: 0, sha256: Sha256::digest([]).into() }
-    }
-}

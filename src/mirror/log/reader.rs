@@ -3,12 +3,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::chained::ChainedReader;
+use serde::Deserialize;
+
 use super::line::{
     EntryRead, FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, LogLineRead,
+    MAX_LINE_BYTES, VERSION, unsealed, verified,
 };
 use crate::error::{Error, Result};
-use crate::model::{Content, GranuleId, LineCheck, LogChange, Timestamp, check_characters};
+use crate::model::{
+    Content, GranuleId, LineCheck, LogChange, SourceLocation, Timestamp, check_characters,
+};
 
 /// A place in a log at which a change ends, or its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,15 +53,26 @@ pub(crate) fn latest_change(now: Timestamp) -> Timestamp {
 
 /// Verifies the lines of a log, one after the other.
 pub(crate) struct LogReader {
-    lines: ChainedReader,
+    source: Arc<str>,
+    line: u64,
     not_after: Timestamp,
+    /// Where the next line begins; its changes and granules are those before the change of that line.
     position: Position,
-    open: Option<Open>,
+    open: Option<OpenChange>,
+}
+
+/// The first line of a log, as it is read.
+#[derive(Deserialize)]
+struct FirstRead {
+    #[serde(rename = "accession_log")]
+    version: u64,
+    #[serde(default)]
+    rule: String,
 }
 
 /// A change whose last line has not been read yet.
 #[derive(Default)]
-struct Open {
+struct OpenChange {
     timestamp: Option<Timestamp>,
     /// How many granules each side has: those ingested, deleted, described and replaced.
     counts: [u64; 4],
@@ -69,8 +84,42 @@ impl LogReader {
     /// A reader that continues from a position in the log. `source` is what messages call the log, `line`
     /// the number of lines of it before that place, `not_after` the latest time of a change.
     pub fn at(position: Position, source: Arc<str>, line: u64, not_after: Timestamp) -> Self {
-        let lines = ChainedReader::after(position.bytes, position.check, source, line);
-        LogReader { lines, not_after, position, open: None }
+        LogReader { source, line, not_after, position, open: None }
+    }
+
+    /// Continues in another file, after its first `line` lines.
+    pub fn enter(&mut self, source: Arc<str>, line: u64) {
+        (self.source, self.line) = (source, line);
+    }
+
+    /// How many bytes were read, and those before.
+    pub fn bytes(&self) -> u64 {
+        self.position.bytes
+    }
+
+    /// The check of the last line. `None` means that the log begins here.
+    pub fn check(&self) -> Option<LineCheck> {
+        self.position.check
+    }
+
+    /// The last line that was read.
+    pub fn location(&self) -> SourceLocation {
+        SourceLocation::Line { source: Arc::clone(&self.source), line: self.line }
+    }
+
+    /// A newer version may use other checks, so the version is checked first.
+    fn check_first(&self, text: &str) -> Result<()> {
+        match serde_json::from_str::<FirstRead>(text) {
+            Ok(read) if read.version != VERSION => {
+                let found = read.version;
+                self.fail(&format!("it has version {found}, this program reads {VERSION}"))
+            }
+            Ok(read) if read.rule != "md5-chain" => {
+                self.fail("its identifiers follow another rule than md5-chain")
+            }
+            Ok(_) if text == FIRST_LINE => Ok(()),
+            _ => self.fail("its first line is not that of a log"),
+        }
     }
 
     fn parse(&self, text: &str) -> Result<LogLine> {
@@ -180,7 +229,7 @@ impl LogReader {
         self.position.granules = granules;
         self.position.changes += 1;
         self.position.timestamp = Some(at);
-        let Some(check) = self.lines.check() else {
+        let Some(check) = self.position.check else {
             return self.fail("the line does not end with its checksum");
         };
         Ok(Some(LogChange {
@@ -200,10 +249,8 @@ impl LogReader {
     }
 
     fn granule_id(&self, text: &str) -> Result<GranuleId> {
-        GranuleId::new(text).map_err(|cause| {
-            let text = text.to_owned();
-            self.lines.error(Error::not_an_id(&text, cause))
-        })
+        GranuleId::new(text)
+            .map_err(|cause| Error::not_an_id(text, cause).at_line(&self.source, self.line))
     }
 
     fn parse_as<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T> {
@@ -217,12 +264,7 @@ impl LogReader {
 
     /// Fails because of the last line that was read.
     pub fn fail<T>(&self, what: &str) -> Result<T> {
-        self.lines.fail(what)
-    }
-
-    /// The lines so far.
-    pub fn lines(&mut self) -> &mut ChainedReader {
-        &mut self.lines
+        Err(Error::not_a_manifest(what).at_line(&self.source, self.line))
     }
 
     /// Verifies the next line, which ends with LF. A change is returned with its last line; `None` means
@@ -232,11 +274,26 @@ impl LogReader {
     ///
     /// What is wrong with the line, and which one it is.
     pub fn read(&mut self, line: &[u8]) -> Result<Option<(LogLine, Option<LogChange>)>> {
-        let found = self.lines.read(line, FIRST_LINE)?;
-        (self.position.bytes, self.position.check) = (self.lines.bytes(), self.lines.check());
-        let Some((text, body)) = found else { return Ok(None) };
+        self.line += 1;
+        let is_first = self.position.bytes == 0;
+        let Some(text) = line.strip_suffix(b"\n") else {
+            return self.fail(match line.len() as u64 >= MAX_LINE_BYTES {
+                true => "the line is longer than any line of a log",
+                false => "the line is cut",
+            });
+        };
+        let text = std::str::from_utf8(text).unwrap_or_default();
+        if is_first {
+            self.check_first(text)?;
+        }
+        let check = verified(self.position.check, line).or_else(|what| self.fail(what))?;
+        self.position.check = Some(check);
+        self.position.bytes += line.len() as u64;
+        if is_first {
+            return Ok(None);
+        }
         let log_line = self.parse(text)?;
-        if log_line.body().ok().as_deref() != Some(body) {
+        if log_line.body().ok().as_deref() != unsealed(text).map(|(body, _)| body) {
             return self.fail("it is not in canonical form");
         }
         let change = self.take(&log_line)?;

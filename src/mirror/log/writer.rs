@@ -1,14 +1,16 @@
 //! Writes the lines of a log.
 
-use super::chained::{ChainedWriter, Segments};
-use super::line::{FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd};
+use super::line::{
+    FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, sealed, unsealed,
+};
 use super::reader::Position;
-use crate::model::{Content, Event, EventKind, Instance, LineCheck, Timestamp};
+use super::segments::Segments;
+use crate::model::{Content, Event, EventKind, Instance, Timestamp};
 use crate::registry::Exported;
 
 /// Makes the lines of a log from an exported history.
 pub(crate) struct LogWriter {
-    lines: ChainedWriter,
+    segments: Segments,
     position: Position,
     /// The granules of the next line, when its change took effect, and the length of its entries.
     next: LogLine,
@@ -19,15 +21,13 @@ impl LogWriter {
     /// Begins a log, and returns its first line, with its line end.
     pub fn begin() -> (Self, String) {
         let mut writer = LogWriter::resume(Position::default(), Segments::default());
-        let line = writer.lines.first(FIRST_LINE);
-        writer.written(&line);
+        let line = writer.end_line(unsealed(FIRST_LINE).map_or("", |(body, _)| body), None);
         (writer, line)
     }
 
     /// Continues a log that ends at this place.
     pub fn resume(position: Position, segments: Segments) -> Self {
-        let lines = ChainedWriter::after(position.check, segments);
-        LogWriter { lines, position, next: empty_line(), bytes: 0 }
+        LogWriter { segments, position, next: empty_line(), bytes: 0 }
     }
 
     /// Adds the next element of the history, and returns the line that is complete with it, with its
@@ -70,8 +70,7 @@ impl LogWriter {
             let (identifier, digest, note) = (end.identifier, end.digest, end.note.clone());
             log_line.end = Some(LogLineEnd { identifier, digest, note });
         }
-        let line = self.lines.line(&log_line.body()?, Some(log_line.timestamp));
-        self.written(&line);
+        let line = self.end_line(&log_line.body()?, Some(log_line.timestamp));
         if let Some(end) = end {
             self.position.changes += 1;
             self.position.timestamp = Some(end.timestamp);
@@ -80,9 +79,15 @@ impl LogWriter {
         Ok(line)
     }
 
-    fn written(&mut self, line: &str) {
+    /// Ends a line, which is given without its closing brace. `timestamp` is the time that a segment has
+    /// which begins with it.
+    fn end_line(&mut self, body: &str, timestamp: Option<Timestamp>) -> String {
+        let line = sealed(&mut self.position.check, body);
         self.position.bytes += line.len() as u64;
-        self.position.check = self.lines.check();
+        if let Some(check) = self.position.check {
+            self.segments.add(line.len() as u64, timestamp, check);
+        }
+        line
     }
 
     /// The place at which the log ends.
@@ -90,14 +95,9 @@ impl LogWriter {
         self.position
     }
 
-    /// The last check. `None` means that there is no line yet.
-    pub fn check(&self) -> Option<LineCheck> {
-        self.lines.check()
-    }
-
     /// The segments so far.
     pub fn segments(&self) -> &Segments {
-        &self.lines.segments
+        &self.segments
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::{Failure, Found, FoundHead, HEAD, LOG, Part, Place, only_line, parse_head};
+use super::{Failure, FoundHead, HEAD, HeadResponse, LOG, Part, Place, only_line, parse_head};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
@@ -88,16 +88,14 @@ impl Place for PublishedDirectory {
         self.source.clone()
     }
 
-    fn head(&self, _unless: Option<&str>) -> Result<Found, Failure> {
-        let found =
-            |head, moved_to| Ok(Found::Head(Box::new(FoundHead { head, etag: None, moved_to })));
+    fn head(&self, _unless: Option<&str>) -> Result<HeadResponse, Failure> {
         let name = match head_in(&self.directory)? {
-            HeadFile::Head(head) => return found(*head, None),
+            HeadFile::Head(head) => return Ok(HeadResponse::of(head, None, None)),
             HeadFile::MovedTo(name) => name,
         };
         let present = self.directory.path().join("..").join(name.as_str());
         match head_in(&Directory::open(&present)?)? {
-            HeadFile::Head(head) => found(*head, Some(name)),
+            HeadFile::Head(head) => Ok(HeadResponse::of(head, None, Some(name))),
             HeadFile::MovedTo(_) => {
                 let path = self.directory.path_of(HEAD);
                 let shown = quoted(&path.to_string_lossy()).to_string();

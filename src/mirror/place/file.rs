@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Failure, Found, FoundHead, Part, Place};
+use super::{Failure, FoundHead, HeadResponse, Part, Place};
 use crate::disk::scratch;
 use crate::error::{Error, Result};
 use crate::input::OpenedFile;
@@ -163,7 +163,7 @@ impl Place for ManifestFile {
         self.source.clone()
     }
 
-    fn head(&self, _unless: Option<&str>) -> Result<Found, Failure> {
+    fn head(&self, _unless: Option<&str>) -> Result<HeadResponse, Failure> {
         self.check_first_line()?;
         let (begin, line) = self.last_line()?;
         let refused = |what: &str| match self.lines_up_to(begin) {
@@ -179,9 +179,7 @@ impl Place for ManifestFile {
             return Err(Failure::Lasting(self.fail(lines + 1, what)));
         }
         match HeadFile::parse(text) {
-            Ok(HeadFile::Head(head)) => {
-                Ok(Found::Head(Box::new(FoundHead { head: *head, etag: None, moved_to: None })))
-            }
+            Ok(HeadFile::Head(head)) => Ok(HeadResponse::of(head, None, None)),
             Ok(HeadFile::MovedTo(_)) => Err(refused("it has the head of another dataset")),
             Err(what) => Err(refused(&what)),
         }

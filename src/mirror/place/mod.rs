@@ -87,12 +87,19 @@ impl From<Error> for Failure {
     }
 }
 
-/// What is at a place.
-pub(crate) enum Found {
+/// What a place has when its head is asked for.
+pub(crate) enum HeadResponse {
     /// The head with the entity tag that was asked about. The dataset has this name now if it was renamed.
-    Same(Option<DatasetName>),
-    /// It is this one.
+    NotModified(Option<DatasetName>),
+    /// Another head.
     Head(Box<FoundHead>),
+}
+
+impl HeadResponse {
+    /// A head, with the present name of the dataset if it was found by a former one.
+    fn of(head: Box<Head>, etag: Option<String>, moved_to: Option<DatasetName>) -> Self {
+        HeadResponse::Head(Box::new(FoundHead { head: *head, etag, moved_to }))
+    }
 }
 
 /// A head that was read.
@@ -111,7 +118,7 @@ pub(crate) trait Place: Send + Sync {
     fn source(&self) -> Option<String>;
 
     /// Reads the head, unless it has this entity tag.
-    fn head(&self, unless: Option<&str>) -> Result<Found, Failure>;
+    fn head(&self, unless: Option<&str>) -> Result<HeadResponse, Failure>;
 
     /// Opens a part that a head announces, after so many bytes of it. `attempt` is how many attempts made
     /// no progress so far, with this one. What is read may be more than is announced.

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::address::Address;
 use super::client::{Client, Coding, HttpOptions, Pace};
-use super::{Failure, Found, FoundHead, HEAD, Part, Place, only_line, parse_head};
+use super::{Failure, FoundHead, HEAD, HeadResponse, Part, Place, only_line, parse_head};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES};
 use crate::model::{DatasetName, SourceLocation, Timestamp};
@@ -198,16 +198,16 @@ impl Place for Remote {
         Some(self.address.to_string())
     }
 
-    fn head(&self, unless: Option<&str>) -> Result<Found, Failure> {
+    fn head(&self, unless: Option<&str>) -> Result<HeadResponse, Failure> {
         let mut moved_to: Option<DatasetName> = None;
         for _ in 0..=MAX_RENAMINGS {
             let address = moved_to.as_ref().map(|name| self.address.renamed(name));
             let url = address.as_ref().unwrap_or(&self.address).file(HEAD);
             match self.head_once(&url, unless)? {
-                None => return Ok(Found::Same(moved_to)),
+                None => return Ok(HeadResponse::NotModified(moved_to)),
                 Some((HeadFile::MovedTo(name), _)) => moved_to = Some(name),
                 Some((HeadFile::Head(head), etag)) => {
-                    return Ok(Found::Head(Box::new(FoundHead { head: *head, etag, moved_to })));
+                    return Ok(HeadResponse::of(head, etag, moved_to));
                 }
             }
         }

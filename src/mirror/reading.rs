@@ -10,50 +10,6 @@ use crate::model::{
 };
 use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
 
-/// What is read of the log of a primary.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Plan {
-    /// Nothing: the log ends with this change, since which the primary holds what the mirror holds.
-    Unchanged(LogChange),
-    /// What follows this change, since which the primary held what the mirror holds.
-    From(LogChange),
-    /// The whole log.
-    Whole,
-}
-
-/// What is remembered of the log of a primary.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Memory {
-    /// The last change that was read.
-    pub last: Option<LogChange>,
-    /// The last change, within the times and the changes that matter, since which the primary held
-    /// what the mirror holds, with what is known of the files.
-    pub base: Option<LogChange>,
-}
-
-/// Decides what to read of a log, whose head is `None` if it is the one that the mirror agreed with.
-pub(super) fn plan(head: Option<&Head>, memory: &Memory) -> Plan {
-    let Memory { last, base } = memory;
-    let Some(head) = head else {
-        return last.clone().map_or(Plan::Whole, Plan::Unchanged);
-    };
-    // A head that contradicts what was read shows it at its end, or when its lines are read.
-    let continues = |change: &&LogChange| {
-        change.number < head.changes || change.number == head.changes && change.check == head.check
-    };
-    base.as_ref().filter(continues).cloned().map_or(Plan::Whole, Plan::From)
-}
-
-impl Plan {
-    /// The change after which the log is read. `None` means from its start.
-    pub fn after(&self) -> Option<&LogChange> {
-        match self {
-            Plan::Unchanged(change) | Plan::From(change) => Some(change),
-            Plan::Whole => None,
-        }
-    }
-}
-
 /// What was read of a primary before. `None`: nothing.
 pub(super) fn known(
     mirror: &Registry,
@@ -73,16 +29,35 @@ pub(super) fn is_of_log(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotPublished | ErrorKind::NotAGranuleId)
 }
 
+/// The last of the changes that were read before for which `is_wanted` returns `true`. It returns
+/// `None` to end the search.
+pub(super) fn last_change_read(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    source: &str,
+    is_wanted: impl Fn(&LogChange) -> Option<bool>,
+) -> Result<Option<LogChange>> {
+    let mut found = None;
+    mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
+        let wanted = is_wanted(&change);
+        if wanted == Some(true) {
+            found = Some(change);
+        }
+        wanted.is_some()
+    })?;
+    Ok(found)
+}
+
 /// A log, and what must be done to a mirror to hold the same.
 pub(super) struct Reading {
     /// What the mirror holds.
     held: (Identifier, Digest),
     /// The last instant that matters. `None` means that the log is read to its end.
     up_to: Option<Timestamp>,
-    /// What was planned; [`Plan::From`] as soon as the primary held what the mirror holds.
-    pub plan: Plan,
-    /// The events that lead from what the mirror holds, or with [`Plan::Whole`] from nothing, to the
-    /// selected change.
+    /// The last change since which the primary held what the mirror holds, with what is known of the files.
+    /// `None` means that there is none yet: the log is read from its start.
+    base: Option<LogChange>,
+    /// The events that lead from the base, or from nothing, to the selected change.
     pub replay: Replay,
     /// The last change that matters, and where it was read.
     pub selected: Option<(LogChange, Option<SourceLocation>)>,
@@ -103,24 +78,23 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Begins to read a log for a mirror that holds `held`. `head`: where the change is stated after
-    /// which it is read. `None` means that this is not known.
+    /// Begins to read a log for a mirror that holds `held`, after a change since which the primary held that
+    /// (`None`: from its start). `head`: where that change is stated; `None` means that this is not known.
     pub fn begin(
-        plan: Plan,
+        base: Option<LogChange>,
         head: Option<SourceLocation>,
         held: (Identifier, Digest),
         at: Option<Moment>,
         name: DatasetName,
     ) -> Self {
-        let after = plan.after().cloned();
         Reading {
             held,
             up_to: at.map(Moment::last_instant),
-            plan,
             replay: Replay::default(),
-            last: after.as_ref().map_or(0, |after| after.number),
-            since: after.clone(),
-            selected: after.map(|after| (after, head)),
+            last: base.as_ref().map_or(0, |base| base.number),
+            since: base.clone(),
+            selected: base.clone().map(|base| (base, head)),
+            base,
             after_selected: None,
             after_since: None,
             changes: LogChanges::default(),
@@ -131,7 +105,7 @@ impl Reading {
 
     /// Whether the staged events begin with what the mirror holds.
     pub fn begins_with_mirror(&self) -> bool {
-        self.plan != Plan::Whole
+        self.base.is_some()
     }
 
     /// Whether what is known of files at the point from which the log is replayed is known here, too, and
@@ -168,12 +142,12 @@ impl Reading {
         }
         let Some(change) = change else { return Ok(()) };
         let is_held = (change.identifier, change.digest) == self.held;
-        if is_held || self.plan == Plan::Whole && change.identifier == self.held.0 {
+        if is_held || self.base.is_none() && change.identifier == self.held.0 {
             (self.since, self.after_since) = (Some(change.clone()), None);
         }
         if is_held {
             // What came before does not matter: from here on, the mirror is brought up to date.
-            self.plan = Plan::From(change.clone());
+            self.base = Some(change.clone());
             self.replay = Replay::default();
         }
         self.selected = Some((change, Some(location)));
@@ -236,87 +210,5 @@ impl Reading {
         let (since, (selected, _)) = self.since.as_ref().zip(self.selected.as_ref())?;
         let changes_ago = selected.number - since.number;
         Some(Standing { since: since.timestamp, until: self.after_since, changes_ago })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::log::{LinesDigest, Segments};
-    use super::*;
-    use crate::model::LineCheck;
-
-    fn identifier(of: u8) -> Identifier {
-        Identifier::from_bytes([of; 16])
-    }
-
-    /// A change whose check is that of a log of the same history.
-    fn change(number: u64) -> LogChange {
-        let of = u8::try_from(number).unwrap();
-        LogChange {
-            number,
-            timestamp: Timestamp::from_micros(i64::from(of)).unwrap(),
-            identifier: identifier(of),
-            digest: Digest::from_bytes([of; 32]),
-            check: LineCheck::from_bytes([100 + of; 32]),
-            bytes: 100 * number,
-            granules: 1,
-            ingested: 1,
-            deleted: 0,
-            described: 0,
-            replaced: 0,
-            note: None,
-        }
-    }
-
-    /// The head of a log of so many changes.
-    fn head(changes: u64) -> Head {
-        let LogChange { timestamp, identifier, digest, check, granules, .. } = change(changes);
-        Head {
-            record: Dataset::named("US".parse().unwrap()),
-            former_names: Vec::new(),
-            withdrawn: None,
-            changes,
-            timestamp: Some(timestamp),
-            identifier: Some(identifier),
-            digest: Some(digest),
-            granules,
-            check,
-            segments: Segments::default(),
-            subsets: LinesDigest::default(),
-            annotations: LinesDigest::default(),
-        }
-    }
-
-    /// What is planned for a head of so many changes (0: the one that the mirror agreed with).
-    fn planned(changes: u64, memory: &Memory) -> Plan {
-        let head = (changes > 0).then(|| head(changes));
-        plan(head.as_ref(), memory)
-    }
-
-    #[test]
-    fn a_log_is_read_from_where_it_agrees_with_what_was_read_before() {
-        let memory = |last: u64, base: u64| Memory {
-            last: (last > 0).then(|| change(last)),
-            base: (base > 0).then(|| change(base)),
-        };
-        let from = |number| Plan::From(change(number));
-        for (what, planned, expected) in [
-            ("nothing was read before", planned(3, &memory(0, 0)), Plan::Whole),
-            ("the same head", planned(0, &memory(3, 0)), Plan::Unchanged(change(3))),
-            ("the log grew", planned(5, &memory(3, 3)), from(3)),
-            ("only the record differs", planned(3, &memory(3, 3)), from(3)),
-            ("an earlier set of the primary", planned(5, &memory(3, 1)), from(1)),
-            ("another set than any of the primary", planned(5, &memory(3, 0)), Plan::Whole),
-            ("an older log that has the set", planned(2, &memory(3, 2)), from(2)),
-        ] {
-            assert_eq!(planned, expected, "{what}");
-        }
-    }
-
-    #[test]
-    fn a_log_that_contradicts_what_was_read_before_is_read_from_its_start() {
-        let other = Some(LogChange { check: LineCheck::from_bytes([0; 32]), ..change(3) });
-        let identical = Memory { last: other.clone(), base: other };
-        assert_eq!(planned(3, &identical), Plan::Whole);
     }
 }
