@@ -52,7 +52,7 @@ const WARNED_BY: &[(&str, &str, &str)] = &[
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
     ("mirror-not-remembered", "src/cli/command/mirror/compare.rs", "MirrorNotRemembered"),
-    ("subset-not-saved", "tests/cli/files.rs", "subset-not-saved"),
+    ("subset-not-saved", "tests/cli/file_checks.rs", "subset-not-saved"),
 ];
 
 fn transcripts() -> String {

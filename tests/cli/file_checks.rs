@@ -82,9 +82,9 @@ fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
     }
 }
 
-/// Waits until a process reads a file, and had time to take note of those before it.
+/// Waits until a process has a file open.
 #[cfg(target_os = "linux")]
-fn wait_until_open(child: &Child, file: &Path) {
+pub fn wait_until_open(child: &Child, file: &Path) {
     let file = file.canonicalize().unwrap();
     let began = Instant::now();
     let is_open = || {
@@ -93,9 +93,8 @@ fn wait_until_open(child: &Child, file: &Path) {
     };
     while !is_open() {
         assert!(began.elapsed() < Duration::from_secs(60), "the file was not opened");
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(1));
     }
-    std::thread::sleep(Duration::from_secs(2));
 }
 
 #[cfg(target_os = "linux")]
@@ -108,6 +107,8 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
     );
     let child = start(&sandbox, "--json fixity compute D --root data --jobs 1");
     wait_until_open(&child, &sandbox.path().join("data/C"));
+    // So that it had time to take note of those before it.
+    std::thread::sleep(Duration::from_secs(2));
     let asked = Instant::now();
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();

@@ -31,23 +31,6 @@ fn a_time_in_the_future_is_reported_before_the_lines_after_it_are_read() {
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_creates_nothing() {
-    let sandbox = Sandbox::new();
-    let printed = sandbox.run("accession ingest DATASET --create --dry-run A");
-    assert!(printed.contains("dry run: nothing was changed"), "{printed}");
-    assert_eq!(sandbox.files(), [".bin", "fixtures"]);
-
-    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
-    let registry = sandbox.path().join("accession.db");
-    let before = std::fs::read(&registry).unwrap();
-    for arguments in ["ingest DATASET C --at now --dry-run", "delete DATASET A --at now --dry-run"]
-    {
-        assert!(sandbox.command(arguments).output().unwrap().status.success());
-        assert!(std::fs::read(&registry).unwrap() == before, "{arguments}");
-    }
-}
-
-#[test]
 fn a_command_that_reads_leaves_no_file_behind() {
     let sandbox = sandbox();
     let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();
@@ -144,9 +127,11 @@ fn a_registry_that_cannot_be_written_can_be_read() {
             let output = as_nobody(&sandbox, directory_mode, arguments);
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         }
-        let output = as_nobody(&sandbox, directory_mode, "--json ingest DATASET C");
-        assert_eq!(output.status.code(), Some(2));
-        assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
+        for arguments in ["ingest DATASET C", "sync DATASET A", "sync DATASET A B"] {
+            let output = as_nobody(&sandbox, directory_mode, &format!("--json {arguments}"));
+            assert_eq!(output.status.code(), Some(2), "{arguments}");
+            assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
+        }
         assert_eq!(std::fs::read(&registry).unwrap(), bytes);
         let left = sandbox.files();
         assert!(!left.iter().any(|name| name.starts_with("accession.db-")), "{left:?}");
@@ -154,50 +139,22 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 }
 
 #[test]
-fn a_subset_is_cited_and_not_saved_where_the_registry_cannot_be_written() {
-    let sandbox = sandbox();
-    assert!(!sandbox.run("accession ingest DATASET --at now B.1 B.2").contains("? "));
-    let registry = sandbox.path().join("accession.db");
-    set_mode(&registry, 0o444);
-    let bytes = std::fs::read(&registry).unwrap();
-    let output = as_nobody(&sandbox, 0o555, "cite DATASET --select B.* --format tuple --json");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("\"kind\":\"subset-not-saved\""), "{}", stderr(&output));
-    assert_eq!(std::fs::read(&registry).unwrap(), bytes);
-    set_mode(&registry, 0o644);
-    let saved =
-        sandbox.command("cite DATASET --select B.* --format tuple --json").output().unwrap();
-    assert_eq!(saved.stdout, output.stdout);
-    assert!(!stderr(&saved).contains("subset-not-saved"), "{}", stderr(&saved));
-}
-
-#[test]
-fn a_listing_is_refused_where_the_registry_cannot_be_written() {
-    let sandbox = sandbox();
-    let registry = sandbox.path().join("accession.db");
-    set_mode(&registry, 0o444);
-    let bytes = std::fs::read(&registry).unwrap();
-    for listing in ["A", "A B", "A B C"] {
-        let output = as_nobody(&sandbox, 0o555, &format!("sync DATASET {listing} --json"));
-        assert_eq!(output.status.code(), Some(2), "{listing}");
-        assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
-    }
-    assert_eq!(std::fs::read(&registry).unwrap(), bytes);
-}
-
-const ONLY_IN_WAL: &str =
-    "UPDATE dataset SET record = json_set(record, '$.title', 'Only in the -wal file')";
-
-#[test]
 fn changes_that_are_still_in_the_wal_file_are_read() {
     let sandbox = sandbox();
     let registry = sandbox.path().join("accession.db");
+    let elsewhere = sandbox.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink("../accession.db", elsewhere.join("link.db")).unwrap();
     let writer = Connection::open(&registry).unwrap();
-    writer.execute(ONLY_IN_WAL, []).unwrap();
+    let title = "UPDATE dataset SET record = json_set(record, '$.title', 'Only in the -wal file')";
+    writer.execute(title, []).unwrap();
     crate::harness::seal::seal_rows(&writer);
     set_mode(&registry, 0o444);
-    for directory_mode in [0o555, 0o777] {
-        let output = as_nobody(&sandbox, directory_mode, "dataset show DATASET");
+    for (directory_mode, path) in
+        [(0o555, "accession.db"), (0o777, "accession.db"), (0o777, "elsewhere/link.db")]
+    {
+        let show = format!("--registry {path} dataset show DATASET");
+        let output = as_nobody(&sandbox, directory_mode, &show);
         assert!(output.status.success(), "{}", stderr(&output));
         let printed = String::from_utf8(output.stdout).unwrap();
         assert!(printed.contains("Only in the -wal file"), "{printed}");
@@ -212,23 +169,6 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     let output = as_nobody(&sandbox, 0o555, "--json dataset show DATASET");
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("\"kind\":\"cannot-open\""), "{}", stderr(&output));
-}
-
-#[test]
-fn changes_in_the_wal_file_are_read_through_a_symbolic_link() {
-    let sandbox = sandbox();
-    let registry = sandbox.path().join("accession.db");
-    let elsewhere = sandbox.path().join("elsewhere");
-    std::fs::create_dir(&elsewhere).unwrap();
-    std::os::unix::fs::symlink("../accession.db", elsewhere.join("link.db")).unwrap();
-    let writer = Connection::open(&registry).unwrap();
-    writer.execute(ONLY_IN_WAL, []).unwrap();
-    crate::harness::seal::seal_rows(&writer);
-    set_mode(&registry, 0o444);
-    let output = as_nobody(&sandbox, 0o555, "--registry elsewhere/link.db dataset show DATASET");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let printed = String::from_utf8(output.stdout).unwrap();
-    assert!(printed.contains("Only in the -wal file"), "{printed}");
 }
 
 #[test]
@@ -294,50 +234,4 @@ fn a_mirror_reads_its_primary_while_the_owner_writes() {
     let compared =
         sandbox.run("accession --registry mirror.db mirror compare DATASET accession.db");
     assert!(compared.starts_with("identical: 22 granules"), "{compared}");
-}
-
-#[test]
-fn a_path_of_any_characters_names_a_registry() {
-    let sandbox = Sandbox::new();
-    for name in ["a b.db", "größe?mode=ro#x.db", "line\nend.db", "'quoted\".db", "100%41.db"] {
-        let run = |arguments: &[&str]| {
-            let mut command = sandbox.command("");
-            command.args(["--registry", name]).args(arguments).output().unwrap()
-        };
-        let output = run(&["ingest", "DATASET", "--create", "A"]);
-        assert!(output.status.success(), "{}", stderr(&output));
-        assert!(sandbox.path().join(name).exists(), "{name:?}");
-        assert!(run(&["verify"]).status.success());
-    }
-}
-
-#[test]
-fn a_writer_that_has_the_registry_open_fails_after_another_process_restores_a_copy() {
-    use accession::{Access, Change, GranuleId, Registry, Stamp};
-
-    let sandbox = Sandbox::new();
-    assert!(!sandbox.run("accession ingest US --create --at 2001-01-02 A").contains("? "));
-    assert!(!sandbox.run("accession backup copy.db").contains("? "));
-    let registry = Registry::open(&sandbox.path().join("accession.db"), Access::Write).unwrap();
-    let ingest = |granule_id: &str, at: &str| {
-        let mut change = Change::new();
-        change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();
-        let stamp = Stamp::at(at.parse().unwrap(), "2026-01-01T00:00:00Z".parse().unwrap());
-        registry.change(&"US".parse().unwrap(), &change, &stamp)
-    };
-    ingest("B", "2001-01-03T00:00:00Z").unwrap();
-    let restored = sandbox.run("accession restore copy.db");
-    assert!(restored.starts_with("moved "), "{restored}");
-    assert_eq!(ingest("C", "2001-01-04T00:00:00Z").unwrap_err().kind().as_str(), "replaced");
-    assert_eq!(sandbox.run("accession granules US"), "A\n");
-}
-
-#[test]
-fn publishing_a_dataset_that_is_not_there_creates_nothing() {
-    let sandbox = Sandbox::new();
-    sandbox.run("accession ingest US --create A");
-    let printed = sandbox.run("accession publish site US NOPE");
-    assert!(printed.starts_with("error: ") && printed.ends_with("? 2\n"), "{printed}");
-    assert!(printed.contains("NOPE"), "{printed}");
-    assert!(!sandbox.path().join("site").exists());
 }

@@ -103,12 +103,14 @@ fn an_invalid_granule_id_in_a_registry_is_printed_escaped() {
     }
 }
 
-/// Runs the program with a terminal as its stdout, by script(1) of util-linux. `None` means that
-/// there is no script(1).
-fn on_a_terminal(sandbox: &Sandbox, arguments: &str) -> Option<String> {
+/// Runs the program with a terminal as its stdout and stderr, by script(1) of util-linux. `None` means
+/// that there is no script(1).
+pub fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>) -> Option<String> {
     let mut command = Command::new(installed("script")?);
     let program = format!("{} {arguments}", program());
-    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env("NO_COLOR", "1");
+    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env_clear();
+    command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
+    command.envs(no_color.map(|value| ("NO_COLOR", value)));
     let output = command.stdin(Stdio::null()).output().unwrap();
     Some(text(&output.stdout).replace("\r\n", "\n"))
 }
@@ -129,7 +131,7 @@ fn an_id_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
     ] {
         sandbox.run("accession ingest EMPTY --create --at 2001-01-02 B");
         sandbox.run("accession --registry other.db ingest DATASET --create --at 2001-01-02 B");
-        let Some(printed) = on_a_terminal(&sandbox, command) else { return };
+        let Some(printed) = on_a_terminal(&sandbox, command, Some("1")) else { return };
         assert!(printed.contains(r"A\u{202e}B"), "{command}: {printed:?}");
         assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
     }
@@ -191,8 +193,15 @@ fn a_warning_escapes_the_name_of_a_file() {
 
 #[test]
 fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
-    for name in [&b"a b"[..], b"line\nend", "größe 値".as_bytes(), b"not-utf8-\xff\xfe", b"-dash"]
-    {
+    for name in [
+        &b"a b"[..],
+        b"line\nend",
+        "größe?mode=ro#値".as_bytes(),
+        b"'quoted\"",
+        b"100%41",
+        b"not-utf8-\xff\xfe",
+        b"-dash",
+    ] {
         let sandbox = Sandbox::new();
         let path = |ending: &str| {
             let name = [b"./", name, ending.as_bytes()].concat();

@@ -20,7 +20,6 @@ mod file_checks;
 mod files;
 mod help;
 mod hostile;
-mod older_names;
 mod payment;
 mod readme;
 mod registry_paths;

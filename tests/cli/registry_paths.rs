@@ -2,11 +2,11 @@
 //! changes.
 
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
-use std::time::Duration;
+use std::process::{Output, Stdio};
 
 use rusqlite::Connection;
 
+use crate::file_checks::wait_until_open;
 use crate::harness::console::Sandbox;
 
 /// A registry with one dataset that holds A and B.
@@ -113,21 +113,6 @@ fn a_dash_never_becomes_a_file() {
         assert_refused(&output, "usage");
         assert!(String::from_utf8_lossy(&output.stderr).contains("./-"), "{command}");
         assert_eq!(files(sandbox.path()), ["accession.db"], "{command}");
-    }
-}
-
-/// Waits until a process has a file open.
-#[cfg(target_os = "linux")]
-fn wait_until_open(child: &Child, file: &Path) {
-    let descriptors = format!("/proc/{}/fd", child.id());
-    let is_open = || {
-        let entries = std::fs::read_dir(&descriptors).unwrap();
-        entries
-            .filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok())
-            .any(|p| p == file)
-    };
-    while !is_open() {
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

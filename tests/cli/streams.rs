@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::documents::{helps, leaf_commands};
 use crate::harness::console::{Sandbox, commands_in, program};
-use crate::harness::installed::installed;
+use crate::hostile::on_a_terminal;
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
@@ -454,19 +455,11 @@ fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
 
 #[test]
 fn every_help_begins_with_an_imperative_and_ends_with_an_example() {
-    let sandbox = Sandbox::new();
-    let mut commands: Vec<String> = Vec::new();
-    for command in commands_in(&sandbox.run("accession --help")) {
-        let help = sandbox.run(&format!("accession {command} --help"));
-        let below = commands_in(&help);
-        if below.is_empty() {
-            commands.push(command.to_owned());
-        }
-        commands.extend(below.iter().map(|below| format!("{command} {below}")));
-    }
+    let helps = helps();
+    let commands = leaf_commands(&helps);
     assert!(commands.len() > 25, "{commands:?}");
     for command in commands {
-        let help = sandbox.run(&format!("accession {command} --help"));
+        let help = &helps[command];
         let first_line = help.lines().next().unwrap();
         assert!(!first_line.ends_with('.'), "{command}: {first_line}");
         assert!(first_line.starts_with(|c: char| c.is_ascii_uppercase()), "{command}");
@@ -489,18 +482,6 @@ fn the_columns_of_a_history_are_as_wide_as_timestamps_with_microseconds() {
     assert_eq!(lines[2].find("a note"), lines[0].find("note"), "{history}");
 }
 
-/// Runs the program with a terminal as stdout and stderr, by script(1) of util-linux.
-#[cfg(target_os = "linux")]
-fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>) -> Option<String> {
-    let mut command = Command::new(installed("script")?);
-    let program = format!("{} {arguments}", program());
-    command.args(["-qec", &program, "/dev/null"]).current_dir(sandbox.path()).env_clear();
-    command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
-    command.envs(no_color.map(|value| ("NO_COLOR", value)));
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn an_error_is_coloured_on_a_terminal_unless_no_color_is_set() {
@@ -508,5 +489,5 @@ fn an_error_is_coloured_on_a_terminal_unless_no_color_is_set() {
     let Some(coloured) = on_a_terminal(&sandbox, "lookup NOWHERE", None) else { return };
     assert!(coloured.contains("\u{1b}["), "{coloured:?}");
     let plain = on_a_terminal(&sandbox, "lookup NOWHERE", Some("1")).unwrap();
-    assert!(plain.starts_with("error: the registry has no dataset NOWHERE\r\nhint: "), "{plain:?}");
+    assert!(plain.starts_with("error: the registry has no dataset NOWHERE\nhint: "), "{plain:?}");
 }

@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -350,45 +350,6 @@ fn every_command_that_prints_json_has_a_sample() {
     }
 }
 
-/// Every Rust file in a directory of the repository.
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
-}
-
-/// The block in braces, or the list in brackets of a constant, that follows each `beginning` in
-/// all of `src`.
-fn blocks_after(beginning: &str) -> Vec<String> {
-    let mut blocks = Vec::new();
-    for file in sources(&root().join("src")) {
-        let text = std::fs::read_to_string(file).unwrap();
-        for rest in text.split(beginning).skip(1) {
-            let rest = if beginning.starts_with("const") {
-                rest.split_once('=').map_or("", |(_, value)| value)
-            } else {
-                rest
-            };
-            let Some(open) = rest.find(['{', '[']) else { continue };
-            let mut depth = 0;
-            let end = rest[open..].find(|character| {
-                depth += i32::from(matches!(character, '{' | '['));
-                depth -= i32::from(matches!(character, '}' | ']'));
-                depth == 0
-            });
-            blocks.push(rest[open..open + end.unwrap()].to_owned());
-        }
-    }
-    blocks
-}
-
 /// The names in a source file that declares kinds as `Kind = "name",`.
 fn kinds_of(path: &str) -> BTreeSet<String> {
     let source = std::fs::read_to_string(root().join(path)).unwrap();
@@ -418,21 +379,19 @@ fn the_reference_names_every_kind_of_warning() {
 
 #[test]
 fn the_reference_names_every_code_of_a_finding() {
+    let source = std::fs::read_to_string(root().join("src/registry/verify/finding.rs")).unwrap();
+    let (_, variants) = source.split_once("pub enum Code {").unwrap();
+    let lines = variants.lines().map(str::trim).take_while(|line| *line != "}");
     let mut codes = BTreeSet::new();
-    for block in blocks_after("pub enum Code ") {
-        for line in block.lines().map(str::trim) {
-            let Some(variant) = line.strip_suffix(',').filter(|_| !line.starts_with('/')) else {
-                continue;
-            };
-            let mut code = String::new();
-            for (at, letter) in variant.char_indices() {
-                if letter.is_uppercase() && at > 0 {
-                    code.push('-');
-                }
-                code.extend(letter.to_lowercase());
+    for variant in lines.filter_map(|line| line.strip_suffix(',')) {
+        let mut code = String::new();
+        for (at, letter) in variant.char_indices() {
+            if letter.is_uppercase() && at > 0 {
+                code.push('-');
             }
-            codes.insert(code);
+            code.extend(letter.to_lowercase());
         }
+        codes.insert(code);
     }
     assert!(codes.len() > 5, "{codes:?}");
     let documented: BTreeSet<String> =

@@ -42,6 +42,20 @@ pub fn documents() -> Vec<Document> {
     paths.into_iter().map(|path| document(&path)).collect()
 }
 
+/// Every Rust file in a directory of the repository.
+pub fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
 pub fn document(path: &Path) -> Document {
     let text = std::fs::read_to_string(root().join(path)).unwrap();
     Document { path: path.to_owned(), text }

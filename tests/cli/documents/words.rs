@@ -1,8 +1,6 @@
 //! One word for one thing: what readers read uses the words of the glossary.
 
-use std::path::{Path, PathBuf};
-
-use super::{documents, root};
+use super::{documents, root, sources};
 
 /// Words that are not used, and the word for the thing. Underscores stand for the ends of words.
 const WORDS: &[(&str, &str)] = &[
@@ -57,23 +55,9 @@ fn documents_and_help_use_one_word_for_one_thing() {
     }
 }
 
-/// The files of the sources, which have the messages.
-fn sources(directory: &Path, files: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sources(&path, files);
-        } else if path.extension().is_some_and(|it| it == "rs") {
-            files.push(path);
-        }
-    }
-}
-
 #[test]
 fn messages_use_one_word_for_one_thing() {
-    let mut files = Vec::new();
-    sources(&root().join("src"), &mut files);
-    for file in files {
+    for file in sources(&root().join("src")) {
         let text = std::fs::read_to_string(&file).unwrap();
         for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
             // A name, such as a field of JSON, is not a message.
