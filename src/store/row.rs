@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use super::page::check_order;
 use super::rows::DatasetKey;
 use super::session::{Transaction, View};
 use super::statement::{Columns, Existing, Field, Sql, StoredTable, TABLES, Value, damaged};
@@ -104,8 +105,7 @@ pub(super) fn read<R: Row>(
     }
     let decoded = R::decode(&mut reader)?;
     debug_assert_eq!(reader.column, first + table.columns.len(), "{}", table.name);
-    let stated = row.get::<Option<i64>>(reader.column)?;
-    Ok((decoded, stated == Some(crc32fast::hash(reader.checked).into())))
+    Ok((decoded, row.value(reader.column)? == i64::from(crc32fast::hash(reader.checked)).into()))
 }
 
 /// Whether a row agrees with its checksum, which is in the column after the others.
@@ -120,8 +120,7 @@ pub(super) fn is_sound(
     for column in first..end {
         add(checked, &row.value(column)?);
     }
-    let stated = i64::from(crc32fast::hash(checked));
-    Ok(matches!(row.value(end)?, Value::Int(Some(check)) if check == stated))
+    Ok(row.value(end)? == i64::from(crc32fast::hash(checked)).into())
 }
 
 fn row_check(values: &[Value<'_>], checked: &mut Vec<u8>) -> Value<'static> {
@@ -135,25 +134,19 @@ fn row_check(values: &[Value<'_>], checked: &mut Vec<u8>) -> Value<'static> {
 ///
 /// The checksum of a row in one piece takes a third of the time of one that is updated value by value.
 fn add(checked: &mut Vec<u8>, value: &Value<'_>) {
-    let sized = |kind, bytes| Some((kind, <[u8]>::len(bytes) as u64, bytes));
-    let added: Option<(u8, u64, &[u8])> = match value {
-        Value::Int(value) => value.map(|value| (1, value.cast_unsigned(), [].as_slice())),
-        Value::Count(count) => count.map(|count| (1, count, [].as_slice())),
-        Value::Text(text) => text.as_ref().and_then(|text| sized(2, text.as_bytes())),
-        Value::Identifier(identifier) => sized(3, identifier.as_bytes()),
-        Value::Bytes(bytes) => sized(3, bytes),
+    let (kind, number, bytes): (u8, u64, &[u8]) = match value {
+        Value::Null => return checked.push(0),
+        Value::Int(value) => (1, value.cast_unsigned(), &[]),
+        Value::TooLarge(count) => (1, *count, &[]),
+        Value::Text(text) => (2, text.len() as u64, text.as_bytes()),
+        Value::Bytes(bytes) => (3, bytes.len() as u64, bytes),
         Value::Flag(_) | Value::Texts(_) | Value::Ints(_) | Value::Identifiers(_) => {
             unreachable!("a column has a number, a string or bytes")
         }
     };
-    match added {
-        None => checked.push(0),
-        Some((kind, number, bytes)) => {
-            checked.push(kind);
-            checked.extend_from_slice(&number.to_le_bytes());
-            checked.extend_from_slice(bytes);
-        }
-    }
+    checked.push(kind);
+    checked.extend_from_slice(&number.to_le_bytes());
+    checked.extend_from_slice(bytes);
 }
 
 /// Which row of its table a row is, by its key.
@@ -161,8 +154,8 @@ pub(super) fn position(table: &StoredTable, row: &dyn Columns, first: usize) -> 
     let mut position = Vec::new();
     for (column, name) in table.columns[..table.key].iter().enumerate() {
         let value = match row.value(first + column)? {
-            Value::Text(text) => quoted(&text.unwrap_or_default()).to_string(),
-            Value::Int(value) => value.unwrap_or_default().to_string(),
+            Value::Text(text) => quoted(&text).to_string(),
+            Value::Int(value) => value.to_string(),
             _ => continue,
         };
         position.push(format!("{name} {value}"));
@@ -217,6 +210,48 @@ impl View {
         self.each_checked(sql, values, table, |row, checked| {
             Ok(is_sound(table, row, 0, checked)? && each(row).map(|()| true)?)
         })
+    }
+
+    /// The rows of a dataset after one (empty means from the first) in the order of their key, at most
+    /// `limit` of them. `after` is the key without the dataset. Rows that belong to no dataset are read
+    /// without one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum, or they are not in
+    /// order.
+    pub(super) fn after<R: Row>(
+        &self,
+        dataset: impl Into<Option<DatasetKey>>,
+        after: &[Value<'_>],
+        limit: u32,
+    ) -> Result<Vec<R>> {
+        let table = R::table();
+        let (sql, given) = page_of(table, dataset.into(), after, limit);
+        let keyed = |row, columns: &dyn Columns, _| {
+            let key = table.key_in_dataset().map(|column| Ok(columns.value(column)?.into_owned()));
+            Ok((key.collect::<Result<Vec<_>>>()?, row))
+        };
+        let keyed = self.select_with(sql, &given, keyed)?;
+        let start = Some(after).filter(|after| !after.is_empty());
+        check_order(table.name, start, keyed.iter().map(|(key, _)| key.as_slice()))?;
+        Ok(keyed.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// The same for a table of any kind, whose rows `each` is called for.
+    pub(super) fn each_after(
+        &self,
+        table: &'static StoredTable,
+        dataset: Option<DatasetKey>,
+        after: &[Value<'_>],
+        limit: u32,
+        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        let (sql, given) = page_of(table, dataset, after, limit);
+        match table.what {
+            Some(_) => self.each_sound(sql, &given, table, each),
+            None => self.session.rows(sql, &given, each),
+        }
     }
 
     /// The same, where `each` returns whether the row agrees with its checksum, for which it gets a buffer.
@@ -326,6 +361,49 @@ impl View {
         Ok(found)
     }
 }
+
+/// The query for the rows after a key, and its values.
+fn page_of<'a>(
+    table: &StoredTable,
+    dataset: Option<DatasetKey>,
+    after: &[Value<'a>],
+    limit: u32,
+) -> (&'static Sql, Vec<Value<'a>>) {
+    let [first, next] = &PAGES[table.name];
+    let mut given: Vec<Value<'a>> = dataset.into_iter().map(Value::from).collect();
+    given.extend_from_slice(after);
+    given.push(limit.into());
+    (if after.is_empty() { first } else { next }, given)
+}
+
+/// The queries for the first page of each table, and for the next ones.
+static PAGES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
+    let queries = |table: &&'static StoredTable| {
+        let name = table.name;
+        let keys = &table.columns[table.key_in_dataset()];
+        let of_dataset = table.dataset_column().map(|column| table.columns[column]);
+        let start = usize::from(of_dataset.is_some());
+        let given: Vec<_> = (1..=keys.len()).map(|key| format!("?{}", start + key)).collect();
+        let (keys, given) = (keys.join(", "), given.join(", "));
+        let of_dataset = of_dataset.map(|column| format!("{column} = ?1"));
+        let after = Some(format!("({keys}) > ({given})")).filter(|_| !keys.is_empty());
+        let query = |conditions: &[&Option<String>], limit: usize| {
+            let conditions: Vec<_> = conditions.iter().copied().flatten().cloned().collect();
+            let mut sql = format!("SELECT {{{name}.*}} FROM {{{name}}}");
+            if !conditions.is_empty() {
+                sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
+            }
+            if !keys.is_empty() {
+                sql.push_str(&format!(" ORDER BY {keys}"));
+            }
+            Sql::of(format!("{sql} LIMIT ?{limit}"))
+        };
+        let keys = table.key_in_dataset().len();
+        let first = query(&[&of_dataset], start + 1);
+        (name, [first, query(&[&of_dataset, &after], start + keys + 1)])
+    };
+    TABLES.iter().map(queries).collect()
+});
 
 /// The queries for all rows of each table with checksums, and for those of a dataset.
 static WHOLE_TABLES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {

@@ -2,6 +2,7 @@
 //! values that they are given, and the columns that they return.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
@@ -36,6 +37,11 @@ impl StoredTable {
             "dataset" => Some(0),
             _ => self.columns.iter().position(|column| *column == "dataset_id"),
         }
+    }
+
+    /// The columns that are the key within a dataset.
+    pub fn key_in_dataset(&self) -> Range<usize> {
+        usize::from(self.dataset_column() == Some(0))..self.key
     }
 }
 
@@ -189,19 +195,39 @@ pub(super) fn insertion(table: &StoredTable, existing: Existing, schema: &str) -
     (into, format!(" ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", ")))
 }
 
-/// The value of a parameter.
-#[derive(Debug, Clone)]
+/// The value of a parameter, or of a column. Values of one column are ordered as the store orders them.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) enum Value<'a> {
-    Int(Option<i64>),
-    /// A number that may be greater than what a store can store.
-    Count(Option<u64>),
-    Text(Option<Cow<'a, str>>),
-    Identifier(Identifier),
-    Bytes(&'a [u8]),
+    /// Of any type.
+    Null,
+    Int(i64),
+    /// A number that is greater than what a store can store.
+    TooLarge(u64),
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
     Flag(bool),
     Texts(&'a [&'a str]),
     Ints(&'a [i64]),
     Identifiers(&'a [Identifier]),
+}
+
+impl Value<'_> {
+    /// The value of a column, which no longer depends on the row.
+    pub fn into_owned(self) -> Value<'static> {
+        match self {
+            Value::Null => Value::Null,
+            Value::Int(value) => Value::Int(value),
+            Value::Text(text) => Value::Text(text.into_owned().into()),
+            Value::Bytes(bytes) => Value::Bytes(bytes.into_owned().into()),
+            _ => unreachable!("a column has a number, a string or bytes"),
+        }
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Value::Null, T::into)
+    }
 }
 
 macro_rules! values {
@@ -215,23 +241,20 @@ macro_rules! values {
 }
 
 values! {
-    i64: value => Value::Int(Some(value));
-    u32: value => Value::Int(Some(value.into()));
-    u64: count => Value::Count(Some(count));
-    Option<u64>: count => Value::Count(count);
+    i64: value => Value::Int(value);
+    u32: value => Value::Int(value.into());
+    u64: count => count.try_into().map_or(Value::TooLarge(count), Value::Int);
     DatasetKey: dataset => dataset.0.into();
     SubsetKey: subset => subset.0.into();
     SourceKey: source => source.0.into();
     Timestamp: timestamp => timestamp.as_micros().into();
-    Option<Timestamp>: timestamp => Value::Int(timestamp.map(Timestamp::as_micros));
-    Identifier: identifier => Value::Identifier(identifier);
-    &'a Digest: digest => Value::Bytes(digest.as_bytes());
-    &'a LineCheck: check => Value::Bytes(check.as_bytes());
-    &'a [u8]: bytes => Value::Bytes(bytes);
-    &'a str: text => Value::Text(Some(text.into()));
-    Option<&'a str>: text => Value::Text(text.map(Cow::Borrowed));
-    String: text => Value::Text(Some(text.into()));
-    Option<String>: text => Value::Text(text.map(Cow::Owned));
+    Identifier: identifier => Value::Bytes(identifier.as_bytes().to_vec().into());
+    &'a Identifier: identifier => identifier.as_bytes().as_slice().into();
+    &'a Digest: digest => digest.as_bytes().as_slice().into();
+    &'a LineCheck: check => check.as_bytes().as_slice().into();
+    &'a [u8]: bytes => Value::Bytes(bytes.into());
+    &'a str: text => Value::Text(text.into());
+    String: text => Value::Text(text.into());
     &'a GranuleId: granule_id => granule_id.as_str().into();
     &'a DatasetName: name => name.as_str().into();
 }
@@ -264,19 +287,14 @@ pub(super) fn damaged(error: impl std::fmt::Display) -> Error {
 
 /// A value of a column.
 pub(crate) trait Field: Sized {
-    /// What stands for no value, with the type of the column.
-    const NULL: Value<'static>;
-
     fn read(value: Value<'_>, column: usize) -> Result<Self>;
 
     fn value(&self) -> Value<'_>;
 }
 
 macro_rules! fields {
-    ($($field:ty: $what:literal, $kind:ident, $pattern:pat => $read:expr, $value:expr;)+) => {
+    ($($field:ty: $what:literal, $pattern:pat => $read:expr, $value:expr;)+) => {
         $(impl Field for $field {
-            const NULL: Value<'static> = Value::$kind(None);
-
             fn read(value: Value<'_>, column: usize) -> Result<Self> {
                 let read = match value {
                     $pattern => $read,
@@ -297,39 +315,35 @@ macro_rules! fields {
 }
 
 fields! {
-    i64: "number", Int, Value::Int(value) => value, |number| (*number).into();
-    u64: "count", Int, Value::Int(Some(count)) => count.try_into().ok(), |count| (*count).into();
-    u32: "count", Int, Value::Int(Some(count)) => count.try_into().ok(), |count| (*count).into();
-    bool: "flag", Int, Value::Int(Some(flag @ (0 | 1))) => Some(flag == 1),
-        |flag| i64::from(*flag).into();
-    Timestamp: "instant", Int, Value::Int(Some(micros)) => Timestamp::from_micros(micros),
+    i64: "number", Value::Int(value) => Some(value), |number| (*number).into();
+    u64: "count", Value::Int(count) => count.try_into().ok(), |count| (*count).into();
+    u32: "count", Value::Int(count) => count.try_into().ok(), |count| (*count).into();
+    bool: "flag", Value::Int(flag @ (0 | 1)) => Some(flag == 1), |flag| i64::from(*flag).into();
+    Timestamp: "instant", Value::Int(micros) => Timestamp::from_micros(micros),
         |timestamp| (*timestamp).into();
-    DatasetKey: "key", Int, Value::Int(key) => key.map(DatasetKey), |dataset| (*dataset).into();
-    Identifier: "identifier", Int,
-        Value::Bytes(bytes) => bytes.try_into().ok().map(Identifier::from_bytes),
-        |identifier| (*identifier).into();
-    Digest: "digest", Int, Value::Bytes(bytes) => bytes.try_into().ok().map(Digest::from_bytes),
+    DatasetKey: "key", Value::Int(key) => Some(DatasetKey(key)), |dataset| (*dataset).into();
+    Identifier: "identifier",
+        Value::Bytes(bytes) => bytes[..].try_into().ok().map(Identifier::from_bytes),
+        |identifier| identifier.into();
+    Digest: "digest", Value::Bytes(bytes) => bytes[..].try_into().ok().map(Digest::from_bytes),
         |digest| digest.into();
-    LineCheck: "check of a line", Int,
-        Value::Bytes(bytes) => bytes.try_into().ok().map(LineCheck::from_bytes),
+    LineCheck: "check of a line",
+        Value::Bytes(bytes) => bytes[..].try_into().ok().map(LineCheck::from_bytes),
         |check| check.into();
-    Vec<u8>: "string of bytes", Int, Value::Bytes(bytes) => Some(bytes.to_vec()),
+    Vec<u8>: "string of bytes", Value::Bytes(bytes) => Some(bytes.into_owned()),
         |bytes| bytes.as_slice().into();
-    Content: "description of files", Int, Value::Bytes(bytes) => Content::decode(bytes),
+    Content: "description of files", Value::Bytes(bytes) => Content::decode(&bytes),
         |content| content.encoded().as_bytes().into();
-    String: "string", Text, Value::Text(text) => text.map(Cow::into_owned), |text| text.as_str().into();
-    GranuleId: "granule id", Text, Value::Text(Some(text)) => GranuleId::new(text).ok(),
+    String: "string", Value::Text(text) => Some(text.into_owned()), |text| text.as_str().into();
+    GranuleId: "granule id", Value::Text(text) => GranuleId::new(text).ok(),
         |granule_id| granule_id.into();
-    Limit: "limit", Text, Value::Text(Some(text)) => text.parse().ok(),
-        |limit| limit.to_string().into();
-    serde_json::Value: "JSON value", Text, Value::Text(Some(text)) => serde_json::from_str(&text).ok(),
+    Limit: "limit", Value::Text(text) => text.parse().ok(), |limit| limit.to_string().into();
+    serde_json::Value: "JSON value", Value::Text(text) => serde_json::from_str(&text).ok(),
         |json| json.to_string().into();
 }
 
 /// Its own error names it: a testing version permitted other names.
 impl Field for DatasetName {
-    const NULL: Value<'static> = Value::Text(None);
-
     fn read(value: Value<'_>, column: usize) -> Result<Self> {
         String::read(value, column)?.parse().map_err(damaged)
     }
@@ -340,17 +354,15 @@ impl Field for DatasetName {
 }
 
 impl<F: Field> Field for Option<F> {
-    const NULL: Value<'static> = F::NULL;
-
     fn read(value: Value<'_>, column: usize) -> Result<Self> {
         match value {
-            Value::Int(None) | Value::Text(None) => Ok(None),
+            Value::Null => Ok(None),
             value => F::read(value, column).map(Some),
         }
     }
 
     fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(F::NULL, F::value)
+        self.as_ref().map_or(Value::Null, F::value)
     }
 }
 

@@ -252,12 +252,10 @@ impl Columns for Row {
     fn value(&self, column: usize) -> Result<Value<'_>> {
         Ok(match *self.columns()[column].type_() {
             Type::TEXT => value::<Option<&str>>(self, column)?.into(),
-            Type::BYTEA => {
-                value::<Option<&[u8]>>(self, column)?.map_or(Value::Int(None), Value::from)
-            }
-            Type::BOOL => Value::Int(value::<Option<bool>>(self, column)?.map(i64::from)),
-            Type::INT4 => Value::Int(value::<Option<i32>>(self, column)?.map(i64::from)),
-            _ => Value::Int(value(self, column)?),
+            Type::BYTEA => value::<Option<&[u8]>>(self, column)?.into(),
+            Type::BOOL => value::<Option<bool>>(self, column)?.map(i64::from).into(),
+            Type::INT4 => value::<Option<i32>>(self, column)?.map(i64::from).into(),
+            _ => value::<Option<i64>>(self, column)?.into(),
         })
     }
 }
@@ -265,12 +263,13 @@ impl Columns for Row {
 type Failure = Box<dyn std::error::Error + Sync + Send>;
 
 impl Value<'_> {
-    /// The type with which a value is sent.
+    /// The type with which a value is sent. That of NULL follows from the column that it is written into.
     pub(super) fn sql_type(&self) -> Type {
         match self {
-            Value::Int(_) | Value::Count(_) => Type::INT8,
+            Value::Null => Type::UNKNOWN,
+            Value::Int(_) | Value::TooLarge(_) => Type::INT8,
             Value::Text(_) => Type::TEXT,
-            Value::Identifier(_) | Value::Bytes(_) => Type::BYTEA,
+            Value::Bytes(_) => Type::BYTEA,
             Value::Flag(_) => Type::BOOL,
             Value::Texts(_) => Type::TEXT_ARRAY,
             Value::Ints(_) => Type::INT8_ARRAY,
@@ -282,13 +281,10 @@ impl Value<'_> {
 impl ToSql for Value<'_> {
     fn to_sql(&self, its_type: &Type, out: &mut BytesMut) -> Result<IsNull, Failure> {
         match self {
+            Value::Null => Ok(IsNull::Yes),
             Value::Int(value) => value.to_sql(its_type, out),
-            Value::Count(None) => Ok(IsNull::Yes),
-            Value::Count(Some(count)) => i64::try_from(*count)
-                .map_err(|_| format!("the number {count}"))?
-                .to_sql(its_type, out),
+            Value::TooLarge(count) => Err(format!("the number {count}").into()),
             Value::Text(text) => text.to_sql(its_type, out),
-            Value::Identifier(identifier) => identifier.as_bytes().as_slice().to_sql(its_type, out),
             Value::Bytes(bytes) => bytes.to_sql(its_type, out),
             Value::Flag(flag) => flag.to_sql(its_type, out),
             Value::Texts(texts) => texts.to_sql(its_type, out),

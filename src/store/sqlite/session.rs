@@ -279,12 +279,11 @@ impl ToSql for Value<'_> {
             rusqlite::Error::ToSqlConversionFailure(error.into())
         };
         Ok(match self {
-            Value::Int(value) => value.map_or(Null.into(), ToSqlOutput::from),
-            Value::Count(None) => Null.into(),
-            Value::Count(Some(count)) => i64::try_from(*count).map_err(too_large)?.into(),
-            Value::Text(text) => text.as_deref().map_or(Null.into(), ToSqlOutput::from),
-            Value::Identifier(identifier) => identifier.as_bytes().as_slice().into(),
-            Value::Bytes(bytes) => (*bytes).into(),
+            Value::Null => Null.into(),
+            Value::Int(value) => (*value).into(),
+            Value::TooLarge(count) => i64::try_from(*count).map_err(too_large)?.into(),
+            Value::Text(text) => (&**text).into(),
+            Value::Bytes(bytes) => (&**bytes).into(),
             Value::Flag(flag) => (*flag).into(),
             Value::Texts(texts) => list(texts.iter().map(|&text| text.to_owned().into())),
             Value::Ints(ints) => list(ints.iter().map(|&int| int.into())),
@@ -303,7 +302,7 @@ fn list<'a>(values: impl Iterator<Item = rusqlite::types::Value>) -> ToSqlOutput
 impl Columns for Row<'_> {
     fn value(&self, column: usize) -> Result<Value<'_>> {
         Ok(match self.get_ref(column)? {
-            ValueRef::Null => Value::Int(None),
+            ValueRef::Null => Value::Null,
             ValueRef::Integer(value) => value.into(),
             ValueRef::Text(bytes) => {
                 std::str::from_utf8(bytes).map_err(|error| wrong(self, column, error))?.into()

@@ -362,17 +362,7 @@ impl View {
         after: u64,
         limit: u32,
     ) -> Result<Vec<RecordVersion>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {record_version.*}
-            FROM {record_version}
-            WHERE dataset_id = ?1 AND version > ?2
-            ORDER BY version
-            LIMIT ?3",
-        );
-        let values = [dataset.into(), after.into(), limit.into()];
-        let versions: Vec<RecordVersion> = self.select(&PAGE, &values)?;
-        check_order("record_version", Some(after), versions.iter().map(|it| it.version))?;
-        Ok(versions)
+        self.after(dataset, &[after.into()], limit)
     }
 
     /// The latest time at which anything was recorded: a change, a version of a record, a citation

@@ -60,15 +60,14 @@ impl ContentPage {
 
     fn push(&mut self, row: &dyn Columns) -> Result<()> {
         let columns = (row.value(1)?, row.value(2)?, row.value(3)?);
-        let (Value::Text(Some(granule_id)), Value::Int(Some(since)), Value::Bytes(files)) = columns
-        else {
+        let (Value::Text(granule_id), Value::Int(since), Value::Bytes(files)) = columns else {
             return Err(damaged("a row of the table content has a value of another type"));
         };
-        if EncodedFiles::check(files).is_none() {
+        if EncodedFiles::check(&files).is_none() {
             return Err(damaged(format_args!("what is known of {granule_id} cannot be read")));
         }
         self.ids.push_str(&granule_id);
-        self.files.extend_from_slice(files);
+        self.files.extend_from_slice(&files);
         self.rows.push((since, self.ids.len(), self.files.len()));
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
-use crate::store::page::check_order;
 use crate::store::row::{Reader, Row, row};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
 use crate::store::session::{Transaction, View};
@@ -48,23 +47,12 @@ impl Row for StoredRoot {
 impl View {
     /// The roots in which files of a dataset were checked, by name.
     pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<StoredRoot>> {
-        static ROOTS: Sql = Sql::new(
-            "SELECT {fixity_root.*}
-            FROM {fixity_root}
-            WHERE dataset_id = ?1
-            ORDER BY root",
-        );
-        self.select(&ROOTS, &[dataset.into()])
+        self.after(dataset, &[], u32::MAX)
     }
 
     /// A root in which files of a dataset were checked. `None` means that none ever was there.
     pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<StoredRoot>> {
-        static ROOT: Sql = Sql::new(
-            "SELECT {fixity_root.*}
-            FROM {fixity_root}
-            WHERE dataset_id = ?1 AND root = ?2",
-        );
-        Ok(self.select(&ROOT, &[dataset.into(), root.into()])?.pop())
+        Ok(self.fixity_roots(dataset)?.into_iter().find(|stored| stored.root == root))
     }
 
     /// The findings of a dataset after one of a granule, a path and a root, in this order, at most `limit`
@@ -75,20 +63,7 @@ impl View {
         (granule_id, path, root): (&str, &str, &str),
         limit: u32,
     ) -> Result<Vec<StoredFinding>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {fixity_finding.*}
-            FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND (granule_id, path, root) > (?2, ?3, ?4)
-            ORDER BY granule_id, path, root
-            LIMIT ?5",
-        );
-        let values = [dataset.into(), granule_id.into(), path.into(), root.into(), limit.into()];
-        let findings: Vec<StoredFinding> = self.select(&PAGE, &values)?;
-        let begin = Some((granule_id, path, root));
-        let positions =
-            findings.iter().map(|it| (it.granule_id.as_str(), it.path.as_str(), it.root.as_str()));
-        check_order("fixity_finding", begin, positions)?;
-        Ok(findings)
+        self.after(dataset, &[granule_id.into(), path.into(), root.into()], limit)
     }
 
     /// The findings of some granules of a dataset, at all roots.
@@ -121,13 +96,7 @@ impl View {
 
     /// Whether a dataset has a finding.
     pub fn has_fixity_findings(&self, dataset: DatasetKey) -> Result<bool> {
-        static ANY: Sql = Sql::new(
-            "SELECT EXISTS (
-                SELECT 1
-                FROM {fixity_finding}
-                WHERE dataset_id = ?1)",
-        );
-        self.exists(&ANY, &[dataset.into()])
+        Ok(!self.fixity_findings_after(dataset, ("", "", ""), 1)?.is_empty())
     }
 
     /// The names of the datasets of which files were checked, in order. Asks every machine.

@@ -59,13 +59,8 @@ row!(LogChange in LOG_CHANGE {
 impl View {
     /// The primaries that were read for a dataset, by source.
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
-        static SOURCES: Sql = Sql::new(
-            "SELECT {mirror_source.*}
-            FROM {mirror_source}
-            WHERE dataset_id = ?1
-            ORDER BY source",
-        );
-        let sources = self.select(&SOURCES, &[dataset.into()])?;
+        let mut sources: Vec<SourceRow> = self.after(dataset, &[], u32::MAX)?;
+        sources.sort_by(|one, other| one.stored.source.cmp(&other.stored.source));
         Ok(sources.into_iter().map(|SourceRow { id, stored }| (SourceKey(id), stored)).collect())
     }
 

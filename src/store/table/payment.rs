@@ -27,13 +27,8 @@ impl View {
     /// [`ErrorKind::Damaged`](crate::store::ErrorKind::Damaged): a row differs from its checksum, so an id
     /// could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
-        static WORKERS: Sql = Sql::new(
-            "SELECT {payment_worker.*}
-            FROM {payment_worker}
-            ORDER BY worker",
-        );
         self.session.lock(REGISTRY)?;
-        self.select(&WORKERS, &[])
+        self.after(None, &[], u32::MAX)
     }
 
     /// The ids of the old scheme between two ids (inclusive), ascending.
