@@ -15,6 +15,7 @@ gives each such set an identifier that depends on nothing but the ids.
 True
 """
 
+from ._comparisons import Comparison, MirrorComparison
 from ._native import *
 from ._native import __version__ as __version__
 from ._records import *

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, is_dataclass
 from datetime import datetime
-from typing import Any
+from functools import cache
+from types import UnionType
+from typing import Any, TypedDict, get_args, get_origin, get_type_hints, is_typeddict
 
 __all__ = [
     "Annotated",
@@ -150,6 +153,11 @@ class Confirmation:
     granules: int
 
 
+class _Withdrawal(TypedDict):
+    timestamp: datetime
+    note: str | None
+
+
 @dataclass(frozen=True)
 class DatasetRecord:
     """The record of a dataset, with its latest instance."""
@@ -169,13 +177,27 @@ class DatasetRecord:
     keywords: list[str]
     free_access: bool | None
     temporal: Any
-    withdrawn: Any
+    withdrawn: _Withdrawal | None
     former_names: list[str]
     max_delete: Any
     max_add: Any
     max_replace: Any
     latest: Instance | None
     confirmed: Confirmation | None
+
+
+# `from` is a word of Python, which no class can have as a name.
+_DigestPeriod = TypedDict("_DigestPeriod", {"digest": str, "from": datetime, "until": datetime | None})
+
+
+class _Subset(TypedDict):
+    identifier: str
+    digest: str
+    dataset: str
+    timestamp: datetime
+    patterns: list[str] | None
+    granules: int
+    cited: datetime
 
 
 @dataclass(frozen=True)
@@ -192,9 +214,9 @@ class Interval:
     until: datetime | None
     identifier: str
     granules: int
-    digests: list[dict[str, Any]]
+    digests: list[_DigestPeriod]
     instance: Instance | None
-    subset: Any
+    subset: _Subset | None
     annotations: list[Annotation]
 
 
@@ -206,7 +228,7 @@ class Period:
     granule: str
     ingested: datetime
     deleted: datetime | None
-    withdrawn: Any
+    withdrawn: _Withdrawal | None
     url: str | None
 
 
@@ -350,3 +372,28 @@ class Verification:
     identifiers: int
     mismatches: list[Finding]
     ok: bool
+
+
+def made(name: str, text: str) -> Any:
+    """Makes an object of the class with this name from its JSON, as the types of its fields say."""
+    return _value(globals()[name], json.loads(text))
+
+
+_hints = cache(get_type_hints)
+
+
+def _value(hint: Any, value: Any) -> Any:
+    if isinstance(hint, UnionType):
+        return None if value is None else _value(get_args(hint)[0], value)
+    if get_origin(hint) is list:
+        return [_value(get_args(hint)[0], element) for element in value]
+    if hint is datetime:
+        # Python 3.10 reads neither Z nor a part of a second with another number of digits.
+        seconds, _, part = value.removesuffix("Z").partition(".")
+        return datetime.fromisoformat(f"{seconds}.{part:0<6}+00:00")
+    if is_dataclass(hint) or is_typeddict(hint):
+        hints = _hints(hint)
+        # A word of Python cannot be the name of a field.
+        names = {name: "from_" if name == "from" and is_dataclass(hint) else name for name in value}
+        return hint(**{names[name]: _value(hints.get(names[name]), value[name]) for name in value})
+    return value

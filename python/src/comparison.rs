@@ -6,11 +6,10 @@ use accession::disk::Spool;
 use accession::model::IdPage;
 use accession::{Difference, GranuleId, Listing};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::PyTuple;
 
 use crate::asked::Asked;
 use crate::error::Failure;
-use crate::html;
 use crate::ids;
 use crate::opened::Opened;
 use crate::pages::OfSide;
@@ -46,42 +45,58 @@ impl Iterator for Spooled {
     }
 }
 
-/// The ids of a spool, which are `what` in words.
-fn rows_of(spool: &Arc<Spool>, what: &str) -> Rows {
-    let (title, count) = (format!("granules {what}"), spool.count());
-    let spool = Arc::clone(spool);
-    Rows::of(title, Some(count), move |_| {
-        Ok(in_pages(Spooled::of(&spool)).map(|page| Ok(page?.iter().collect::<IdPage>())))
-    })
-}
-
-/// The granules of both sides, counted, and those that only one of them has.
+/// How many granules both sides of a comparison have, and the lists of those in which they differ: the
+/// first two are of those that only the left and only the right side has.
+#[pyclass(frozen, module = "accession_registry")]
 pub struct Sides {
-    pub matched: u64,
-    pub left: Arc<Spool>,
-    pub right: Arc<Spool>,
+    #[pyo3(get)]
+    matched: u64,
+    lists: Vec<Arc<Spool>>,
 }
 
 impl Sides {
-    /// Both lists, as one table.
-    fn rows(&self, [left, right]: [&'static str; 2]) -> Rows {
-        let sides = [(left, Arc::clone(&self.left)), (right, Arc::clone(&self.right))];
-        let count = self.left.count() + self.right.count();
+    pub fn new(matched: u64, lists: impl IntoIterator<Item = Spool>) -> Self {
+        Sides { matched, lists: lists.into_iter().map(Arc::new).collect() }
+    }
+}
+
+#[pymethods]
+impl Sides {
+    /// The ids of a list, which are `what` in words.
+    fn ids(&self, index: usize, what: &str) -> Result<Rows, Failure> {
+        let missing = || Failure::usage("there is no such list", "");
+        let spool = Arc::clone(self.lists.get(index).ok_or_else(missing)?);
+        let (title, count) = (format!("granules {what}"), spool.count());
+        Ok(Rows::of(title, Some(count), move |_| {
+            Ok(in_pages(Spooled::of(&spool)).map(|page| Ok(page?.iter().collect::<IdPage>())))
+        }))
+    }
+
+    /// The granules that only one side has, each with the name of the side.
+    fn table(&self, left: String, right: String) -> Rows {
+        let sides: Vec<_> = [left, right].into_iter().zip(self.lists.iter().cloned()).collect();
+        let count = sides.iter().map(|(_, spool)| spool.count()).sum();
         Rows::of("granules that only one side has".to_owned(), Some(count), move |_| {
-            let sides = sides.clone().into_iter();
-            Ok(in_pages(sides.flat_map(|(side, spool)| {
-                Spooled::of(&spool).map(move |granule_id| Ok(OfSide(side, granule_id?)))
+            Ok(in_pages(sides.clone().into_iter().flat_map(|(side, spool)| {
+                let of_side = move |granule_id| OfSide { side: side.clone(), granule: granule_id };
+                Spooled::of(&spool).map(move |granule_id| granule_id.map(&of_side))
             })))
         })
     }
 }
 
-/// The result of a comparison: true if both have the same granules.
-#[pyclass(frozen, module = "accession_registry")]
-pub struct Comparison {
-    left: String,
-    right: String,
-    sides: Sides,
+/// Makes an object of a class of `accession_registry._comparisons`.
+///
+/// # Errors
+///
+/// Python has no memory left.
+pub fn made<'py>(
+    py: Python<'py>,
+    class: &str,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let class = py.import("accession_registry._comparisons")?.getattr(class)?;
+    Ok(class.call1(arguments.into_pyobject(py)?)?)
 }
 
 /// Compares two sets, or a set with a list.
@@ -89,47 +104,46 @@ pub struct Comparison {
 /// # Errors
 ///
 /// A set does not exist; it is damaged.
-pub fn compare(
+pub fn compare<'py>(
     opened: &Opened,
-    left: &Bound<'_, PyAny>,
-    right: &Bound<'_, PyAny>,
+    left: &Bound<'py, PyAny>,
+    right: &Bound<'py, PyAny>,
     column: Option<&str>,
-) -> Result<Comparison, Failure> {
+) -> Result<Bound<'py, PyAny>, Failure> {
     let py = left.py();
     let left = Asked::of(left)?;
-    if Asked::is_meant(right) {
+    let compared = if Asked::is_meant(right) {
         let right = Asked::of(right)?;
-        return run(py, |monitor| {
+        run(py, |monitor| {
             let snapshot = opened.reader(monitor)?.snapshot()?;
             let (left, right) = (left.selection(&snapshot)?, right.selection(&snapshot)?);
             let mut differences = snapshot.compare(&left, &right)?;
             drop(snapshot);
-            let (left, right) = spooled(differences.by_ref())?;
-            let identifiers =
-                [differences.left(), differences.right()].map(|set| set.identifier().to_string());
+            let lists = spooled(differences.by_ref())?;
+            let [left, right] = [differences.left(), differences.right()];
             let matched = differences.counts().matched;
-            Ok(Comparison::of(identifiers, Sides { matched, left, right }))
-        });
-    }
-    let mut listing = Listing::new();
-    let taken = ids::take(right, column, &mut Target::Listing(&mut listing))?;
-    run(py, move |monitor| {
-        taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-        let snapshot = opened.reader(monitor)?.snapshot()?;
-        let left = left.selection(&snapshot)?;
-        let mut differences = snapshot.compare_with(&left, listing)?;
-        drop(snapshot);
-        let (left, right) = spooled(differences.by_ref())?;
-        let listed = differences.identifier();
-        let identifiers = [differences.left().identifier().to_string(), listed.to_string()];
-        let matched = differences.counts().matched;
-        Ok(Comparison::of(identifiers, Sides { matched, left, right }))
-    })
+            Ok((left.identifier(), right.identifier(), Sides::new(matched, lists)))
+        })
+    } else {
+        let mut listing = Listing::new();
+        let taken = ids::take(right, column, &mut Target::Listing(&mut listing))?;
+        run(py, move |monitor| {
+            taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+            let snapshot = opened.reader(monitor)?.snapshot()?;
+            let mut differences = snapshot.compare_with(&left.selection(&snapshot)?, listing)?;
+            drop(snapshot);
+            let lists = spooled(differences.by_ref())?;
+            let (left, right) = (differences.left().identifier(), differences.identifier());
+            Ok((left, right, Sides::new(differences.counts().matched, lists)))
+        })
+    };
+    let (left, right, sides) = compared?;
+    made(py, "Comparison", (left.to_string(), right.to_string(), sides))
 }
 
 fn spooled(
     differences: impl Iterator<Item = accession::error::Result<Difference>>,
-) -> Result<(Arc<Spool>, Arc<Spool>), accession::Error> {
+) -> Result<[Spool; 2], accession::Error> {
     let (mut left, mut right) = (Spool::default(), Spool::default());
     for difference in differences {
         match difference? {
@@ -137,173 +151,5 @@ fn spooled(
             Difference::OnlyRight(id) => right.add(id.as_str().as_bytes())?,
         };
     }
-    Ok((Arc::new(left), Arc::new(right)))
-}
-
-impl Comparison {
-    fn of([left, right]: [String; 2], sides: Sides) -> Self {
-        Comparison { left, right, sides }
-    }
-}
-
-#[pymethods]
-impl Comparison {
-    /// Whether both have the same granules.
-    #[getter]
-    fn identical(&self) -> bool {
-        self.sides.left.count() == 0 && self.sides.right.count() == 0
-    }
-
-    /// The identifier of the left set.
-    #[getter]
-    fn left(&self) -> &str {
-        &self.left
-    }
-
-    /// The identifier of the right set, or of the list.
-    #[getter]
-    fn right(&self) -> &str {
-        &self.right
-    }
-
-    /// How many granules both have.
-    #[getter]
-    fn matched(&self) -> u64 {
-        self.sides.matched
-    }
-
-    /// The ids that only the left set has.
-    #[getter]
-    fn only_left(&self) -> Rows {
-        rows_of(&self.sides.left, "that only the left set has")
-    }
-
-    /// The ids that only the right set, or the list, has.
-    #[getter]
-    fn only_right(&self) -> Rows {
-        rows_of(&self.sides.right, "that only the right set or list has")
-    }
-
-    /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
-    fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        self.sides.rows(["left", "right"]).to_arrow(py)
-    }
-
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>, Failure> {
-        self.sides.rows(["left", "right"]).__arrow_c_stream__(py, requested_schema)
-    }
-
-    fn __bool__(&self) -> bool {
-        self.identical()
-    }
-
-    fn _repr_html_(&self) -> Result<String, Failure> {
-        let Sides { matched, left, right } = &self.sides;
-        let status = if self.identical() { "identical" } else { "NOT identical" };
-        let lists = [("only left", left), ("only right", right)];
-        html::lists(&format!("{status}: {matched} granules in both"), lists)
-    }
-
-    fn __repr__(&self) -> String {
-        let Sides { matched, left, right } = &self.sides;
-        match self.identical() {
-            true => format!("<Comparison: identical, {matched} granules>"),
-            false => format!(
-                "<Comparison: {matched} in both, {} only left, {} only right>",
-                left.count(),
-                right.count()
-            ),
-        }
-    }
-}
-
-/// How a mirror compares with its primary: true if they are identical.
-#[pyclass(frozen, module = "accession_registry")]
-pub struct MirrorComparison {
-    pub status: String,
-    pub behind_by: Option<u64>,
-    pub sides: Sides,
-    pub other_content: Arc<Spool>,
-}
-
-#[pymethods]
-impl MirrorComparison {
-    /// `identical`, `other-content`, `behind`, `ahead`, `diverged`, `stale` or `rewritten`.
-    #[getter]
-    fn status(&self) -> &str {
-        &self.status
-    }
-
-    /// By how many changes the mirror is behind; None unless it is.
-    #[getter]
-    fn behind_by(&self) -> Option<u64> {
-        self.behind_by
-    }
-
-    /// How many granules both have.
-    #[getter]
-    fn matched(&self) -> u64 {
-        self.sides.matched
-    }
-
-    /// The ids that the primary has and the mirror has not.
-    #[getter]
-    fn missing(&self) -> Rows {
-        rows_of(&self.sides.right, "that only the primary has")
-    }
-
-    /// The ids that the mirror has and the primary has not.
-    #[getter]
-    fn unexpected(&self) -> Rows {
-        rows_of(&self.sides.left, "that only the mirror has")
-    }
-
-    /// The ids that both have, of which the primary states other bytes than are known here.
-    #[getter]
-    fn other_content(&self) -> Rows {
-        rows_of(&self.other_content, "of which the primary states other bytes")
-    }
-
-    /// What only one of them has, as a `pyarrow.Table` with the columns `side` and `granule`.
-    fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        self.sides.rows(["unexpected", "missing"]).to_arrow(py)
-    }
-
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> Result<Bound<'py, PyCapsule>, Failure> {
-        self.sides.rows(["unexpected", "missing"]).__arrow_c_stream__(py, requested_schema)
-    }
-
-    fn __bool__(&self) -> bool {
-        self.status == "identical"
-    }
-
-    fn _repr_html_(&self) -> Result<String, Failure> {
-        let Sides { matched, left, right } = &self.sides;
-        let of = [
-            ("only in the mirror", left),
-            ("missing", right),
-            ("other bytes", &self.other_content),
-        ];
-        html::lists(&format!("{}: {matched} granules in both", self.status), of)
-    }
-
-    fn __repr__(&self) -> String {
-        let Sides { matched, left, right } = &self.sides;
-        format!(
-            "<MirrorComparison: {}, {matched} in both, {} missing, {} unexpected>",
-            self.status,
-            right.count(),
-            left.count()
-        )
-    }
+    Ok([left, right])
 }

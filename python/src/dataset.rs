@@ -1,51 +1,37 @@
 //! A dataset: its changes, its history, and its record.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::{GivenIdentifier, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{Change, ChangeOptions, EarlierSet, EventKind, Limit, Limits, Listing};
+use accession::{Change, EarlierSet, EventKind, Listing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::address::Options;
 use crate::asked::{self, Asked, Dataset, Set};
-use crate::comparison::MirrorComparison;
+use crate::comparison;
 use crate::edit;
 use crate::error::Failure;
-use crate::fixity::{self, Tree};
+use crate::fixity;
 use crate::ids;
+use crate::keywords::Keywords;
 use crate::mirror::{self, Primary};
 use crate::record::{self, object};
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
-use crate::time::{ChangeTime, duration, moment, moment_or_none, now};
+use crate::time::{moment, now};
 use crate::work::run;
 
-/// The options that every change takes.
-struct Made {
-    at: ChangeTime,
-    options: ChangeOptions,
-}
+/// The arguments of every change.
+const OF_CHANGE: [&str; 3] = ["at", "note", "dry_run"];
 
-impl Made {
-    fn of(
-        at: Option<&Bound<'_, PyAny>>,
-        note: Option<String>,
-        dry_run: bool,
-    ) -> Result<Self, Failure> {
-        let options = ChangeOptions { note, dry_run, ..ChangeOptions::default() };
-        Ok(Made { at: ChangeTime::of(at)?, options })
-    }
-}
-
-/// A limit: a number of granules, or a percentage of those held.
-pub fn limit(argument: &str, given: Option<&Bound<'_, PyAny>>) -> Result<Option<Limit>, Failure> {
-    let Some(given) = given else { return Ok(None) };
-    let text = given.str()?.to_string();
-    text.parse().map(Some).map_err(|cause| Failure::unreadable(argument, cause))
+/// The arguments of a change, with these.
+fn of_change<'a, 'py>(
+    given: Option<&'a Bound<'py, PyDict>>,
+    others: &[&str],
+) -> Result<Keywords<'a, 'py>, Failure> {
+    Keywords::of(given, &[&OF_CHANGE[..], others].concat())
 }
 
 impl Dataset {
@@ -54,11 +40,11 @@ impl Dataset {
         py: Python<'py>,
         lists: [(Option<&Bound<'py, PyAny>>, EventKind); 2],
         column: Option<&str>,
-        made: Made,
+        options: &Keywords<'_, 'py>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let mut change = Change::new();
-        let dry_run = made.options.dry_run;
-        change.options = made.options;
+        let (at, mut change) = (options.at()?, Change::new());
+        change.options = options.change()?;
+        let dry_run = change.options.dry_run;
         let mut taken = Vec::new();
         for (list, kind) in lists {
             if let Some(list) = list {
@@ -71,7 +57,7 @@ impl Dataset {
                 taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
             }
             let registry = self.opened.writer(monitor)?;
-            Ok(registry.change(&self.name, &change, &self.opened.stamp(made.at))?)
+            Ok(registry.change(&self.name, &change, &self.opened.stamp(at))?)
         })?;
         record::applied(py, &applied, &self.name, dry_run)
     }
@@ -104,113 +90,94 @@ impl Dataset {
     /// >>> applied = dataset.sync(["A", "B", "C"])
     /// >>> applied.added, applied.removed
     /// (1, 0)
-    #[pyo3(signature = (ids, *, at = None, note = None, max_delete = None, max_add = None, create = false, dry_run = false, max_replace = None, column = None))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        signature = (ids, *, column = None, **options),
+        text_signature = "($self, ids, *, at=None, note=None, max_delete=None, max_add=None, create=False, dry_run=False, max_replace=None, column=None)"
+    )]
     fn sync<'py>(
         &self,
         ids: &Bound<'py, PyAny>,
-        at: Option<&Bound<'py, PyAny>>,
-        note: Option<String>,
-        max_delete: Option<&Bound<'py, PyAny>>,
-        max_add: Option<&Bound<'py, PyAny>>,
-        create: bool,
-        dry_run: bool,
-        max_replace: Option<&Bound<'py, PyAny>>,
         column: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = ids.py();
-        let made = Made::of(at, note, dry_run)?;
-        let max_replace = limit("max_replace", max_replace)?;
-        let options = ChangeOptions { create_dataset: create, max_replace, ..made.options };
-        let limits = Limits {
-            max_delete: limit("max_delete", max_delete)?,
-            max_add: limit("max_add", max_add)?,
-            max_replace: None,
-        };
+        let options = of_change(options, &["max_delete", "max_add", "create", "max_replace"])?;
+        let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
         let mut listing = Listing::new();
         let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
-        let applied = run(py, move |monitor| {
+        let applied = run(py, |monitor| {
             taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-            let stamp = self.opened.stamp(made.at);
+            let stamp = self.opened.stamp(at);
             Ok(self.opened.writer(monitor)?.sync(&self.name, &listing, limits, &options, &stamp)?)
         })?;
-        record::applied(py, &applied, &self.name, dry_run)
+        record::applied(py, &applied, &self.name, options.dry_run)
     }
 
     /// Adds granules, in one change. If one is refused, nothing is changed.
-    #[pyo3(signature = (ids, *, at = None, note = None, skip_existing = false, create = false, dry_run = false, max_replace = None, column = None))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        signature = (ids, *, column = None, **options),
+        text_signature = "($self, ids, *, at=None, note=None, skip_existing=False, create=False, dry_run=False, max_replace=None, column=None)"
+    )]
     fn ingest<'py>(
         &self,
         ids: &Bound<'py, PyAny>,
-        at: Option<&Bound<'py, PyAny>>,
-        note: Option<String>,
-        skip_existing: bool,
-        create: bool,
-        dry_run: bool,
-        max_replace: Option<&Bound<'py, PyAny>>,
         column: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let Made { at, options } = Made::of(at, note, dry_run)?;
-        let max_replace = limit("max_replace", max_replace)?;
-        let options =
-            ChangeOptions { skip_existing, create_dataset: create, max_replace, ..options };
+        let options = of_change(options, &["skip_existing", "create", "max_replace"])?;
         let lists = [(Some(ids), EventKind::Ingested), (None, EventKind::Deleted)];
-        self.change(ids.py(), lists, column, Made { at, options })
+        self.change(ids.py(), lists, column, &options)
     }
 
     /// Marks granules deleted, in one change. Nothing is erased: earlier sets can still be listed.
-    #[pyo3(signature = (ids, *, at = None, note = None, skip_missing = false, dry_run = false, column = None))]
+    #[pyo3(
+        signature = (ids, *, column = None, **options),
+        text_signature = "($self, ids, *, at=None, note=None, skip_missing=False, dry_run=False, column=None)"
+    )]
     fn delete<'py>(
         &self,
         ids: &Bound<'py, PyAny>,
-        at: Option<&Bound<'py, PyAny>>,
-        note: Option<String>,
-        skip_missing: bool,
-        dry_run: bool,
         column: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let Made { at, options } = Made::of(at, note, dry_run)?;
-        let options = ChangeOptions { skip_missing, ..options };
+        let options = of_change(options, &["skip_missing"])?;
         let lists = [(None, EventKind::Ingested), (Some(ids), EventKind::Deleted)];
-        self.change(ids.py(), lists, column, Made { at, options })
+        self.change(ids.py(), lists, column, &options)
     }
 
     /// Adds granules and marks others deleted, in one change.
-    #[pyo3(name = "change", signature = (*, ingest = None, delete = None, at = None, note = None, skip_existing = false, skip_missing = false, dry_run = false, max_replace = None, column = None))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        name = "change",
+        signature = (*, ingest = None, delete = None, column = None, **options),
+        text_signature = "($self, *, ingest=None, delete=None, at=None, note=None, skip_existing=False, skip_missing=False, dry_run=False, max_replace=None, column=None)"
+    )]
     fn change_both<'py>(
         &self,
         py: Python<'py>,
         ingest: Option<&Bound<'py, PyAny>>,
         delete: Option<&Bound<'py, PyAny>>,
-        at: Option<&Bound<'py, PyAny>>,
-        note: Option<String>,
-        skip_existing: bool,
-        skip_missing: bool,
-        dry_run: bool,
-        max_replace: Option<&Bound<'py, PyAny>>,
         column: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let Made { at, options } = Made::of(at, note, dry_run)?;
-        let max_replace = limit("max_replace", max_replace)?;
-        let options = ChangeOptions { skip_existing, skip_missing, max_replace, ..options };
+        let options = of_change(options, &["skip_existing", "skip_missing", "max_replace"])?;
         let lists = [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)];
-        self.change(py, lists, column, Made { at, options })
+        self.change(py, lists, column, &options)
     }
 
     /// Makes the dataset hold an earlier set again, in one new change: that of a time, or of an
     /// identifier.
-    #[pyo3(signature = (to, *, at = None, note = None, dry_run = false))]
+    #[pyo3(
+        signature = (to, **options),
+        text_signature = "($self, to, *, at=None, note=None, dry_run=False)"
+    )]
     fn revert<'py>(
         &self,
         to: &Bound<'py, PyAny>,
-        at: Option<&Bound<'py, PyAny>>,
-        note: Option<String>,
-        dry_run: bool,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = to.py();
-        let Made { at, options } = Made::of(at, note, dry_run)?;
+        let options = of_change(options, &[])?;
+        let (at, options) = (options.at()?, options.change()?);
         let identifier = match to.cast::<PyString>() {
             Ok(text) => text.to_str()?.parse::<GivenIdentifier>().ok(),
             Err(_) => None,
@@ -234,7 +201,7 @@ impl Dataset {
             let registry = self.opened.writer(monitor)?;
             Ok(registry.revert(&self.name, to, &options, &self.opened.stamp(at))?)
         })?;
-        record::applied(py, &applied, &self.name, dry_run)
+        record::applied(py, &applied, &self.name, options.dry_run)
     }
 
     /// The set that the dataset held at a time, or holds now.
@@ -243,29 +210,26 @@ impl Dataset {
     /// >>> applied = dataset.sync(["A", "B"], at="2001-01-02", create=True)
     /// >>> dataset.set(at="2001-01-05").identifier
     /// '8f714d3efb0e51ed23fb7eeecca3009b'
-    #[pyo3(signature = (*, at = None, known_at = None))]
-    fn set(
-        &self,
-        py: Python<'_>,
-        at: Option<&Bound<'_, PyAny>>,
-        known_at: Option<&Bound<'_, PyAny>>,
-    ) -> Result<Set, Failure> {
-        let asked = Asked::named(self.name.as_str())?.at(moment_or_none("at", at)?)?;
-        asked::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
+    #[pyo3(signature = (**times), text_signature = "($self, *, at=None, known_at=None)")]
+    fn set(&self, py: Python<'_>, times: Option<&Bound<'_, PyDict>>) -> Result<Set, Failure> {
+        let times = Keywords::of(times, &["at", "known_at"])?;
+        let asked = Asked::named(self.name.as_str())?.at(times.moment("at")?)?;
+        asked::find(py, &self.opened, asked, times.moment("known_at")?)
     }
 
     /// The instances of the dataset, oldest first.
-    #[pyo3(signature = (*, since = None, until = None, reverse = false, known_at = None))]
+    #[pyo3(
+        signature = (**options),
+        text_signature = "($self, *, since=None, until=None, reverse=False, known_at=None)"
+    )]
     pub fn history(
         &self,
         py: Python<'_>,
-        since: Option<&Bound<'_, PyAny>>,
-        until: Option<&Bound<'_, PyAny>>,
-        reverse: bool,
-        known_at: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Rows, Failure> {
-        let known_at = moment_or_none("known_at", known_at)?;
-        let (since, until) = (moment_or_none("since", since)?, moment_or_none("until", until)?);
+        let options = Keywords::of(options, &["since", "until", "reverse", "known_at"])?;
+        let (since, until) = (options.moment("since")?, options.moment("until")?);
+        let (known_at, reverse) = (options.moment("known_at")?, options.is_set("reverse")?);
         let (opened, name) = (Arc::clone(&self.opened), self.name.clone());
         let rows = Rows::of(format!("history of {name}"), None, move |monitor| {
             let mut snapshot = opened.reader(monitor)?.snapshot()?;
@@ -319,22 +283,18 @@ impl Dataset {
     /// >>> record = FileRecord("A.nc", "A.nc", 3, {"md5": "900150983cd24fb0d6963f7d28e17f72"})
     /// >>> dataset.fixity_add([record]).instance.described
     /// 1
-    #[pyo3(signature = (files, *, format = None, at = None, note = None, skip_missing = false, max_replace = None, dry_run = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        signature = (files, *, format = None, **options),
+        text_signature = "($self, files, *, format=None, at=None, note=None, skip_missing=False, max_replace=None, dry_run=False)"
+    )]
     fn fixity_add<'py>(
         &self,
         files: &Bound<'py, PyAny>,
         format: Option<&str>,
-        at: Option<&Bound<'py, PyAny>>,
-        note: Option<String>,
-        skip_missing: bool,
-        max_replace: Option<&Bound<'py, PyAny>>,
-        dry_run: bool,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let Made { at, options } = Made::of(at, note, dry_run)?;
-        let max_replace = limit("max_replace", max_replace)?;
-        let options = ChangeOptions { skip_missing, max_replace, ..options };
-        fixity::add(&self.opened, &self.name, files, format, options, at)
+        let options = of_change(options, &["skip_missing", "max_replace"])?;
+        fixity::add(&self.opened, &self.name, files, format, options.change()?, options.at()?)
     }
 
     /// Computes and records the checksums of files below a directory that have none of an algorithm.
@@ -349,18 +309,18 @@ impl Dataset {
     /// >>> _ = pathlib.Path("data/A.nc").write_text("abc")
     /// >>> dataset.fixity_compute("data")
     /// FixityCheck(files=1, bytes=3, complete=True, findings=[])
-    #[pyo3(signature = (root, *, algorithm = "sha-256", jobs = None, mounted = false, note = None))]
+    #[pyo3(
+        signature = (root, **options),
+        text_signature = "($self, root, *, algorithm=\"sha-256\", jobs=None, mounted=False, note=None)"
+    )]
     fn fixity_compute<'py>(
         &self,
         py: Python<'py>,
         root: PathBuf,
-        algorithm: &str,
-        jobs: Option<NonZeroUsize>,
-        mounted: bool,
-        note: Option<String>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let tree = Tree { root, jobs, mounted };
-        fixity::compute(py, &self.opened, &self.name, &tree, algorithm, note)
+        let options = Keywords::of(options, &["algorithm", "jobs", "mounted", "note"])?;
+        fixity::compute(py, &self.opened, &self.name, root, &options)
     }
 
     /// Forgets a directory in which files were checked. Returns how many findings were closed.
@@ -370,14 +330,14 @@ impl Dataset {
 
     /// Writes the whole history as a manifest, from which it can be rebuilt and verified elsewhere. The
     /// file appears when it is complete.
-    #[pyo3(signature = (output, *, until = None))]
+    #[pyo3(signature = (output, **until), text_signature = "($self, output, *, until=None)")]
     fn export(
         &self,
         py: Python<'_>,
         output: PathBuf,
-        until: Option<&Bound<'_, PyAny>>,
+        until: Option<&Bound<'_, PyDict>>,
     ) -> Result<(), Failure> {
-        let until = moment_or_none("until", until)?;
+        let until = Keywords::of(until, &["until"])?.moment("until")?;
         run(py, |monitor| {
             let registry = self.opened.reader(monitor)?;
             Ok(export(&registry, &self.name, until, &output)?)
@@ -386,48 +346,20 @@ impl Dataset {
 
     /// Builds the history from a file with times of ingest and deletion, a change log, a manifest, or
     /// the address of a published dataset. What is in the history already is skipped.
-    #[pyo3(name = "import_", signature = (source, *, format = None, column = None, ingested = None, deleted = None, every = None, include_today = false, create = false, dry_run = false, at = None, timeout = None, max_bytes = None, ca_file = None, insecure = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        name = "import_",
+        signature = (source, **options),
+        text_signature = "($self, source, *, format=None, column=None, ingested=None, deleted=None, every=None, include_today=False, create=False, dry_run=False, at=None, timeout=None, max_bytes=None, ca_file=None, insecure=False)"
+    )]
     fn import<'py>(
         &self,
         py: Python<'py>,
         source: PathBuf,
-        format: Option<&str>,
-        column: Option<String>,
-        ingested: Option<String>,
-        deleted: Option<String>,
-        every: Option<&str>,
-        include_today: bool,
-        create: bool,
-        dry_run: bool,
-        at: Option<&Bound<'py, PyAny>>,
-        timeout: Option<u64>,
-        max_bytes: Option<u64>,
-        ca_file: Option<PathBuf>,
-        insecure: bool,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let format = match format {
-            None | Some("auto") => None,
-            Some(name) => Some(name.parse().map_err(|cause| Failure::unreadable("format", cause))?),
-        };
-        let is_daily = match every {
-            None => false,
-            Some("day") => true,
-            Some(_) => return Err(Failure::usage("every is \"day\"", "")),
-        };
-        let reading = accession::input::Options {
-            format,
-            column,
-            ingested_column: ingested,
-            deleted_column: deleted,
-            unfinished_day: (!include_today).then(|| now().day()),
-            ..Default::default()
-        };
-        let options = ChangeOptions { create_dataset: create, dry_run, ..Default::default() };
-        let http = Options { timeout, max_bytes, max_age: None, ca_file, insecure };
-        let wanted =
-            mirror::Imported { source, reading, is_daily, options, http: http.source(None)? };
-        let at = ChangeTime::of(at)?;
+        let options = Keywords::of(options, &mirror::OF_IMPORT)?;
+        let (wanted, at) = (mirror::Imported::of(source, &options)?, options.at()?);
+        let dry_run = wanted.options.dry_run;
         let imported =
             run(py, |monitor| mirror::import(&self.opened, &self.name, wanted, at, &monitor))?;
         mirror::imported(py, &imported, &self.name, dry_run)
@@ -444,79 +376,59 @@ impl Dataset {
     /// >>> reg.dataset("US.FOOL2.002").export("us.jsonl")
     /// >>> reg.dataset("MIRROR").mirror_pull("us.jsonl", create=True).identical
     /// True
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, at = None, reset = false, max_delete = None, max_add = None, max_replace = None, create = false, dry_run = false, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        signature = (primary = None, **options),
+        text_signature = "($self, primary=None, *, primary_dataset=None, primary_at=None, at=None, reset=False, max_delete=None, max_add=None, max_replace=None, create=False, dry_run=False, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
+    )]
     fn mirror_pull<'py>(
         &self,
         py: Python<'py>,
         primary: Option<PathBuf>,
-        primary_dataset: Option<&str>,
-        primary_at: Option<&Bound<'py, PyAny>>,
-        at: Option<&Bound<'py, PyAny>>,
-        reset: bool,
-        max_delete: Option<&Bound<'py, PyAny>>,
-        max_add: Option<&Bound<'py, PyAny>>,
-        max_replace: Option<&Bound<'py, PyAny>>,
-        create: bool,
-        dry_run: bool,
-        timeout: Option<u64>,
-        max_bytes: Option<u64>,
-        max_age: Option<&Bound<'py, PyAny>>,
-        ca_file: Option<PathBuf>,
-        insecure: bool,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let max_age = duration("max_age", max_age)?;
-        let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let at_primary = moment_or_none("primary_at", primary_at)?;
-        let options = http.source(primary_dataset)?;
-        let primary = Primary { place: primary, options, at: at_primary };
-        let limits = Limits {
-            max_delete: limit("max_delete", max_delete)?,
-            max_add: limit("max_add", max_add)?,
-            max_replace: None,
-        };
+        let others = ["at", "reset", "max_delete", "max_add", "max_replace", "create", "dry_run"];
+        let options = Keywords::of(options, &[&mirror::OF_PRIMARY[..], &others].concat())?;
+        let (primary, at) = (Primary::of(primary, &options)?, options.at()?);
+        let change = options.change()?;
         let options = PullOptions {
-            primary_at: at_primary,
-            create_dataset: create,
-            policy: if reset { PullPolicy::Reset(limits) } else { PullPolicy::Follow },
-            max_replace: limit("max_replace", max_replace)?,
-            dry_run,
+            primary_at: primary.at,
+            create_dataset: change.create_dataset,
+            policy: match options.is_set("reset")? {
+                true => PullPolicy::Reset(options.limits()?),
+                false => PullPolicy::Follow,
+            },
+            max_replace: change.max_replace,
+            dry_run: change.dry_run,
         };
-        let at = ChangeTime::of(at)?;
         let pulled = run(py, |monitor| {
             mirror::pull(&self.opened, &self.name, primary, options, at, &monitor)
         })?;
-        mirror::pulled(py, &self.name, &pulled, dry_run)
+        mirror::pulled(py, &self.name, &pulled, options.dry_run)
     }
 
     /// How the mirror compares with its primary, and which granules differ.
-    #[pyo3(signature = (primary = None, *, primary_dataset = None, primary_at = None, timeout = None, max_bytes = None, max_age = None, ca_file = None, insecure = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
-    fn mirror_compare(
+    #[pyo3(
+        signature = (primary = None, **options),
+        text_signature = "($self, primary=None, *, primary_dataset=None, primary_at=None, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
+    )]
+    fn mirror_compare<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         primary: Option<PathBuf>,
-        primary_dataset: Option<&str>,
-        primary_at: Option<&Bound<'_, PyAny>>,
-        timeout: Option<u64>,
-        max_bytes: Option<u64>,
-        max_age: Option<&Bound<'_, PyAny>>,
-        ca_file: Option<PathBuf>,
-        insecure: bool,
-    ) -> Result<MirrorComparison, Failure> {
-        let max_age = duration("max_age", max_age)?;
-        let http = Options { timeout, max_bytes, max_age, ca_file, insecure };
-        let (options, at) =
-            (http.source(primary_dataset)?, moment_or_none("primary_at", primary_at)?);
-        let primary = Primary { place: primary, options, at };
-        run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let options = Keywords::of(options, &mirror::OF_PRIMARY)?;
+        let primary = Primary::of(primary, &options)?;
+        let compared =
+            run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))?;
+        comparison::made(py, "MirrorComparison", compared)
     }
 
     fn __repr__(&self) -> String {
         format!("<Dataset {} of {:?}>", self.name, self.opened.address())
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
-        self.set(py, None, None)?._repr_html_(py)
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        self.set(py, None)?._repr_html_(py)
     }
 }

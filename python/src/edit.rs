@@ -39,6 +39,7 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<DatasetEdit, Failure> {
             "temporal" => edit.temporal = parsed(&name, value)?,
             "max_delete" => edit.max_delete = parsed(&name, value)?,
             "max_add" => edit.max_add = parsed(&name, value)?,
+            "max_replace" => edit.max_replace = parsed(&name, value)?,
             _ => {
                 let message = format!("a record has no field {name:?}");
                 return Err(Failure::usage(message, "help(Dataset.edit) lists the fields"));

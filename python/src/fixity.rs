@@ -3,11 +3,12 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use accession::fixity::{
     CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
-    ReadOptions, Root, SetCheck, SetCompute, algorithm_of, each_checksum, no_checksums, root_name,
+    ReadOptions, Root, SetCheck, SetCompute, algorithm_of, each_checksum, no_checksums,
+    root_name as of_directory,
 };
 use accession::model::{Algorithm, Extent};
 use accession::registry::NewCheck;
@@ -16,6 +17,7 @@ use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::ids;
+use crate::keywords::Keywords;
 use crate::opened::Opened;
 use crate::record::{self, object, warn};
 use crate::target::Target;
@@ -23,22 +25,26 @@ use crate::time::ChangeTime;
 use crate::work::{self, run};
 
 /// A directory with files, and how it is read.
-pub struct Tree {
-    pub root: PathBuf,
-    pub jobs: Option<NonZeroUsize>,
-    pub mounted: bool,
+struct Tree {
+    root: PathBuf,
+    jobs: Option<NonZeroUsize>,
+    mounted: Mounted,
 }
 
 impl Tree {
+    fn of(root: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
+        let is_mounted = options.is_set("mounted")?;
+        let mounted = if is_mounted { Mounted::Yes } else { Mounted::Unknown };
+        Ok(Tree { root, jobs: options.value("jobs")?, mounted })
+    }
+
     fn open(&self) -> Result<Arc<Root>, Failure> {
-        let mounted = if self.mounted { Mounted::Yes } else { Mounted::Unknown };
-        Ok(Arc::new(Root::open(&self.root, mounted)?))
+        Ok(Arc::new(Root::open(&self.root, self.mounted)?))
     }
 
     fn reading(&self, monitor: Arc<dyn Monitor>) -> ReadOptions {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let jobs = self.jobs.unwrap_or(cores);
-        ReadOptions { monitor: Some(monitor), ..ReadOptions::new(jobs) }
+        ReadOptions { monitor: Some(monitor), ..ReadOptions::new(self.jobs.unwrap_or(cores)) }
     }
 }
 
@@ -81,11 +87,12 @@ pub fn compute<'py>(
     py: Python<'py>,
     opened: &Opened,
     dataset: &DatasetName,
-    tree: &Tree,
-    algorithm: &str,
-    note: Option<String>,
+    root: PathBuf,
+    options: &Keywords<'_, 'py>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let algorithm = algorithm_named(algorithm)?;
+    let (tree, note) = (Tree::of(root, options)?, options.value("note")?);
+    let algorithm: Option<String> = options.value("algorithm")?;
+    let algorithm = algorithm_named(algorithm.as_deref().unwrap_or("sha-256"))?;
     if matches!(algorithm, Algorithm::Other(_)) {
         let known = Algorithm::KNOWN.each_ref().map(Algorithm::as_str).join(", ");
         return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
@@ -103,14 +110,6 @@ pub fn compute<'py>(
     checked(py, result)
 }
 
-/// What a check of files compares, and what of it is recorded.
-pub struct Wanted {
-    pub root_name: Option<String>,
-    pub size_only: bool,
-    pub duration: Option<Duration>,
-    pub unexpected: bool,
-}
-
 /// Checks files below a directory, and records what was found.
 ///
 /// # Errors
@@ -120,17 +119,21 @@ pub fn check<'py>(
     py: Python<'py>,
     opened: &Opened,
     set: &Set,
-    tree: &Tree,
-    wanted: Wanted,
+    root: PathBuf,
+    options: &Keywords<'_, 'py>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    if wanted.unexpected && wanted.duration.is_some() {
+    let (tree, duration) = (Tree::of(root, options)?, options.duration("for_")?);
+    let root_name: Option<String> = options.value("root_name")?;
+    let (lists_unexpected, size_only) =
+        (options.is_set("unexpected")?, options.is_set("size_only")?);
+    if lists_unexpected && duration.is_some() {
         let message = "unexpected files are those that no file of the whole set is";
         return Err(Failure::usage(message, "leave out for_, or unexpected"));
     }
     let (result, not_recorded) = run(py, |monitor| {
         let began = Instant::now();
         let root = tree.open()?;
-        let directory = wanted.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+        let directory = lists_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
         let (registry, not_writable) = match opened.writer(Arc::clone(&monitor)) {
             Err(Failure::Library(error)) if error.kind().is_of_recording() => {
                 (opened.reader(Arc::clone(&monitor))?, Some(error))
@@ -139,14 +142,14 @@ pub fn check<'py>(
         };
         FilesOfSet::new(&registry, set.clone()).require_any(&root)?;
         let new = NewCheck {
-            root: wanted.root_name.unwrap_or_else(|| root_name(root.path())),
-            is_rolling: wanted.duration.is_some(),
+            root: root_name.unwrap_or_else(|| of_directory(root.path())),
+            is_rolling: duration.is_some(),
             is_recorded: not_writable.is_none(),
         };
-        let begin_until = wanted.duration.and_then(|duration| began.checked_add(duration));
+        let begin_until = duration.and_then(|duration| began.checked_add(duration));
         let reading = ReadOptions { begin_until, ..tree.reading(monitor) };
         let stamp = opened.stamp(ChangeTime::default());
-        let depth = if wanted.size_only { Depth::Size } else { Depth::Content };
+        let depth = if size_only { Depth::Size } else { Depth::Content };
         let (of, new) = ((&registry, set), (new, depth));
         let mut check = SetCheck::start(of, &root, new, directory, reading, &stamp)?;
         let not_recorded = not_writable.or(check.why_not_recorded());

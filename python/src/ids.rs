@@ -83,10 +83,7 @@ pub fn take_files(
     format: Option<&str>,
     target: &mut Target<'_>,
 ) -> Result<Taken, Failure> {
-    let format = match format {
-        None | Some("auto") => None,
-        Some(name) => Some(name.parse().map_err(|cause| Failure::unreadable("format", cause))?),
-    };
+    let format = format_named(format)?;
     if given.cast::<PyString>().is_ok() || given.hasattr("__fspath__")? {
         let path: PathBuf = given.extract()?;
         let name = path.to_string_lossy().into_owned();
@@ -111,6 +108,17 @@ pub fn take_files(
         }
     }
     Ok(Taken::Done)
+}
+
+/// The format of a file. `None` means that it is detected.
+///
+/// # Errors
+///
+/// There is no such format.
+pub fn format_named(name: Option<&str>) -> Result<Option<InputFormat>, Failure> {
+    let named = name.filter(|name| *name != "auto");
+    let format = named.map(|name| name.parse::<InputFormat>()).transpose();
+    format.map_err(|cause| Failure::unreadable("format", cause))
 }
 
 /// Adds a `FileRecord`.

@@ -3,7 +3,6 @@
 //! What is here converts values, keeps Python responsive while the library works, and refuses what a
 //! forked process must not use. What a registry does is in the library.
 
-mod address;
 mod arrow_in;
 mod asked;
 mod comparison;
@@ -11,8 +10,8 @@ mod dataset;
 mod edit;
 mod error;
 mod fixity;
-mod html;
 mod ids;
+mod keywords;
 mod mirror;
 mod opened;
 mod pages;
@@ -35,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::asked::{Dataset, Set};
     #[pymodule_export]
-    use super::comparison::{Comparison, MirrorComparison};
+    use super::comparison::Sides;
     #[pymodule_export]
     use super::registry::{Registry, identify, open, open_set};
     #[pymodule_export]

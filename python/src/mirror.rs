@@ -13,8 +13,10 @@ use accession::model::{ContentMatch, SourceOptions};
 use accession::{ChangeOptions, DatasetName, Error, Import, Instance, Moment, Monitor};
 use pyo3::prelude::*;
 
-use crate::comparison::{MirrorComparison, Sides};
+use crate::comparison::Sides;
 use crate::error::Failure;
+use crate::ids;
+use crate::keywords::{HTTP, Keywords};
 use crate::opened::Opened;
 use crate::record::{object, warn, warn_all};
 use crate::time::{ChangeTime, now};
@@ -23,12 +25,27 @@ use crate::work::check;
 /// The primary of a mirror, as it was named.
 pub struct Primary {
     /// `None` means that of the last pull.
-    pub place: Option<PathBuf>,
-    pub options: SourceOptions,
+    place: Option<PathBuf>,
+    options: SourceOptions,
     pub at: Option<Moment>,
 }
 
+/// The keyword arguments that say which dataset of a primary is read, and how.
+pub const OF_PRIMARY: [&str; 7] = {
+    let [timeout, max_bytes, max_age, ca_file, insecure] = HTTP;
+    ["primary_dataset", "primary_at", timeout, max_bytes, max_age, ca_file, insecure]
+};
+
 impl Primary {
+    /// The primary at a place. `None` means that of the last pull.
+    ///
+    /// # Errors
+    ///
+    /// An argument cannot be read.
+    pub fn of(place: Option<PathBuf>, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
+        Ok(Primary { place, options: options.source()?, at: options.moment("primary_at")? })
+    }
+
     /// Where it is, and how it is read.
     fn source(
         self,
@@ -105,7 +122,7 @@ pub fn compare(
     mirror: &DatasetName,
     primary: Primary,
     monitor: &Arc<dyn Monitor>,
-) -> Result<MirrorComparison, Failure> {
+) -> Result<(String, Option<u64>, Sides), Failure> {
     let (at, stamp) = (primary.at, opened.stamp(ChangeTime::default()));
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
@@ -139,18 +156,60 @@ pub fn compare(
     let behind = found.standing.filter(|_| found.status == Status::Behind);
     let status = serde_json::to_value(found.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
-    let sides = Sides { matched, left: Arc::new(unexpected), right: Arc::new(missing) };
-    let behind_by = behind.map(|behind| behind.changes_ago);
-    Ok(MirrorComparison { status, behind_by, sides, other_content: Arc::new(other_content) })
+    let sides = Sides::new(matched, [unexpected, missing, other_content]);
+    Ok((status, behind.map(|behind| behind.changes_ago), sides))
 }
 
 /// A history that is imported.
 pub struct Imported {
-    pub source: PathBuf,
-    pub reading: accession::input::Options,
-    pub is_daily: bool,
+    source: PathBuf,
+    reading: accession::input::Options,
+    is_daily: bool,
     pub options: ChangeOptions,
-    pub http: SourceOptions,
+    http: SourceOptions,
+}
+
+/// The keyword arguments that say what is imported, and how.
+pub const OF_IMPORT: [&str; 13] = [
+    "format",
+    "column",
+    "ingested",
+    "deleted",
+    "every",
+    "include_today",
+    "create",
+    "dry_run",
+    "at",
+    "timeout",
+    "max_bytes",
+    "ca_file",
+    "insecure",
+];
+
+impl Imported {
+    /// A history that is to be imported.
+    ///
+    /// # Errors
+    ///
+    /// An argument cannot be read.
+    pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
+        let format: Option<String> = options.value("format")?;
+        let is_daily = match options.value::<String>("every")?.as_deref() {
+            None => false,
+            Some("day") => true,
+            Some(_) => return Err(Failure::usage("every is \"day\"", "")),
+        };
+        let reading = accession::input::Options {
+            format: ids::format_named(format.as_deref())?,
+            column: options.value("column")?,
+            ingested_column: options.value("ingested")?,
+            deleted_column: options.value("deleted")?,
+            unfinished_day: (!options.is_set("include_today")?).then(|| now().day()),
+            ..Default::default()
+        };
+        let (options, http) = (options.change()?, options.source()?);
+        Ok(Imported { source, reading, is_daily, options, http })
+    }
 }
 
 /// Imports a history.

@@ -1,17 +1,20 @@
 //! What long lists consist of: ids, instances, files, and ids of one side of a comparison.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use accession::model::{GranuleId, IdPage, KnownFile};
-use accession::{Annotation, Instance, Timestamp};
-use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
+use accession::{Instance, Timestamp};
+use arrow_array::builder::StringBuilder;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
-    UInt64Array,
+    ArrayRef, BooleanArray, ListArray, MapArray, StringArray, StructArray,
+    TimestampMicrosecondArray, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use pyo3::prelude::*;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::error::Failure;
 use crate::record::object;
@@ -22,20 +25,12 @@ impl Page for IdPage {
         Schema::new(vec![Field::new("granule", DataType::Utf8, false)])
     }
 
-    fn headings() -> &'static [&'static str] {
-        &["granule"]
-    }
-
     fn count(&self) -> usize {
         self.len()
     }
 
     fn row<'py>(&self, py: Python<'py>, index: usize) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(self.get(index).into_pyobject(py).map_err(PyErr::from)?)
-    }
-
-    fn cells(&self, index: usize) -> Vec<String> {
-        vec![self.get(index).unwrap_or_default().to_owned()]
     }
 
     fn columns(&self) -> Vec<ArrayRef> {
@@ -45,19 +40,22 @@ impl Page for IdPage {
     }
 }
 
-/// A granule that only one side of a comparison has, and the name of the side.
-pub struct OfSide(pub &'static str, pub GranuleId);
+/// A row of a long list, whose fields are those of its JSON.
+pub trait Row: Serialize + Send + Sync {
+    /// The columns of the table, in their order.
+    fn fields() -> Vec<Field>;
 
-impl Page for Vec<OfSide> {
+    /// The row as an object of Python.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`object`].
+    fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure>;
+}
+
+impl<R: Row> Page for Vec<R> {
     fn schema() -> Schema {
-        Schema::new(vec![
-            Field::new("side", DataType::Utf8, false),
-            Field::new("granule", DataType::Utf8, false),
-        ])
-    }
-
-    fn headings() -> &'static [&'static str] {
-        &["side", "granule"]
+        Schema::new(R::fields())
     }
 
     fn count(&self) -> usize {
@@ -65,209 +63,149 @@ impl Page for Vec<OfSide> {
     }
 
     fn row<'py>(&self, py: Python<'py>, index: usize) -> Result<Bound<'py, PyAny>, Failure> {
-        let OfSide(side, granule_id) = &self[index];
-        Ok((side, granule_id.as_str()).into_pyobject(py)?.into_any())
-    }
-
-    fn cells(&self, index: usize) -> Vec<String> {
-        let OfSide(side, granule_id) = &self[index];
-        vec![(*side).to_owned(), granule_id.as_str().to_owned()]
+        self[index].object(py)
     }
 
     fn columns(&self) -> Vec<ArrayRef> {
-        let granules = self.iter().map(|OfSide(_, granule_id)| granule_id.as_str());
-        vec![
-            Arc::new(StringArray::from_iter_values(self.iter().map(|OfSide(side, _)| side))),
-            Arc::new(StringArray::from_iter_values(granules)),
-        ]
+        let rows: Vec<Value> =
+            self.iter().map(|row| serde_json::to_value(row).unwrap_or_default()).collect();
+        columns(&R::fields().into(), &rows.iter().collect::<Vec<_>>())
+    }
+}
+
+/// A granule that only one side of a comparison has, and the name of the side.
+#[derive(Serialize)]
+pub struct OfSide {
+    pub side: String,
+    pub granule: GranuleId,
+}
+
+impl Row for OfSide {
+    fn fields() -> Vec<Field> {
+        ["side", "granule"].map(|name| Field::new(name, DataType::Utf8, false)).to_vec()
+    }
+
+    fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        Ok((&self.side, self.granule.as_str()).into_pyobject(py)?.into_any())
     }
 }
 
 /// A file of a granule.
+#[derive(Serialize)]
 pub struct FileOf {
-    pub granule_id: GranuleId,
-    pub file: KnownFile,
+    granule: GranuleId,
+    path: String,
+    size: Option<u64>,
+    checksums: BTreeMap<String, String>,
 }
 
-impl Page for Vec<FileOf> {
-    fn schema() -> Schema {
-        let checksums = checksums_of(&[]).data_type().clone();
-        Schema::new(vec![
+impl FileOf {
+    pub fn new(granule_id: &GranuleId, file: &KnownFile) -> Self {
+        let checksums = file.checksums().iter();
+        FileOf {
+            granule: granule_id.clone(),
+            path: file.path(granule_id).to_owned(),
+            size: file.size(),
+            checksums: checksums
+                .map(|it| (it.algorithm().as_str().to_owned(), it.to_string()))
+                .collect(),
+        }
+    }
+}
+
+impl Row for FileOf {
+    fn fields() -> Vec<Field> {
+        let [key, value] = [("key", false), ("value", true)]
+            .map(|(name, is_nullable)| Field::new(name, DataType::Utf8, is_nullable));
+        vec![
             Field::new("granule", DataType::Utf8, false),
             Field::new("path", DataType::Utf8, false),
             Field::new("size", DataType::UInt64, true),
-            Field::new("checksums", checksums, false),
-        ])
-    }
-
-    fn headings() -> &'static [&'static str] {
-        &["granule", "path", "size", "checksums"]
-    }
-
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn row<'py>(&self, py: Python<'py>, index: usize) -> Result<Bound<'py, PyAny>, Failure> {
-        let FileOf { granule_id, file } = &self[index];
-        let checksums = file.checksums().iter().map(|checksum| {
-            (checksum.algorithm().as_str().to_owned(), checksum.to_string().into())
-        });
-        let value = serde_json::json!({
-            "granule": granule_id,
-            "path": file.path(granule_id),
-            "size": file.size(),
-            "checksums": checksums.collect::<serde_json::Map<String, serde_json::Value>>(),
-        });
-        object(py, "FileRecord", &value)
-    }
-
-    fn cells(&self, index: usize) -> Vec<String> {
-        let FileOf { granule_id, file } = &self[index];
-        let checksums = file.checksums().iter();
-        let checksums = checksums.map(|it| format!("{}:{it}", it.algorithm().as_str()));
-        vec![
-            granule_id.as_str().to_owned(),
-            file.path(granule_id).to_owned(),
-            file.size().map_or_else(String::new, |size| size.to_string()),
-            checksums.collect::<Vec<_>>().join(" "),
+            Field::new_map("checksums", "entries", key, value, false, false),
         ]
     }
 
-    fn columns(&self) -> Vec<ArrayRef> {
-        let granules = self.iter().map(|row| row.granule_id.as_str());
-        let paths = self.iter().map(|row| row.file.path(&row.granule_id));
-        vec![
-            Arc::new(StringArray::from_iter_values(granules)),
-            Arc::new(StringArray::from_iter_values(paths)),
-            Arc::new(self.iter().map(|row| row.file.size()).collect::<UInt64Array>()),
-            checksums_of(self),
-        ]
+    fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        object(py, "FileRecord", self)
     }
 }
 
-/// The checksums of files, by algorithm.
-fn checksums_of(files: &[FileOf]) -> ArrayRef {
-    let names = MapFieldNames {
-        entry: "entries".to_owned(),
-        key: "key".to_owned(),
-        value: "value".to_owned(),
-    };
-    let mut checksums = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
-    for row in files {
-        for checksum in row.file.checksums() {
-            checksums.keys().append_value(checksum.algorithm().as_str());
-            checksums.values().append_value(checksum.to_string());
+impl Row for Instance {
+    fn fields() -> Vec<Field> {
+        let text = |name: &str, is_nullable| Field::new(name, DataType::Utf8, is_nullable);
+        let count = |name: &str| Field::new(name, DataType::UInt64, false);
+        let time = |name: &str, is_nullable| {
+            let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+            Field::new(name, time, is_nullable)
+        };
+        let annotation = Fields::from(vec![
+            text("note", false),
+            Field::new("questionable", DataType::Boolean, false),
+            time("recorded", false),
+            text("recorded_by", true),
+        ]);
+        vec![
+            text("dataset", false),
+            time("timestamp", false),
+            time("until", true),
+            text("identifier", false),
+            text("digest", false),
+            count("granules"),
+            count("ingested"),
+            count("deleted"),
+            count("described"),
+            count("replaced"),
+            time("recorded", false),
+            text("recorded_by", true),
+            text("note", true),
+            Field::new_list("annotations", Field::new_struct("item", annotation, false), false),
+        ]
+    }
+
+    fn object<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        object(py, "Instance", self)
+    }
+}
+
+/// The members of values, which are objects of JSON, as columns.
+fn columns(fields: &Fields, values: &[&Value]) -> Vec<ArrayRef> {
+    let members = |field: &str| values.iter().map(|value| &value[field]).collect::<Vec<_>>();
+    fields.iter().map(|field| column(field.data_type(), &members(field.name()))).collect()
+}
+
+/// Values of JSON as a column of a type that a row has.
+fn column(kind: &DataType, values: &[&Value]) -> ArrayRef {
+    let texts = || values.iter().map(|value| value.as_str());
+    match kind {
+        DataType::Boolean => {
+            Arc::new(values.iter().map(|value| value.as_bool()).collect::<BooleanArray>())
         }
-        // As many keys as values were appended.
-        let _ = checksums.append(true);
-    }
-    Arc::new(checksums.finish())
-}
-
-impl Page for Vec<Instance> {
-    fn schema() -> Schema {
-        let time = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-        let text = || DataType::Utf8;
-        Schema::new(vec![
-            Field::new("dataset", text(), false),
-            Field::new("timestamp", time(), false),
-            Field::new("until", time(), true),
-            Field::new("identifier", text(), false),
-            Field::new("digest", text(), false),
-            Field::new("granules", DataType::UInt64, false),
-            Field::new("ingested", DataType::UInt64, false),
-            Field::new("deleted", DataType::UInt64, false),
-            Field::new("described", DataType::UInt64, false),
-            Field::new("replaced", DataType::UInt64, false),
-            Field::new("recorded", time(), false),
-            Field::new("recorded_by", text(), true),
-            Field::new("note", text(), true),
-            Field::new_list("annotations", annotation(), false),
-        ])
-    }
-
-    fn headings() -> &'static [&'static str] {
-        &["from", "until", "granules", "identifier", "note"]
-    }
-
-    fn count(&self) -> usize {
-        self.len()
-    }
-
-    fn row<'py>(&self, py: Python<'py>, index: usize) -> Result<Bound<'py, PyAny>, Failure> {
-        object(py, "Instance", &self[index])
-    }
-
-    fn cells(&self, index: usize) -> Vec<String> {
-        let Instance { timestamp, until, granules, identifier, note, annotations, .. } =
-            &self[index];
-        let notes = note.iter().map(String::as_str).chain(annotations.iter().map(|it| &*it.note));
-        vec![
-            timestamp.to_string(),
-            until.map_or("now".to_owned(), |until| until.to_string()),
-            granules.to_string(),
-            format!("DI:{identifier}"),
-            notes.collect::<Vec<_>>().join("; "),
-        ]
-    }
-
-    fn columns(&self) -> Vec<ArrayRef> {
-        let texts = |text: &dyn Fn(&Instance) -> Option<String>| -> ArrayRef {
-            Arc::new(self.iter().map(text).collect::<StringArray>())
-        };
-        let times = |time: &dyn Fn(&Instance) -> Option<Timestamp>| -> ArrayRef {
-            let micros = self.iter().map(|instance| time(instance).map(Timestamp::as_micros));
+        DataType::UInt64 => {
+            Arc::new(values.iter().map(|value| value.as_u64()).collect::<UInt64Array>())
+        }
+        DataType::Timestamp(..) => {
+            let micros = texts().map(|text| Some(text?.parse::<Timestamp>().ok()?.as_micros()));
             Arc::new(micros.collect::<TimestampMicrosecondArray>().with_timezone("UTC"))
-        };
-        let counts = |count: fn(&Instance) -> u64| -> ArrayRef {
-            Arc::new(UInt64Array::from_iter_values(self.iter().map(count)))
-        };
-        vec![
-            texts(&|instance| Some(instance.dataset.to_string())),
-            times(&|instance| Some(instance.timestamp)),
-            times(&|instance| instance.until),
-            texts(&|instance| Some(instance.identifier.to_string())),
-            texts(&|instance| Some(instance.digest.to_string())),
-            counts(|instance| instance.granules),
-            counts(|instance| instance.ingested),
-            counts(|instance| instance.deleted),
-            counts(|instance| instance.described),
-            counts(|instance| instance.replaced),
-            times(&|instance| Some(instance.recorded)),
-            texts(&|instance| instance.recorded_by.clone()),
-            texts(&|instance| instance.note.clone()),
-            annotations_of(self),
-        ]
+        }
+        DataType::Struct(fields) => {
+            Arc::new(StructArray::new(fields.clone(), columns(fields, values), None))
+        }
+        DataType::List(item) => {
+            let lists = values.iter().map(|value| value.as_array().map_or(&[][..], Vec::as_slice));
+            let offsets = OffsetBuffer::from_lengths(lists.clone().map(<[Value]>::len));
+            let items = column(item.data_type(), &lists.flatten().collect::<Vec<_>>());
+            Arc::new(ListArray::new(Arc::clone(item), offsets, items, None))
+        }
+        DataType::Map(entries, _) => {
+            let maps = values.iter().filter_map(|value| value.as_object());
+            let offsets = OffsetBuffer::from_lengths(maps.clone().map(serde_json::Map::len));
+            let (keys, values): (Vec<_>, Vec<_>) = maps.flatten().unzip();
+            let keys: ArrayRef = Arc::new(StringArray::from_iter_values(keys));
+            let DataType::Struct(fields) = entries.data_type() else { return keys };
+            let columns = vec![keys, column(fields[1].data_type(), &values)];
+            let structs = StructArray::new(fields.clone(), columns, None);
+            Arc::new(MapArray::new(Arc::clone(entries), offsets, structs, None, false))
+        }
+        _ => Arc::new(texts().collect::<StringArray>()),
     }
-}
-
-/// An annotation of an instance.
-fn annotation() -> Field {
-    Field::new_struct("item", annotation_fields(), false)
-}
-
-fn annotation_fields() -> Fields {
-    let time = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-    Fields::from(vec![
-        Field::new("note", DataType::Utf8, false),
-        Field::new("questionable", DataType::Boolean, false),
-        Field::new("recorded", time, false),
-        Field::new("recorded_by", DataType::Utf8, true),
-    ])
-}
-
-fn annotations_of(instances: &[Instance]) -> ArrayRef {
-    let fields = annotation_fields();
-    let all: Vec<&Annotation> = instances.iter().flat_map(|it| &it.annotations).collect();
-    let recorded = all.iter().map(|it| Some(it.recorded.as_micros()));
-    let columns: Vec<ArrayRef> = vec![
-        Arc::new(StringArray::from_iter_values(all.iter().map(|it| &it.note))),
-        Arc::new(all.iter().map(|it| Some(it.questionable)).collect::<BooleanArray>()),
-        Arc::new(recorded.collect::<TimestampMicrosecondArray>().with_timezone("UTC")),
-        Arc::new(all.iter().map(|it| it.recorded_by.as_ref()).collect::<StringArray>()),
-    ];
-    let offsets = OffsetBuffer::from_lengths(instances.iter().map(|it| it.annotations.len()));
-    let structs = Arc::new(StructArray::new(fields, columns, None));
-    Arc::new(ListArray::new(Arc::new(annotation()), offsets, structs, None))
 }

@@ -8,19 +8,19 @@ use accession::citation::typed::{TypedName, refuse_future};
 use accession::registry::{Listed, NewAnnotation, Oldest, Withdrawn};
 use accession::{ErrorKind, GranuleId, Listing};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyList};
 
 use crate::asked::{self, Asked, Dataset, Set};
-use crate::comparison::{self, Comparison};
+use crate::comparison;
 use crate::error::Failure;
-use crate::html;
 use crate::ids;
+use crate::keywords::Keywords;
 use crate::opened::{Opened, name_of};
 use crate::record::{object, objects};
 use crate::rows::Rows;
 use crate::set::{self, Subset};
 use crate::target::Target;
-use crate::time::{ChangeTime, duration, moment_or_none, now};
+use crate::time::{ChangeTime, now};
 use crate::work::run;
 
 /// A registry: the datasets of an archive, and every set of granules that they ever held.
@@ -132,16 +132,16 @@ impl Registry {
 
     /// A set: `DATASET`, `DATASET@TIME`, an identifier (`DI:…`, its first 8 digits, or a citation that
     /// contains it), or a DOI. `at` names the time of a dataset, `known_at` what was recorded by then.
-    #[pyo3(signature = (name, *, at = None, known_at = None))]
+    #[pyo3(signature = (name, **times), text_signature = "($self, name, *, at=None, known_at=None)")]
     fn set(
         &self,
         py: Python<'_>,
         name: &str,
-        at: Option<&Bound<'_, PyAny>>,
-        known_at: Option<&Bound<'_, PyAny>>,
+        times: Option<&Bound<'_, PyDict>>,
     ) -> Result<Set, Failure> {
-        let asked = Asked::named(name)?.at(moment_or_none("at", at)?)?;
-        asked::find(py, &self.opened, asked, moment_or_none("known_at", known_at)?)
+        let times = Keywords::of(times, &["at", "known_at"])?;
+        let asked = Asked::named(name)?.at(times.moment("at")?)?;
+        asked::find(py, &self.opened, asked, times.moment("known_at")?)
     }
 
     /// The ids of a set, in canonical order. The identifier of the set is proved at the end.
@@ -156,18 +156,21 @@ impl Registry {
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
     /// >>> [(row.dataset, row.granules) for row in reg.resolve("DI:8f714d3efb0e51ed23fb7eeecca3009b")]
     /// [('US.FOOL2.002', 2)]
-    #[pyo3(signature = (identifier, *, dataset = None, at = None))]
+    #[pyo3(
+        signature = (identifier, *, dataset = None, **times),
+        text_signature = "($self, identifier, *, dataset=None, at=None)"
+    )]
     fn resolve<'py>(
         &self,
         py: Python<'py>,
         identifier: &str,
         dataset: Option<&str>,
-        at: Option<&Bound<'py, PyAny>>,
+        times: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
+        let at = Keywords::of(times, &["at"])?.moment("at")?;
         let unreadable = |cause| Failure::unreadable("identifier", cause);
         let named: TypedName = identifier.parse().map_err(unreadable)?;
         let dataset = dataset.map(name_of).transpose()?;
-        let at = moment_or_none("at", at)?;
         at.map_or(Ok(()), |at| refuse_future(at, now()))?;
         let resolution = self.opened.read(py, |snapshot| {
             match named.resolve(&snapshot, dataset.as_ref(), at) {
@@ -186,12 +189,12 @@ impl Registry {
     /// >>> comparison.matched, list(comparison.only_left), list(comparison.only_right)
     /// (1, ['A'], ['C'])
     #[pyo3(signature = (left, right, *, column = None))]
-    fn compare(
+    fn compare<'py>(
         &self,
-        left: &Bound<'_, PyAny>,
-        right: &Bound<'_, PyAny>,
+        left: &Bound<'py, PyAny>,
+        right: &Bound<'py, PyAny>,
         column: Option<&str>,
-    ) -> Result<Comparison, Failure> {
+    ) -> Result<Bound<'py, PyAny>, Failure> {
         comparison::compare(&self.opened, left, right, column)
     }
 
@@ -211,17 +214,17 @@ impl Registry {
     }
 
     /// The history of a dataset: its instances, oldest first.
-    #[pyo3(signature = (dataset, *, since = None, until = None, reverse = false, known_at = None))]
+    #[pyo3(
+        signature = (dataset, **options),
+        text_signature = "($self, dataset, *, since=None, until=None, reverse=False, known_at=None)"
+    )]
     fn history(
         &self,
         py: Python<'_>,
         dataset: &str,
-        since: Option<&Bound<'_, PyAny>>,
-        until: Option<&Bound<'_, PyAny>>,
-        reverse: bool,
-        known_at: Option<&Bound<'_, PyAny>>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Rows, Failure> {
-        self.dataset(dataset)?.history(py, since, until, reverse, known_at)
+        self.dataset(dataset)?.history(py, options)
     }
 
     /// Every dataset and period in which a granule was held.
@@ -301,21 +304,23 @@ impl Registry {
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
     /// >>> [(row.dataset, row.problems) for row in reg.status(max_age="36h")]
     /// [('US.FOOL2.002', [])]
-    #[pyo3(signature = (*datasets, max_age = None, checked_within = None))]
+    #[pyo3(
+        signature = (*datasets, **ages),
+        text_signature = "($self, *datasets, max_age=None, checked_within=None)"
+    )]
     fn status<'py>(
         &self,
         py: Python<'py>,
         datasets: Vec<String>,
-        max_age: Option<&Bound<'py, PyAny>>,
-        checked_within: Option<&Bound<'py, PyAny>>,
+        ages: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
+        let ages = Keywords::of(ages, &["max_age", "checked_within"])?;
+        let (max_age, checked) = (ages.duration("max_age")?, ages.duration("checked_within")?);
         let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
-        let max_age = duration("max_age", max_age)?;
-        let checked_within = duration("checked_within", checked_within)?;
         let rows = run(py, |monitor| {
             let oldest = Oldest {
                 seen: max_age.map(|age| now().before(age)),
-                checked: checked_within.map(|age| now().before(age)),
+                checked: checked.map(|age| now().before(age)),
             };
             Ok(self.opened.reader(monitor)?.status(&names, now(), oldest)?)
         })?;
@@ -346,22 +351,24 @@ impl Registry {
         format!("<Registry {:?}>", self.opened.address())
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
-        let most = u32::try_from(html::MAX_ROWS).unwrap_or(u32::MAX);
-        let page = self
-            .opened
-            .read(py, |snapshot| Ok(snapshot.datasets(None, Withdrawn::LeftOut, most)?))?;
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        let html = py.import("accession_registry._html")?;
+        // One more shows that there are more.
+        let most = html.getattr("MAX_ROWS")?.extract::<u32>()? + 1;
+        let withdrawn = Withdrawn::LeftOut;
+        let page =
+            self.opened.read(py, |snapshot| Ok(snapshot.datasets(None, withdrawn, most)?))?;
         let rows = page.datasets.iter().map(|Listed { dataset, latest, .. }| {
-            let mut cells = vec![dataset.name.to_string()];
-            cells.extend(latest.iter().flat_map(|latest| {
-                let identifier = format!("DI:{}", latest.identifier);
-                [latest.granules.to_string(), latest.timestamp.to_string(), identifier]
-            }));
-            cells
+            let latest = latest.as_ref();
+            let identifier = latest.map(|latest| format!("DI:{}", latest.identifier));
+            let granules = latest.map(|latest| latest.granules.to_string());
+            let since = latest.map(|latest| latest.timestamp.to_string());
+            let cells = [Some(dataset.name.to_string()), granules, since, identifier];
+            cells.map(Option::unwrap_or_default)
         });
         let title = format!("Registry {}", self.opened.address());
         let headings = ["dataset", "granules", "since", "identifier"];
-        let more = page.next.map(|_| "Registry.datasets()");
-        Ok(html::table(&title, &headings, &rows.collect::<Vec<_>>(), more))
+        let shown = (title, headings, rows.collect::<Vec<_>>(), "Registry.datasets()");
+        Ok(html.call_method1("table", shown)?)
     }
 }

@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::Failure;
-use crate::html;
 use crate::process::Owned;
 use crate::work::{check, run};
 
@@ -22,19 +21,11 @@ pub trait Page: Send + Sync {
     where
         Self: Sized;
 
-    /// The headings of what a notebook shows.
-    fn headings() -> &'static [&'static str]
-    where
-        Self: Sized;
-
     /// How many rows it has.
     fn count(&self) -> usize;
 
     /// A row as an object of Python.
     fn row<'py>(&self, py: Python<'py>, index: usize) -> Result<Bound<'py, PyAny>, Failure>;
-
-    /// A row as a notebook shows it, below the headings.
-    fn cells(&self, index: usize) -> Vec<String>;
 
     /// The rows as columns of the table.
     fn columns(&self) -> Vec<ArrayRef>;
@@ -76,7 +67,6 @@ pub struct Rows {
     /// How many there are. `None` means that they are not counted before they are read.
     count: Option<u64>,
     schema: SchemaRef,
-    headings: &'static [&'static str],
     begin: Begin,
     reading: Owned<Mutex<Reading>>,
 }
@@ -126,9 +116,8 @@ impl Rows {
         let begin: Begin = Box::new(move |monitor| {
             Ok(Box::new(begin(monitor)?.map(|page| Ok(Arc::new(page?) as Arc<dyn Page>))))
         });
-        let (schema, headings) = (Arc::new(P::schema()), P::headings());
-        let reading = Owned::new(Mutex::default());
-        Rows { title, count, schema, headings, begin, reading }
+        let (schema, reading) = (Arc::new(P::schema()), Owned::new(Mutex::default()));
+        Rows { title, count, schema, begin, reading }
     }
 
     /// The same list, which begins to be read: what does not exist is an error at once.
@@ -237,20 +226,26 @@ impl Rows {
         }
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
-        run(py, |monitor| {
-            let mut shown = Vec::new();
+    fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        let html = py.import("accession_registry._html")?;
+        // One more shows that there are more.
+        let most = html.getattr("MAX_ROWS")?.extract::<usize>()? + 1;
+        let pages = run(py, |monitor| {
+            let (mut read, mut count) = (Vec::new(), 0);
             for page in (self.begin)(monitor)? {
                 let page = page?;
-                shown.extend((0..page.count().min(html::MAX_ROWS + 1)).map(|row| page.cells(row)));
-                if shown.len() > html::MAX_ROWS {
+                count += page.count();
+                read.push(page);
+                if count >= most {
                     break;
                 }
             }
-            let more = (shown.len() > html::MAX_ROWS).then_some("to_arrow()");
-            shown.truncate(html::MAX_ROWS);
-            Ok(html::table(&self.title, self.headings, &shown, more))
-        })
+            Ok(read)
+        })?;
+        let rows =
+            pages.iter().flat_map(|page| (0..page.count()).map(move |row| page.row(py, row)));
+        let rows = rows.take(most).collect::<Result<Vec<_>, _>>()?;
+        Ok(html.call_method1("rows", (&self.title, rows))?)
     }
 
     fn __repr__(&self) -> String {

@@ -1,6 +1,5 @@
 //! Sets of granules: what is known of them, and how they are cited.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,19 +8,19 @@ use accession::fixity::ListStyle;
 use accession::model::KnownFile;
 use accession::{GranuleId, Identifier, Listing, Members, Pattern, Selection};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
 use crate::asked::{Asked, Set};
 use crate::error::Failure;
-use crate::fixity::{self, Tree, Wanted};
-use crate::html;
+use crate::fixity;
 use crate::ids;
+use crate::keywords::Keywords;
 use crate::opened::Opened;
 use crate::pages::FileOf;
 use crate::record::{object, warn_all};
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
-use crate::time::{datetime, duration, now};
+use crate::time::now;
 use crate::work::run;
 
 /// The granules of a subset that is cited.
@@ -105,6 +104,15 @@ impl Set {
     fn identifier_of(&self) -> Identifier {
         self.set.identifier()
     }
+
+    /// How many granules it has, and when they were held, in words.
+    fn held(&self) -> String {
+        let (instance, granules) = (self.set.instance(), self.set.granules());
+        let until = instance.until.map_or("now".to_owned(), |until| until.to_string());
+        let (dataset, from) = (&instance.dataset, instance.timestamp);
+        let of = if self.is_subset() { "a subset of " } else { "" };
+        format!("{of}{dataset} from {from} until {until}, {granules} granules")
+    }
 }
 
 #[pymethods]
@@ -123,14 +131,14 @@ impl Set {
 
     /// When the change took effect from which on the dataset held it.
     #[getter]
-    fn timestamp<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        datetime(py, self.set.instance().timestamp)
+    fn timestamp<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        Ok(self.instance(py)?.getattr("timestamp")?)
     }
 
     /// When the next change took effect; None while it is in force.
     #[getter]
-    fn until<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.set.instance().until.map(|until| datetime(py, until)).transpose()
+    fn until<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        Ok(self.instance(py)?.getattr("until")?)
     }
 
     /// The instance, or the one from which the subset was selected.
@@ -173,10 +181,7 @@ impl Set {
             Ok(in_pages(listed.flat_map(|granule| match granule {
                 Err(error) => vec![Err(error.into())],
                 Ok(granule) => {
-                    let granule_id = &granule.granule_id;
-                    let row = |file: &KnownFile| {
-                        Ok(FileOf { granule_id: granule_id.clone(), file: file.clone() })
-                    };
+                    let row = |file: &KnownFile| Ok(FileOf::new(&granule.granule_id, file));
                     granule.content.files().iter().map(row).collect()
                 }
             })))
@@ -200,28 +205,22 @@ impl Set {
     /// >>> _ = pathlib.Path("data/A.nc").write_text("abd")
     /// >>> [(finding.path, finding.status) for finding in dataset.set().fixity_check("data").findings]
     /// [('A.nc', 'checksum')]
-    #[pyo3(signature = (root = None, *, root_name = None, jobs = None, size_only = false, for_ = None, unexpected = false, mounted = false, found = None, format = None))]
-    #[expect(clippy::too_many_arguments, reason = "they are the options of the command line")]
+    #[pyo3(
+        signature = (root = None, *, found = None, format = None, **options),
+        text_signature = "($self, root=None, *, root_name=None, jobs=None, size_only=False, for_=None, unexpected=False, mounted=False, found=None, format=None)"
+    )]
     fn fixity_check<'py>(
         &self,
         py: Python<'py>,
         root: Option<PathBuf>,
-        root_name: Option<String>,
-        jobs: Option<NonZeroUsize>,
-        size_only: bool,
-        for_: Option<&Bound<'py, PyAny>>,
-        unexpected: bool,
-        mounted: bool,
         found: Option<&Bound<'py, PyAny>>,
         format: Option<&str>,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let duration = duration("for_", for_)?;
+        let names = ["root_name", "jobs", "size_only", "for_", "unexpected", "mounted"];
+        let options = Keywords::of(options, &names)?;
         match (root, found) {
-            (Some(root), None) => {
-                let tree = Tree { root, jobs, mounted };
-                let wanted = Wanted { root_name, size_only, duration, unexpected };
-                fixity::check(py, &self.opened, &self.set, &tree, wanted)
-            }
+            (Some(root), None) => fixity::check(py, &self.opened, &self.set, root, &options),
             (None, Some(found)) => fixity::compare(&self.opened, &self.set, found, format),
             _ => {
                 let message = "a check needs either a directory, or the checksums that were found";
@@ -309,14 +308,7 @@ impl Set {
     }
 
     fn __repr__(&self) -> String {
-        let (instance, held) = (self.set.instance(), self.set.granules());
-        let until = instance.until.map_or("now".to_owned(), |until| until.to_string());
-        let (dataset, from) = (&instance.dataset, instance.timestamp);
-        let of = if self.is_subset() { "a subset of " } else { "" };
-        format!(
-            "<Set DI:{}: {of}{dataset} from {from} until {until}, {held} granules>",
-            self.identifier_of()
-        )
+        format!("<Set DI:{}: {}>", self.identifier_of(), self.held())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>, Failure> {
@@ -326,12 +318,9 @@ impl Set {
     }
 
     /// What a notebook shows.
-    pub fn _repr_html_(&self, py: Python<'_>) -> Result<String, Failure> {
-        let citation = self.cite(py, "text")?;
-        self.opened.read(py, |snapshot| {
-            let history = snapshot.history(self.set.dataset())?;
-            drop(snapshot);
-            Ok(html::set(&self.set, &citation, history)?)
-        })
+    pub fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
+        let html = py.import("accession_registry._html")?;
+        let shown = (self.held(), self.identifier(), self.cite(py, "text")?);
+        Ok(html.call_method1("cited", shown)?)
     }
 }

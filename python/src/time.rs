@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use accession::{Moment, Timestamp};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use crate::error::Failure;
@@ -30,18 +29,6 @@ pub fn moment(argument: &str, given: &Bound<'_, PyAny>) -> Result<Moment, Failur
 fn not_a_time(argument: &str) -> Failure {
     let message = format!("{argument} is not a time");
     Failure::usage(message, "a time is a datetime with a zone, a date, or a string")
-}
-
-/// The same of an argument that may be left out.
-///
-/// # Errors
-///
-/// Those of [`moment`].
-pub fn moment_or_none(
-    argument: &str,
-    given: Option<&Bound<'_, PyAny>>,
-) -> Result<Option<Moment>, Failure> {
-    given.map(|given| moment(argument, given)).transpose()
 }
 
 /// How old something may be, or how long it may take: a `timedelta`, or what the command line reads (`"36h"`).
@@ -88,21 +75,4 @@ impl ChangeTime {
         let at = Some(moment("at", given)?.of_change());
         Ok(ChangeTime { at, is_given: true })
     }
-}
-
-/// A `datetime` in UTC. Python has none before the year 1.
-pub fn datetime<'py>(py: Python<'py>, at: Timestamp) -> PyResult<Bound<'py, PyAny>> {
-    static EPOCH: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static TIMEDELTA: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let module = || py.import("datetime");
-    let timedelta = TIMEDELTA
-        .get_or_try_init(py, || Ok::<_, PyErr>(module()?.getattr("timedelta")?.unbind()))?;
-    let epoch = EPOCH.get_or_try_init(py, || {
-        let utc = module()?.getattr("timezone")?.getattr("utc")?;
-        let epoch = module()?.getattr("datetime")?.call_method1("fromtimestamp", (0, utc))?;
-        Ok::<_, PyErr>(epoch.unbind())
-    })?;
-    let micros = at.as_micros();
-    let since = (micros.div_euclid(86_400_000_000), 0, micros.rem_euclid(86_400_000_000));
-    epoch.bind(py).add(timedelta.bind(py).call1(since)?)
 }

@@ -1,0 +1,64 @@
+"""What a notebook shows: HTML that is complete without a style sheet or a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import islice
+from typing import Any
+
+from accession_registry._native import Rows
+from accession_registry._records import FileRecord, Instance
+
+# How many rows of a table are shown, and how many ids of a list.
+MAX_ROWS = 50
+MAX_IDS = 10
+
+
+def table(title: str, headings: Iterable[str], rows: Sequence[Sequence[object]], more: str) -> str:
+    """A table below its title. ``more`` is the call that has all rows, if there are further ones."""
+
+    def row(tag: str, cells: Iterable[object]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(row("td", cells) for cells in rows[:MAX_ROWS])
+    html = f"<p>{escape(title)}</p><table><thead>{row('th', headings)}</thead><tbody>{body}</tbody></table>"
+    return f"{html}<p>and more: <code>{more}</code> has all</p>" if len(rows) > MAX_ROWS else html
+
+
+def rows(title: str, first: Sequence[Any]) -> str:
+    """The first rows of a long list, one more than are shown."""
+    headings: tuple[str, ...] = ("granule",)
+    if any(isinstance(row, Instance) for row in first):
+        headings = ("from", "until", "granules", "identifier", "note")
+    elif any(isinstance(row, FileRecord) for row in first):
+        headings = ("granule", "path", "size", "checksums")
+    return table(title, headings, [_cells(row) for row in first], "to_arrow()")
+
+
+def _cells(row: Any) -> tuple[object, ...]:
+    if isinstance(row, Instance):
+        notes = [row.note] * (row.note is not None) + [annotation.note for annotation in row.annotations]
+        held = (row.timestamp, row.until or "now", row.granules)
+        return (*held, f"DI:{row.identifier}", "; ".join(map(str, notes)))
+    if isinstance(row, FileRecord):
+        checksums = " ".join(f"{algorithm}:{value}" for algorithm, value in row.checksums.items())
+        return (row.granule, row.path, "" if row.size is None else row.size, checksums)
+    return row if isinstance(row, tuple) else (row,)
+
+
+def lists(summary: str, lists: Mapping[str, Rows[str]]) -> str:
+    """Lists of ids, of which the first are shown."""
+    html = f"<p>{escape(summary)}</p>"
+    for what, ids in lists.items():
+        if ids:
+            more = "<li>…</li>" if len(ids) > MAX_IDS else ""
+            items = "".join(f"<li><code>{escape(granule)}</code></li>" for granule in islice(ids, MAX_IDS))
+            html += f"<p>{len(ids)} {what}:</p><ul>{items}{more}</ul>"
+    return html
+
+
+def cited(held: str, identifier: str, citation: str) -> str:
+    """A set: its identifier, how many granules it has and when it was held, and what to paste into a paper."""
+    paper = f"<p>Copy this into your paper:</p><pre>{escape(citation.rstrip())}</pre>"
+    return f"<p><code>DI:{identifier}</code><br>{escape(held)}</p>{paper}"

@@ -1,0 +1,152 @@
+//! Keyword arguments that several calls take, each of which is read in one way.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use accession::model::SourceOptions;
+use accession::{ChangeOptions, Limit, Limits, Moment};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::Failure;
+use crate::opened::name_of;
+use crate::time::{ChangeTime, duration, moment};
+
+/// How an address is read.
+pub const HTTP: [&str; 5] = ["timeout", "max_bytes", "max_age", "ca_file", "insecure"];
+
+/// The keyword arguments of a call.
+pub struct Keywords<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
+
+impl<'a, 'py> Keywords<'a, 'py> {
+    /// Takes what was given, of which each must have one of the names.
+    ///
+    /// # Errors
+    ///
+    /// A `TypeError`, as Python has it: the call has no such argument.
+    pub fn of(given: Option<&'a Bound<'py, PyDict>>, names: &[&str]) -> Result<Self, Failure> {
+        for (name, _) in given.into_iter().flatten() {
+            let name: String = name.extract()?;
+            if !names.contains(&name.as_str()) {
+                let message = format!("got an unexpected keyword argument '{name}'");
+                return Err(PyTypeError::new_err(message).into());
+            }
+        }
+        Ok(Keywords(given))
+    }
+
+    /// The value of an argument. `None` means that it was not given, or is None.
+    fn get(&self, name: &str) -> Result<Option<Bound<'py, PyAny>>, Failure> {
+        let Some(given) = self.0 else { return Ok(None) };
+        Ok(given.get_item(name)?.filter(|value| !value.is_none()))
+    }
+
+    /// The value of an argument.
+    ///
+    /// # Errors
+    ///
+    /// A `TypeError`: it has another type.
+    pub fn value<T: FromPyObjectOwned<'py>>(&self, name: &str) -> Result<Option<T>, Failure> {
+        let Some(value) = self.get(name)? else { return Ok(None) };
+        let extracted: PyResult<T> = value.extract().map_err(Into::into);
+        extracted.map(Some).map_err(|error| {
+            let message = format!("argument '{name}': {}", error.value(value.py()));
+            PyTypeError::new_err(message).into()
+        })
+    }
+
+    /// Whether an argument is true.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Keywords::value`].
+    pub fn is_set(&self, name: &str) -> Result<bool, Failure> {
+        Ok(self.value(name)?.unwrap_or(false))
+    }
+
+    /// A time.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`moment`].
+    pub fn moment(&self, name: &str) -> Result<Option<Moment>, Failure> {
+        self.get(name)?.map(|given| moment(name, &given)).transpose()
+    }
+
+    /// How old something may be, or how long it may take.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`duration`].
+    pub fn duration(&self, name: &str) -> Result<Option<Duration>, Failure> {
+        duration(name, self.get(name)?.as_ref())
+    }
+
+    /// A limit: a number of granules, or a percentage of those held.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn limit(&self, name: &str) -> Result<Option<Limit>, Failure> {
+        let Some(given) = self.get(name)? else { return Ok(None) };
+        let text = given.str()?.to_string();
+        text.parse().map(Some).map_err(|cause| Failure::unreadable(name, cause))
+    }
+
+    /// How many granules a listing or a primary may delete and add.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Keywords::limit`].
+    pub fn limits(&self) -> Result<Limits, Failure> {
+        let (max_delete, max_add) = (self.limit("max_delete")?, self.limit("max_add")?);
+        Ok(Limits { max_delete, max_add, max_replace: None })
+    }
+
+    /// When a change takes effect.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ChangeTime::of`].
+    pub fn at(&self) -> Result<ChangeTime, Failure> {
+        ChangeTime::of(self.get("at")?.as_ref())
+    }
+
+    /// The options of a change.
+    ///
+    /// # Errors
+    ///
+    /// An argument cannot be read.
+    pub fn change(&self) -> Result<ChangeOptions, Failure> {
+        Ok(ChangeOptions {
+            note: self.value("note")?,
+            skip_existing: self.is_set("skip_existing")?,
+            skip_missing: self.is_set("skip_missing")?,
+            create_dataset: self.is_set("create")?,
+            max_replace: self.limit("max_replace")?,
+            dry_run: self.is_set("dry_run")?,
+            ..ChangeOptions::default()
+        })
+    }
+
+    /// How a primary is read, as it is kept with a mirror.
+    ///
+    /// # Errors
+    ///
+    /// An argument cannot be read.
+    pub fn source(&self) -> Result<SourceOptions, Failure> {
+        let primary_dataset: Option<String> = self.value("primary_dataset")?;
+        let ca_file: Option<PathBuf> = self.value("ca_file")?;
+        let ca_file = ca_file.map(std::path::absolute).transpose()?;
+        let max_age = self.duration("max_age")?;
+        Ok(SourceOptions {
+            primary_dataset: primary_dataset.as_deref().map(name_of).transpose()?,
+            timeout_seconds: self.value("timeout")?,
+            max_bytes: self.value("max_bytes")?,
+            max_age_seconds: max_age.map(|age| age.as_secs()),
+            ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
+            insecure: self.is_set("insecure")?,
+        })
+    }
+}
