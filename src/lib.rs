@@ -30,7 +30,7 @@
 //! // library reads no clock.
 //! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 //! let applied = registry.change(&dataset, &change, &Stamp::at(at, now))?;
-//! let identifier = applied.instance.expect("the granule is new").identifier;
+//! let identifier = applied.instance().expect("the granule is new").identifier;
 //! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //!
 //! // A snapshot reads the registry: what was in force on a later day?
@@ -92,6 +92,6 @@ pub use model::{
 };
 pub use registry::{
     Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
-    EarlierSet, Exported, Finding, Granules, History, Import, Imported, Listing, Members, Monitor,
+    EarlierSet, Exported, Finding, Granules, History, Import, Listing, Members, Monitor,
     OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp, Verification,
 };

@@ -10,7 +10,7 @@ use accession::mirror::{
     MirrorDifference, OtherContent, Outcome, PullOptions, Pulled, Source, Status, read_replica,
 };
 use accession::model::{ContentMatch, SourceOptions};
-use accession::{ChangeOptions, DatasetName, Error, Import, Instance, Moment, Monitor};
+use accession::{ChangeOptions, DatasetName, Error, Import, Moment, Monitor};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -18,7 +18,7 @@ use crate::error::Failure;
 use crate::ids;
 use crate::keywords::{HTTP, Keywords};
 use crate::opened::Opened;
-use crate::record::{object, warn, warn_all};
+use crate::record::{object, shown, warn, warn_all};
 use crate::time::{ChangeTime, now};
 use crate::work::check;
 
@@ -96,17 +96,16 @@ pub fn pulled<'py>(
     pulled: &Pulled,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let applied = pulled.applied.as_ref();
-    let change = applied.and_then(|applied| applied.instance.as_ref());
+    let applied = &pulled.applied;
     warn_all(py, &pulled.warnings(mirror))?;
     let value = serde_json::json!({
         "status": pulled.before.status,
         "identical": pulled.is_identical(),
-        "changed": change.is_some(),
-        "added": change.map_or(0, |change| change.ingested),
-        "removed": change.map_or(0, |change| change.deleted),
+        "changed": applied.instance().is_some(),
+        "added": applied.added(),
+        "removed": applied.removed(),
         "dry_run": dry_run,
-        "instance": pulled.in_force,
+        "instance": applied.in_force,
         "primary": pulled.before.primary,
     });
     object(py, "Pulled", &value)
@@ -223,7 +222,7 @@ pub fn import(
     wanted: Imported,
     at: ChangeTime,
     monitor: &Arc<dyn Monitor>,
-) -> Result<accession::Imported, Failure> {
+) -> Result<accession::Applied, Failure> {
     let mut import = Import::new();
     import.options = wanted.options;
     import.is_daily = wanted.is_daily;
@@ -270,24 +269,14 @@ pub fn import(
 /// Python has no memory left.
 pub fn imported<'py>(
     py: Python<'py>,
-    imported: &accession::Imported,
+    imported: &accession::Applied,
     asked: &accession::DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let sum = |count: fn(&Instance) -> u64| imported.instances.iter().map(count).sum::<u64>();
     if imported.left_out > 0 {
         let left_out = imported.left_out;
         warn(py, &format!("left out {left_out} events of a day that is not over"))?;
     }
-    warn_all(py, &imported.warnings(asked, crate::time::now()))?;
-    let value = serde_json::json!({
-        "changed": !imported.instances.is_empty(),
-        "added": sum(|instance| instance.ingested),
-        "removed": sum(|instance| instance.deleted),
-        "dry_run": dry_run,
-        "instance": imported.in_force,
-        "skipped": imported.skipped,
-        "created_dataset": imported.created_dataset,
-    });
-    object(py, "Applied", &value)
+    warn_all(py, &imported.import_warnings(asked, crate::time::now()))?;
+    shown(py, imported, dry_run)
 }

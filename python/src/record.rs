@@ -52,12 +52,20 @@ pub fn applied<'py>(
     asked: &DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let change = applied.instance.as_ref();
     warn_all(py, &applied.warnings(asked, crate::time::now(), "accession"))?;
+    shown(py, applied, dry_run)
+}
+
+/// What a change or an import of a dataset did.
+pub fn shown<'py>(
+    py: Python<'py>,
+    applied: &Applied,
+    dry_run: bool,
+) -> Result<Bound<'py, PyAny>, Failure> {
     let value = serde_json::json!({
-        "changed": change.is_some(),
-        "added": change.map_or(0, |change| change.ingested),
-        "removed": change.map_or(0, |change| change.deleted),
+        "changed": applied.instance().is_some(),
+        "added": applied.added(),
+        "removed": applied.removed(),
         "dry_run": dry_run,
         "instance": applied.in_force,
         "skipped": applied.skipped,

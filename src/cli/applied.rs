@@ -3,13 +3,12 @@
 
 use std::io::{self, Write};
 
-use accession::mirror::{Pulled, Status};
+use accession::mirror::Status;
 use accession::model::Digest;
 use accession::model::quoted;
-use accession::registry::{Effort, KeptAnnotations, Skipped};
+use accession::registry::{KeptAnnotations, Skipped};
 use accession::{
-    Annotation, Applied, ChangeOptions, DatasetName, GranuleId, Identifier, Imported, Instance,
-    Registry, Stamp,
+    Annotation, Applied, ChangeOptions, DatasetName, Identifier, Instance, Registry, Stamp,
 };
 use clap::ValueEnum;
 use serde::Serialize;
@@ -31,6 +30,8 @@ pub struct Application<'a> {
     pub dry_run: bool,
     /// Whether a change is reported in one line with `--quiet`, so that cron sends it.
     pub has_line: bool,
+    /// Whether it is read from a history, with subsets and annotations beside it.
+    pub reads_history: bool,
 }
 
 /// The time of a change, and its options.
@@ -71,7 +72,7 @@ impl ChangeArgs {
     /// The change as it was asked for.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
         let DryRunArgs { dry_run, .. } = self.dry_run;
-        Application { dataset, at: self.at, create, dry_run, has_line: false }
+        Application { dataset, at: self.at, create, dry_run, has_line: false, reads_history: false }
     }
 }
 
@@ -92,65 +93,6 @@ impl ClockArgs {
     /// The time to record. `None` means that of the clock, unless it is refused.
     pub fn time(&self) -> Option<ChangeTime> {
         self.at.map(|Confirmed::Now| ChangeTime::Now)
-    }
-}
-
-/// What a change did, whichever command made it.
-#[derive(Default)]
-pub struct Done<'a> {
-    /// Whether a change was made, or in a dry run would be.
-    changed: bool,
-    /// The instance in force afterwards. `None` means that the dataset has no history, or does not
-    /// exist.
-    in_force: Option<&'a Instance>,
-    /// How many granules were ingested, or in a dry run would be.
-    added: u64,
-    /// How many granules were deleted, or in a dry run would be.
-    removed: u64,
-    skipped: Skipped,
-    created_dataset: bool,
-    /// `None` means that the command reads no log.
-    kept: Option<Kept>,
-    effort: Option<&'a Effort>,
-}
-
-impl<'a> From<&'a Applied> for Done<'a> {
-    fn from(applied: &'a Applied) -> Self {
-        Done {
-            changed: applied.instance.is_some(),
-            in_force: applied.in_force.as_ref(),
-            added: applied.instance.as_ref().map_or(0, |instance| instance.ingested),
-            removed: applied.instance.as_ref().map_or(0, |instance| instance.deleted),
-            skipped: applied.skipped,
-            created_dataset: applied.created_dataset,
-            kept: None,
-            effort: Some(&applied.effort),
-        }
-    }
-}
-
-impl<'a> From<&'a Imported> for Done<'a> {
-    fn from(imported: &'a Imported) -> Self {
-        Done {
-            changed: !imported.instances.is_empty(),
-            in_force: imported.in_force.as_ref(),
-            added: imported.instances.iter().map(|instance| instance.ingested).sum(),
-            removed: imported.instances.iter().map(|instance| instance.deleted).sum(),
-            skipped: imported.skipped,
-            created_dataset: imported.created_dataset,
-            kept: Some(Kept { subsets: imported.subsets, annotations: imported.annotations.added }),
-            effort: Some(&imported.effort),
-        }
-    }
-}
-
-impl<'a> From<&'a Pulled> for Done<'a> {
-    fn from(pulled: &'a Pulled) -> Self {
-        let kept = Some(Kept { subsets: 0, annotations: pulled.annotations.added });
-        match &pulled.applied {
-            Some(applied) => Done { kept, ..Done::from(applied) },
-            None => Done { in_force: pulled.in_force.as_ref(), kept, ..Done::default() },
-        }
     }
 }
 
@@ -218,19 +160,17 @@ impl Application<'_> {
     }
 
     /// Makes the change, and says what was created for it. The result is not printed yet.
-    pub fn make<T>(
+    pub fn make<T: AsRef<Applied>>(
         &self,
         session: &mut Session,
         mut change: impl FnMut(&Registry, &Stamp) -> Result<T>,
-    ) -> Result<(T, Created)>
-    where
-        for<'a> Done<'a>: From<&'a T>,
-    {
+    ) -> Result<(T, Created)> {
         let create = Create::when(self.create);
         let is_new_registry = session.new_registry(create)?.is_some();
         let made = session
             .write(create, |registry, session| change(registry, &session.stamp(self.at)?))?;
-        let Done { changed, created_dataset: dataset, .. } = Done::from(&made);
+        let applied = made.as_ref();
+        let (changed, dataset) = (applied.instance().is_some(), applied.created_dataset);
         if dataset && changed && !self.dry_run {
             // What cannot be read after the change is not warned of.
             let _ = warn_of_shared_doi(session, self.dataset);
@@ -239,20 +179,19 @@ impl Application<'_> {
     }
 
     /// Prints what was done. `status` is that of a mirror before it was changed.
-    pub fn report<'a>(
+    pub fn report(
         &self,
         session: &mut Session,
-        done: impl Into<Done<'a>>,
+        applied: &Applied,
         created: Created,
         status: Option<Status>,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
-        let Done { changed, in_force, added, removed, skipped, kept, effort, .. } = done.into();
-        if let Some(effort) = effort {
-            session.report_work(effort);
-        }
-        let instance = match in_force {
+        let (changed, added, removed) =
+            (applied.instance().is_some(), applied.added(), applied.removed());
+        session.report_work(&applied.effort);
+        let instance = match &applied.in_force {
             Some(instance) => InForce::Instance(instance),
             None => InForce::Nothing {
                 dataset,
@@ -288,9 +227,12 @@ impl Application<'_> {
             added,
             removed,
             dry_run,
-            skipped,
+            skipped: applied.skipped,
             created,
-            kept,
+            kept: self.reads_history.then_some(Kept {
+                subsets: applied.subsets,
+                annotations: applied.annotations.added,
+            }),
             status,
         };
         session.confirm(&json, |out| {
@@ -330,7 +272,7 @@ fn print_applied(
     let program = session.program();
     session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
     application.report(session, applied, created, None, |out| {
-        match (unchanged, &applied.instance) {
+        match (unchanged, applied.instance()) {
             (Some(why), None) => {
                 writeln!(out, "no changes: {why}")?;
                 if let Some(in_force) = &applied.in_force {
@@ -340,11 +282,7 @@ fn print_applied(
             _ => write_applied(out, applied)?,
         }
         match application.dry_run {
-            true => write_dry_run(
-                out,
-                [&applied.first_ingested, &applied.first_deleted],
-                applied.instance.as_ref(),
-            ),
+            true => write_dry_run(out, applied),
             false => Ok(()),
         }
     })
@@ -382,7 +320,7 @@ pub fn sides_of(instance: &Instance) -> String {
 
 /// Writes the result of a change.
 pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
-    let Some(instance) = &applied.instance else {
+    let Some(instance) = applied.instance() else {
         return match applied.skipped {
             Skipped { held: 1.., .. } => {
                 writeln!(out, "no changes: every granule is already held")
@@ -412,15 +350,11 @@ pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Res
 }
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.
-pub fn write_dry_run(
-    out: &mut impl Write,
-    [first_ingested, first_deleted]: [&[GranuleId]; 2],
-    total: Option<&Instance>,
-) -> io::Result<()> {
-    let (ingested, deleted) = total.map_or((0, 0), |total| (total.ingested, total.deleted));
-    for (verb, ids, count) in
-        [("ingest", first_ingested, ingested), ("delete", first_deleted, deleted)]
-    {
+pub fn write_dry_run(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
+    for (verb, ids, count) in [
+        ("ingest", &applied.first_ingested, applied.added()),
+        ("delete", &applied.first_deleted, applied.removed()),
+    ] {
         let more = count.saturating_sub(ids.len() as u64);
         ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
         if more > 0 {

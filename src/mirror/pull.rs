@@ -6,11 +6,10 @@ use super::differences::{MirrorDifference, OtherContent};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
-    Content, DatasetName, Effect, Entry, EventKind, Extent, Instance, Limit, Limits, Moment,
-    Withdrawal,
+    Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Moment, Withdrawal,
 };
 use crate::registry::{
-    Applied, Change, ChangeOptions, Guard, KeptAnnotations, MAX_EXAMPLES, Registry, Stamp, Taken,
+    Applied, Change, ChangeOptions, Guard, MAX_EXAMPLES, Registry, Stamp, Taken,
 };
 
 /// The options of a pull.
@@ -56,12 +55,8 @@ impl PullPolicy {
 pub struct Pulled {
     /// The status of the mirror before the pull.
     pub before: MirrorStatus,
-    /// The change. `None` means that the mirror was identical, or may not be changed.
-    pub applied: Option<Applied>,
-    /// What is in force in the mirror now. `None` means that it has no history.
-    pub in_force: Option<Instance>,
-    /// What became of the annotations of the primary.
-    pub annotations: KeptAnnotations,
+    /// What was done: nothing if the mirror was identical, or may not be changed.
+    pub applied: Applied,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub primary_renamed: Option<DatasetName>,
     /// When and why the primary withdrew its dataset.
@@ -85,6 +80,12 @@ impl Pulled {
     /// other bytes.
     pub fn is_identical(&self) -> bool {
         self.agrees && self.left.granules == 0
+    }
+}
+
+impl AsRef<Applied> for Pulled {
+    fn as_ref(&self) -> &Applied {
+        &self.applied
     }
 }
 
@@ -121,10 +122,8 @@ pub fn pull(
     let primary_renamed = comparison.primary_renamed().cloned();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();
     let mut pulled = Pulled {
-        in_force: before.mirror.clone(),
+        applied: Applied { in_force: before.mirror.clone(), ..Applied::default() },
         before,
-        applied: None,
-        annotations: KeptAnnotations::default(),
         primary_renamed,
         primary_withdrawn,
         left: Left::default(),
@@ -182,8 +181,8 @@ pub fn pull(
         pulled.left = Left::default();
     }
     if guard.is_empty() && change.count() == 0 {
-        let (in_force, annotations) = mirror.take(dataset, &taken, stamp, options.dry_run)?;
-        return Ok(Pulled { in_force, annotations, ..pulled });
+        let applied = mirror.take(dataset, &taken, stamp, options.dry_run)?;
+        return Ok(Pulled { applied, ..pulled });
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
@@ -193,9 +192,8 @@ pub fn pull(
         dry_run: options.dry_run,
         ..ChangeOptions::default()
     };
-    let (applied, annotations) = mirror.change_and_take(dataset, &change, stamp, &taken, &guard)?;
-    let in_force = applied.in_force.clone();
-    Ok(Pulled { applied: Some(applied), in_force, annotations, ..pulled })
+    let applied = mirror.change_and_take(dataset, &change, stamp, &taken, &guard)?;
+    Ok(Pulled { applied, ..pulled })
 }
 
 fn entry(other: OtherContent) -> Entry {

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{Import, Imported, LogChanges, Registry, Remembered, Stamp};
+use crate::registry::{Applied, Import, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
 pub struct Replica {
@@ -161,8 +161,8 @@ impl Replica {
 
     /// Whether the dataset, as it was imported, has changes after the last one of the primary's log:
     /// the address shows an older state of it.
-    pub fn is_stale(&self, imported: &Imported) -> bool {
-        let in_force = imported.in_force.as_ref().map(|in_force| in_force.timestamp);
+    pub fn is_stale(&self, applied: &Applied) -> bool {
+        let in_force = applied.in_force.as_ref().map(|in_force| in_force.timestamp);
         in_force > self.last.map(|(timestamp, ..)| timestamp)
     }
 
@@ -178,9 +178,9 @@ impl Replica {
         dataset: &DatasetName,
         import: &Import,
         stamp: &Stamp,
-    ) -> Result<Imported> {
-        let remembered = |imported: &Imported| {
-            let held = imported.in_force.as_ref();
+    ) -> Result<Applied> {
+        let remembered = |applied: &Applied| {
+            let held = applied.in_force.as_ref();
             let held = held.map(|in_force| (in_force.identifier, in_force.digest));
             // The primary may show an older state of its log.
             let empty = (Identifier::EMPTY, Digest::EMPTY);

@@ -29,7 +29,7 @@ impl Pulled {
             let message = || self.before.why_not_changed(mirror);
             (!self.is_identical()).then(|| Warning::new(WarningKind::MirrorNotChanged, message()))
         };
-        let annotations = self.annotations.warning();
+        let annotations = self.applied.annotations.warning();
         annotations.into_iter().chain(renamed).chain(withdrawn).chain(not_identical).collect()
     }
 

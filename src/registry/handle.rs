@@ -28,7 +28,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 /// change.options.create_dataset = true;
 /// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
-/// let instance = applied.instance.expect("something changed");
+/// let instance = applied.instance().expect("something changed");
 /// assert_eq!(instance.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 /// assert_eq!(applied.effort.steps, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

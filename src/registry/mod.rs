@@ -47,8 +47,8 @@ pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
     Annotated, Applied, CameBack, Change, ChangeOptions, CitedMembers, DatasetEdit, EarlierSet,
-    Edit, Effort, FileCheck, Import, Imported, KeptAnnotations, Lease, MAX_EXAMPLES, Members,
-    NewAnnotation, NewCheck, SharedDoi, Skipped, Stamp,
+    Edit, Effort, FileCheck, Import, KeptAnnotations, Lease, MAX_EXAMPLES, Members, NewAnnotation,
+    NewCheck, SharedDoi, Skipped, Stamp,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};

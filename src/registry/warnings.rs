@@ -2,7 +2,7 @@
 //! shows it.
 
 use super::snapshot::Cited;
-use super::write::{Applied, CameBack, CitedMembers, Imported, KeptAnnotations, Skipped};
+use super::write::{Applied, CameBack, CitedMembers, KeptAnnotations, Skipped};
 use crate::model::{
     DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count, quoted,
 };
@@ -11,50 +11,47 @@ use crate::model::{
 const MOST_NAMED: usize = 5;
 
 impl Applied {
-    /// Warnings about the change. The dataset was named `asked`. `program` is how a command begins that is
+    /// Warnings about a change. The dataset was named `asked`. `program` is how a command begins that is
     /// to be typed next.
     pub fn warnings(&self, asked: &DatasetName, now: Timestamp, program: &str) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        if let Some(micros) = self.clock_behind_micros {
+        let behind = self.clock_behind_micros.map(|micros| {
             let seconds = micros / 1_000_000;
             let message = format!(
                 "the clock is {seconds} s behind the last change, so this change is stamped a microsecond after it"
             );
-            warnings.push(Warning::new(WarningKind::ClockBehind, message));
-        }
+            Warning::new(WarningKind::ClockBehind, message)
+        });
+        let mut warnings = Vec::from_iter(behind);
         warnings.extend(self.skipped.warning());
-        if let Some(in_force) = &self.in_force {
-            warnings.extend(Warning::of_former_name(asked, &in_force.dataset));
-            let future = Warning::of_future(in_force, now);
-            warnings.extend(future.filter(|_| self.clock_behind_micros.is_none()));
-        }
-        let change = self.instance.as_ref().filter(|_| self.last.is_some());
-        warnings.extend(change.and_then(Warning::of_back_dated));
+        warnings.extend(self.warnings_of_dataset(asked, now));
         warnings.extend(self.came_back.as_ref().map(|came_back| came_back.warning(program)));
         warnings
     }
-}
 
-impl Imported {
-    /// Warnings about the import, but not about events that were left out: a reader of files can leave out
+    /// Warnings about an import, but not about events that were left out: a reader of files can leave out
     /// others. The dataset was named `asked`.
-    pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        if self.cancelled > 0 {
-            let message = match self.cancelled {
-                1 => "1 ingest and deletion within one day cancelled out".to_owned(),
-                pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
-            };
-            warnings.push(Warning::new(WarningKind::CancelledOut, message));
-        }
+    pub fn import_warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
+        let message = match self.cancelled {
+            1 => "1 ingest and deletion within one day cancelled out".to_owned(),
+            pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
+        };
+        let cancelled = Warning::new(WarningKind::CancelledOut, message);
+        let mut warnings = Vec::from_iter(Some(cancelled).filter(|_| self.cancelled > 0));
         warnings.extend(self.annotations.warning());
-        if let Some(in_force) = &self.in_force {
-            warnings.extend(Warning::of_former_name(asked, &in_force.dataset));
-            warnings.extend(Warning::of_future(in_force, now));
-        }
-        let first = self.instances.first().filter(|_| self.last.is_some());
-        warnings.extend(first.and_then(Warning::of_back_dated));
+        warnings.extend(self.warnings_of_dataset(asked, now));
         warnings
+    }
+
+    /// That the dataset was named by a former name, that its last change is in the future, unless the clock is
+    /// known to be wrong, and that a change is back-dated.
+    fn warnings_of_dataset(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
+        let in_force = self.in_force.as_ref();
+        let former = in_force.and_then(|it| Warning::of_former_name(asked, &it.dataset));
+        let future = in_force.and_then(|in_force| Warning::of_future(in_force, now));
+        let future = future.filter(|_| self.clock_behind_micros.is_none());
+        let first = self.instances.first().filter(|_| self.last.is_some());
+        let back_dated = first.and_then(Warning::of_back_dated);
+        former.into_iter().chain(future).chain(back_dated).collect()
     }
 }
 

@@ -85,8 +85,8 @@ impl History {
         let stamp = Stamp::at(at, now());
         let applied = registry.change(dataset, &plan.change(), &stamp).unwrap();
         let expected = naive(self.held().iter().map(String::as_str));
-        assert_eq!(applied.instance.as_ref().unwrap().identifier, expected);
-        assert_eq!(applied.in_force, applied.instance);
+        assert_eq!(applied.instance().unwrap().identifier, expected);
+        assert_eq!(applied.in_force.as_ref(), applied.instance());
     }
 
     /// Asserts that everything a registry returns for a dataset matches the model: each identifier

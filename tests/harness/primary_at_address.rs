@@ -8,7 +8,7 @@ use accession::mirror::{
     Pulled, Remote, compare, pull, read_replica,
 };
 use accession::publish::publish;
-use accession::{Import, Imported, Limits, Members, Pattern, Registry, Selection, Stamp};
+use accession::{Applied, Import, Limits, Members, Pattern, Registry, Selection, Stamp};
 
 use crate::harness::history::held;
 use crate::harness::values::{change, name, now, second};
@@ -90,12 +90,12 @@ impl World {
     }
 
     /// Copies the history of the primary.
-    pub fn import(&self) -> Imported {
+    pub fn import(&self) -> Applied {
         self.import_and_compare().0
     }
 
     /// Copies the history of the primary, and returns whether it is older than the copy.
-    pub fn import_and_compare(&self) -> (Imported, bool) {
+    pub fn import_and_compare(&self) -> (Applied, bool) {
         let mut import = Import::new();
         import.options.create_dataset = true;
         let remote = self.remote(quick());

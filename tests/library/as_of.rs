@@ -98,7 +98,7 @@ fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
         Stamp { is_clock_confirmed: true, ..Stamp::now("2001-01-04T23:59:00Z".parse().unwrap()) };
     let applied = registry.change(&name("dataset"), &change(["E"], []), &behind).unwrap();
     assert_eq!(applied.clock_behind_micros, Some(60_000_000));
-    let instance = applied.instance.unwrap();
+    let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.timestamp.to_string(), "2001-01-05T00:00:00.000001Z");
     // The time of recording is never before the time of the change.
     assert_eq!(instance.recorded, now());
@@ -113,7 +113,7 @@ fn a_change_is_never_recorded_before_it_takes_effect() {
     // The clock was set back by an hour.
     let behind = Stamp::now("2001-01-02T11:00:00Z".parse().unwrap());
     let applied = registry.change(&name("dataset"), &change(["B"], []), &behind).unwrap();
-    let instance = applied.instance.unwrap();
+    let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.timestamp, noon.next().unwrap());
     assert_eq!(instance.recorded, instance.timestamp);
 }

@@ -143,7 +143,7 @@ impl World {
                 let stamp = Stamp { is_clock_confirmed: true, ..Stamp::new(at, move || now) };
                 let applied = self.registry.change(&dataset, &change.change(), &stamp).unwrap();
                 let after = held.symmetric_difference(&wanted).cloned().collect();
-                self.note(applied.instance.unwrap().timestamp, after);
+                self.note(applied.instances[0].timestamp, after);
                 assert_eq!(self.last(), at.unwrap_or(now));
             }
             Step::Revert(number, tenths) => {
@@ -155,7 +155,7 @@ impl World {
                 let (to, options) = (EarlierSet::At(Moment::Instant(to)), ChangeOptions::default());
                 let applied = self.registry.revert(&dataset, to, &options, &stamp).unwrap();
                 if held != self.held() {
-                    self.note(applied.instance.unwrap().timestamp, held);
+                    self.note(applied.instances[0].timestamp, held);
                 }
             }
             Step::Import(changes) => {

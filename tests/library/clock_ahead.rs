@@ -156,7 +156,7 @@ fn what_stores_nothing_is_not_refused() {
     let mut change = Change::new();
     change.options.skip_existing = true;
     change.ingest(id("A")).unwrap();
-    assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance, None);
+    assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance(), None);
     // A listing that changes nothing is recorded as confirmed, at this time.
     let mut listing = Listing::new();
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::error::Result;
 use accession::model::Day;
-use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
+use accession::{Applied, Event, EventKind, Import, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, id, name};
@@ -83,7 +83,7 @@ fn replayed(events: &[Event], now: Timestamp) -> (History, u64, u64) {
     (history, cancelled, left_out)
 }
 
-fn import(registry: &Registry, events: &[Event], now: Timestamp) -> Result<Imported> {
+fn import(registry: &Registry, events: &[Event], now: Timestamp) -> Result<Applied> {
     let mut import = Import::new();
     import.is_daily = true;
     import.options.create_dataset = true;

@@ -6,7 +6,7 @@ use std::path::Path;
 use accession::error::Result;
 use accession::mirror::{Primary, manifest};
 use accession::publish::publish;
-use accession::{Import, Imported, Registry, Stamp};
+use accession::{Applied, Import, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 
@@ -27,7 +27,7 @@ pub fn import_of(
     registry: &Registry,
     dataset: &str,
     manifest: impl Into<Vec<u8>>,
-) -> Result<Imported> {
+) -> Result<Applied> {
     let mut import = Import::new();
     import.options.create_dataset = true;
     import.options.record = Some(primary_of(manifest)?.read_into(&mut import, |_| {})?);

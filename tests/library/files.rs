@@ -108,7 +108,7 @@ fn digest_of(list: &[u8]) -> Digest {
 
 /// How many granules a change ingested, deleted, described and replaced.
 fn sides(applied: &Applied) -> [u64; 4] {
-    let instance = applied.instance.as_ref().expect("something changed");
+    let instance = applied.instance().expect("something changed");
     [instance.ingested, instance.deleted, instance.described, instance.replaced]
 }
 
@@ -123,11 +123,11 @@ fn what_says_more_is_a_change_of_its_own_and_what_is_known_is_none() {
     let first = || [sha256("B", 2), sha256("A", 1), entry("A", &[("data/A.nc", Some(9), None)])];
     let applied = add(&registry, 2, first(), ChangeOptions::default()).unwrap();
     assert_eq!(sides(&applied), [0, 0, 2, 0]);
-    let instance = applied.instance.unwrap();
+    let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.identifier, names.identifier());
     assert_ne!(instance.digest, names.digest());
     let again = add(&registry, 3, first(), ChangeOptions::default()).unwrap();
-    assert_eq!(again.instance, None);
+    assert_eq!(again.instance(), None);
     // A size and another algorithm.
     let more = [entry("A", &[("A", Some(7), Some((Algorithm::Md5, 5)))]), sha256("A", 1)];
     let applied = add(&registry, 4, more, ChangeOptions::default()).unwrap();
@@ -273,9 +273,9 @@ fn a_sync_describes_and_is_refused_by_other_bytes_and_by_files_that_are_gone() {
     let of = |byte: u8| ["A", "B", "C"].map(|granule| sha256(granule, byte));
     let options = ChangeOptions::default();
     assert_eq!(sides(&sync(&registry, 2, of(1), &options).unwrap()), [0, 0, 3, 0]);
-    assert_eq!(sync(&registry, 3, of(1), &options).unwrap().instance, None);
+    assert_eq!(sync(&registry, 3, of(1), &options).unwrap().instance(), None);
     let names = ["A", "B", "C"].map(|granule| id(granule).into());
-    assert_eq!(sync(&registry, 3, names, &options).unwrap().instance, None, "names keep content");
+    assert_eq!(sync(&registry, 3, names, &options).unwrap().instance(), None, "names keep content");
     let error = sync(&registry, 3, of(2), &options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentContradicts);
     let both = entry("A", &[("A", None, Some((Algorithm::Sha256, 1))), ("meta", Some(1), None)]);
@@ -308,7 +308,7 @@ fn a_revert_restores_names_and_content() {
     let now = set_at(&registry, None);
     assert_eq!((now.identifier(), now.digest()), (then.identifier(), then.digest()));
     assert_eq!(listed(&registry, None), ["A A 7 md5:050505", "B B ? sha-256:02"]);
-    assert_eq!(revert(2, 7).instance, None);
+    assert_eq!(revert(2, 7).instance(), None);
     // Nothing was known at first.
     revert(1, 7);
     assert!(listed(&registry, None).is_empty());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use accession::chain::{Lanes, Sweep};
 use accession::error::Result;
 use accession::registry::{Effort, Withdrawn};
-use accession::{Event, EventKind, Import, Imported, Registry, Stamp, Timestamp};
+use accession::{Applied, Event, EventKind, Import, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
@@ -48,7 +48,7 @@ fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
     (history, events)
 }
 
-fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Imported> {
+fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Applied> {
     let mut import = Import::new();
     for event in events {
         import.add(event.clone())?;

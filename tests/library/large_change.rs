@@ -33,18 +33,18 @@ fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
     let all: Vec<String> = (0..GRANULES).map(granule_id).collect();
     let change = ingest_all();
     let applied = registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
-    let instance = applied.instance.unwrap();
+    let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
     assert_eq!((instance.granules, applied.effort.steps), (GRANULES as u64, GRANULES as u64));
 
     // The same change can be applied again, to another dataset.
     let again = registry.change(&name("again"), &change, &Stamp::at(second(1), now())).unwrap();
-    assert_eq!(again.instance.unwrap().identifier, instance.identifier);
+    assert_eq!(again.instances[0].identifier, instance.identifier);
 
     let mut delete = Change::new();
     shuffled().for_each(|number| delete.delete(id(&granule_id(number))).unwrap());
     let deleted = registry.change(&name("large"), &delete, &Stamp::at(second(2), now())).unwrap();
-    assert_eq!(deleted.instance.unwrap().identifier, Identifier::EMPTY);
+    assert_eq!(deleted.instances[0].identifier, Identifier::EMPTY);
 }
 
 #[test]

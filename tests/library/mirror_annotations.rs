@@ -39,7 +39,8 @@ fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::error::
 }
 
 fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
-    let Pulled { annotations, in_force, .. } = try_pull(mirror, primary, at).unwrap();
+    let accession::Applied { annotations, in_force, .. } =
+        try_pull(mirror, primary, at).unwrap().applied;
     assert_eq!(annotations.left_out, 0);
     assert_eq!(in_force.as_ref(), instances(mirror, &name("mirror")).last());
     annotations.added
@@ -126,9 +127,13 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         annotate(&world.us, "us", 2, "alone", 4);
         world.publish();
         let pulled = try_pull(&mirror, &open(&world).unwrap(), 15).unwrap();
-        assert_eq!((pulled.before.status, pulled.applied), (Status::Identical, None), "{kind}");
-        assert_eq!(pulled.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");
-        assert_eq!(pulled.in_force.unwrap().annotations.len(), 2, "{kind}");
+        assert_eq!(
+            (pulled.before.status, pulled.applied.instances),
+            (Status::Identical, vec![]),
+            "{kind}"
+        );
+        assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");
+        assert_eq!(pulled.applied.in_force.unwrap().annotations.len(), 2, "{kind}");
         assert_eq!(taken(&mirror, &open(&world).unwrap(), 16), 0, "{kind}");
         assert_eq!(mirror.verify_all(&[]).unwrap().finish().unwrap().findings, 0, "{kind}");
     }
@@ -254,8 +259,8 @@ fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
     annotate(&us, "us", 1, &"z".repeat(4_000), 21);
     us.change(&name("us"), &change(["B"], []), &Stamp::at(second(2), now())).unwrap();
     let pulled = try_pull(&mirror, &of(&us), 10).unwrap();
-    assert_eq!(pulled.annotations, KeptAnnotations { added: 1, left_out: 1 });
-    assert!(pulled.is_identical() && pulled.applied.is_some());
+    assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 1 });
+    assert!(pulled.is_identical() && pulled.applied.instance().is_some());
 }
 
 #[test]
@@ -268,6 +273,6 @@ fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
     let options = PullOptions { dry_run: true, ..PullOptions::default() };
     let stamp = Stamp::at(second(10), now());
     let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
-    assert_eq!(pulled.annotations.added, 1);
+    assert_eq!(pulled.applied.annotations.added, 1);
     assert_eq!(notes(&mirror), [[""; 0]]);
 }

@@ -156,7 +156,7 @@ fn under_a_former_name_the_dataset_is_found() {
     assert_eq!(pulled.primary_renamed, Some(name("US.2")));
     // Also where the head has not changed since.
     let again = world.pull(2, FOLLOW).unwrap();
-    assert!(again.applied.is_none() && again.primary_renamed == Some(name("US.2")));
+    assert!(again.applied.instance().is_none() && again.primary_renamed == Some(name("US.2")));
     assert_eq!(World::held(&world.mirror, "mirror"), ["B", "C", "D", "E"]);
 }
 

@@ -138,7 +138,7 @@ fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
     write_manifest(&mirror.path, &other);
     assert!(!mirror.pull(1, FOLLOW, COMMIT).is_identical());
     let pulled = mirror.pull(2, RESET, COMMIT);
-    assert!(pulled.applied.is_none() && pulled.is_identical());
+    assert!(pulled.applied.instance().is_none() && pulled.is_identical());
     assert_eq!(mirror.pull(3, FOLLOW, COMMIT).before.status, Status::Identical);
     // An older state: what came after it is forgotten.
     write_manifest(&mirror.path, &other[..1]);

@@ -118,7 +118,7 @@ proptest! {
         if !follows {
             let options = PullOptions::default();
             let refused = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
-            prop_assert_eq!((refused.before, refused.applied), (before, None));
+            prop_assert_eq!((refused.before, refused.applied.instances), (before, vec![]));
         }
         here.assert_matches(&mirror, &name("mirror"));
 
@@ -128,7 +128,7 @@ proptest! {
         here.assert_matches(&mirror, &name("mirror"));
         let options = PullOptions { dry_run: false, ..options };
         let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
-        prop_assert_eq!(pulled.applied.is_none(), here.held() == there.held());
+        prop_assert_eq!(pulled.applied.instance().is_none(), here.held() == there.held());
         let compared = compare(&mirror, &name("mirror"), &primary, None).unwrap();
         prop_assert_eq!(compared.status().status, Status::Identical);
         prop_assert!(compared.differences().unwrap().finish().unwrap().is_identical());
@@ -179,7 +179,7 @@ fn a_large_change_continues_on_further_lines() {
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     let primary = primary_of(bytes).unwrap();
     let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
-    assert_eq!(pulled.applied.unwrap().instance.unwrap().granules, 2_501);
+    assert_eq!(pulled.applied.instances[0].granules, 2_501);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn an_older_manifest_and_that_of_another_dataset_replace_nothing() {
     pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
     let before = identifiers(&mirror);
     let pulled = pull(&mirror, &primary("other", &[&["X", "Y", "Z"]]), PullPolicy::Follow, 10);
-    assert_eq!((pulled.before.status, pulled.applied), (Status::Diverged, None));
+    assert_eq!((pulled.before.status, pulled.applied.instances), (Status::Diverged, vec![]));
     assert_eq!(identifiers(&mirror), before);
     // Nor does an older state of its own.
     let pulled = pull(&mirror, &primary("us", &SETS[..2]), PullPolicy::Follow, 11);
@@ -104,10 +104,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     );
     assert_eq!(pulled.before.status, Status::Diverged);
     assert!(pulled.is_identical());
-    assert_eq!(
-        pulled.applied.unwrap().instance.unwrap().identifier,
-        pulled.before.primary.identifier
-    );
+    assert_eq!(pulled.applied.instances[0].identifier, pulled.before.primary.identifier);
 }
 
 #[test]
@@ -117,7 +114,7 @@ fn a_pull_that_follows_the_primary_is_not_limited() {
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     pull(&mirror, &primary("us", &[&many]), PullPolicy::Follow, 8);
     let pulled = pull(&mirror, &primary("us", &[&many, &["A"]]), PullPolicy::Follow, 9);
-    assert_eq!(pulled.applied.unwrap().instance.unwrap().deleted, 40);
+    assert_eq!(pulled.applied.instances[0].deleted, 40);
 }
 
 #[test]

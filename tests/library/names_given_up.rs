@@ -112,7 +112,7 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
     registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
     assert_eq!(follow(false).unwrap_err().kind(), ErrorKind::Withdrawn);
     let pulled = follow(true).unwrap();
-    assert!(pulled.is_identical() && pulled.applied.unwrap().created_dataset);
+    assert!(pulled.is_identical() && pulled.applied.created_dataset);
     assert_eq!(found(&registry, "name"), led("name", &[]));
     let latest = registry.snapshot().unwrap().dataset(&name("wrong")).unwrap().latest.unwrap();
     assert_eq!((latest.granules, latest.timestamp), (1, second(1)));

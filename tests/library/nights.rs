@@ -53,7 +53,7 @@ fn a_broken_night_is_refused_then_accepted_and_comes_back() {
     let back = sync(&registry, &ids(0..935), limits, &at(2)).unwrap();
     let came_back = back.came_back.unwrap();
     assert_eq!(came_back.granules, 46);
-    assert_eq!(came_back.without.timestamp, lost.instance.unwrap().timestamp);
+    assert_eq!(came_back.without.timestamp, lost.instances[0].timestamp);
     assert_eq!(came_back.earlier.unwrap().timestamp, second(0));
     // Granules that were never held, or were deleted before, did not come back.
     let grown = sync(&registry, &ids(0..936), limits, &at(3)).unwrap();
@@ -152,7 +152,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     assert_eq!(confirmed(), None);
     for day in [0, 1] {
         let applied = sync(&registry, &listing, Limits::default(), &at(day)).unwrap();
-        assert_eq!(applied.instance, None);
+        assert_eq!(applied.instance(), None);
         let confirmed = confirmed().unwrap();
         assert_eq!((confirmed.recorded, confirmed.granules), (now(), 935));
         assert_eq!(confirmed.recorded_by.as_deref(), Some("somebody"));

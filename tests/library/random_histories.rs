@@ -122,7 +122,7 @@ fn take(
             let mut would_be = history.clone();
             would_be.apply(at, &plan);
             let expected = naive(would_be.held().iter().map(String::as_str));
-            assert_eq!(shown.instance.unwrap().identifier, expected);
+            assert_eq!(shown.instances[0].identifier, expected);
         }
         Step::Refused(index) => {
             let granule_id = POOL[*index].as_str();
@@ -146,7 +146,7 @@ fn take(
             let applied = registry.change(dataset, &all, &stamp).unwrap();
             assert_eq!(applied.skipped.repeated, texts.len() as u64);
             assert_eq!(applied.skipped.held, (texts.len() - new.len()) as u64);
-            assert_eq!(applied.instance.is_some(), !new.is_empty());
+            assert_eq!(applied.instance().is_some(), !new.is_empty());
             if !new.is_empty() {
                 history.apply(at, &plan(new, []));
             }
@@ -161,7 +161,7 @@ fn take(
             let applied = registry.change(dataset, &all, &stamp).unwrap();
             assert_eq!(applied.skipped.repeated, texts.len() as u64);
             assert_eq!(applied.skipped.missing, (texts.len() - old.len()) as u64);
-            assert_eq!(applied.instance.is_some(), !old.is_empty());
+            assert_eq!(applied.instance().is_some(), !old.is_empty());
             if !old.is_empty() {
                 history.apply(at, &plan([], old));
             }
@@ -209,8 +209,8 @@ fn sync(
     } else {
         let applied = synced.unwrap();
         assert_eq!(applied.skipped.repeated, 1);
-        assert_eq!(applied.in_force.unwrap().identifier, expected);
-        assert_eq!(applied.instance.is_some(), held != wanted);
+        assert_eq!(applied.in_force.as_ref().unwrap().identifier, expected);
+        assert_eq!(applied.instance().is_some(), held != wanted);
         if held != wanted {
             history.apply(at, &plan);
         }
@@ -265,8 +265,8 @@ fn revert(
     };
     let (options, stamp) = (ChangeOptions::default(), Stamp::at(at, now()));
     let applied = registry.revert(dataset, to, &options, &stamp).unwrap();
-    assert_eq!(applied.in_force.unwrap().identifier, expected);
-    assert_eq!(applied.instance.is_some(), held != wanted);
+    assert_eq!(applied.in_force.as_ref().unwrap().identifier, expected);
+    assert_eq!(applied.instance().is_some(), held != wanted);
     if held != wanted {
         history.apply(at, &plan_to_become(&held, &wanted));
     }

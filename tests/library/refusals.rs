@@ -136,7 +136,7 @@ fn skipping_everything_changes_nothing_whatever_the_time() {
     again.ingest(id("A")).unwrap();
     again.ingest(id("B")).unwrap();
     let applied = registry.change(&name("dataset"), &again, &stamp).unwrap();
-    assert_eq!((applied.instance, applied.skipped.held), (None, 2));
+    assert_eq!((applied.instance(), applied.skipped.held), (None, 2));
     let latest = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest;
     assert_eq!(applied.in_force, latest);
 }
@@ -152,7 +152,7 @@ fn skipping_what_is_missing_deletes_the_rest_and_counts_both() {
     let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
     let applied = registry.change(&name("dataset"), &change, &stamp).unwrap();
     assert_eq!((applied.skipped.missing, applied.skipped.repeated), (2, 1));
-    assert_eq!((applied.skipped.held, applied.instance.unwrap().granules), (0, 1));
+    assert_eq!((applied.skipped.held, applied.instances[0].granules), (0, 1));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     };
     assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind().as_str(), "not-as-expected");
     assert_eq!(registry.snapshot().unwrap().dataset(&name("dataset")).unwrap(), before);
-    assert_eq!(expecting(["A", "B", "C"]).unwrap().instance.unwrap().granules, 3);
+    assert_eq!(expecting(["A", "B", "C"]).unwrap().instances.remove(0).granules, 3);
 }
 
 #[test]

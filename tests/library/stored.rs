@@ -61,5 +61,5 @@ impl Stored {
 
 pub fn change(registry: &Registry, at: i64, plan: &Plan) -> Instance {
     let stamp = Stamp::at(second(at), now());
-    registry.change(&name("dataset"), &plan.change(), &stamp).unwrap().instance.unwrap()
+    registry.change(&name("dataset"), &plan.change(), &stamp).unwrap().instances.remove(0)
 }

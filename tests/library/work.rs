@@ -88,5 +88,5 @@ fn deleting_everything_reads_and_hashes_what_was_held_once() {
         .unwrap();
     let all = GRANULES as u64;
     assert_eq!(applied.effort, Effort { steps: all, rows: all, checkpoints: 0 });
-    assert_eq!(applied.instance.unwrap().identifier, accession::Identifier::EMPTY);
+    assert_eq!(applied.instances[0].identifier, accession::Identifier::EMPTY);
 }

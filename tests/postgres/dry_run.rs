@@ -9,7 +9,7 @@ fn a_dry_run_fails_at_what_the_server_would_refuse() {
     let mut change = ingest("A");
     change.options.dry_run = true;
     assert_eq!(
-        registry.change(&name("D"), &change, &stamp()).unwrap().instance.unwrap().granules,
+        registry.change(&name("D"), &change, &stamp()).unwrap().instances.remove(0).granules,
         1
     );
     // The note is in the last row that a change writes.

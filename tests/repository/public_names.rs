@@ -6,8 +6,8 @@ use accession::mirror::Primary;
 use accession::registry::{Export, Verifications};
 use accession::{
     Access, Applied, Change, ChangeOptions, Cited, Dataset, DatasetEdit, Difference, Differences,
-    Error, ErrorKind, Exported, Finding, Granules, History, Import, Imported, Listing, Members,
-    OpenOptions, Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
+    Error, ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, OpenOptions,
+    Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
 };
 
 use crate::root;
@@ -51,7 +51,7 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     owned_and_send::<(Snapshot, Granules, History, Differences, Differences<Listing>)>();
     owned_and_send::<(Export, Verifications)>();
     owned_and_send::<(Change, Import, Listing, Members, DatasetEdit)>();
-    owned_and_send::<(Applied, Imported, Cited, Resolution, Selected, Verification, Finding)>();
+    owned_and_send::<(Applied, Applied, Cited, Resolution, Selected, Verification, Finding)>();
     owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
     owned_and_send::<Primary>();

@@ -54,7 +54,7 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
     let world = World { mirror: Registry::open(&path, Access::Write).unwrap(), ..world };
     let pulled = world.pull(2, PullPolicy::Follow);
     assert_eq!(pulled.before.status, Status::Rewritten);
-    assert!(pulled.applied.is_none() && pulled.primary_renamed.is_none());
+    assert!(pulled.applied.instance().is_none() && pulled.primary_renamed.is_none());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "WRONG"));
     assert!(world.pull(3, RESET).is_identical());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "US"));

@@ -490,7 +490,7 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     }
     let (limits, options) = (Limits::NONE, ChangeOptions::default());
     let synced = served.registry.sync(&name, &listing, limits, &options, &stamp()).unwrap();
-    assert_eq!(synced.instance, None);
+    assert_eq!(synced.instance(), None);
     assert!(metrics().contains(&format!("{confirmed}1767312000.000000\n")), "{}", metrics());
     let pages = || served.page("/datasets/US.FOOL2.002/") + &served.page("/");
     assert!(

@@ -30,7 +30,7 @@ impl Server {
         let change = change(ids.iter().map(String::as_str), []);
         let stamp = Stamp::at(second(0), now());
         let applied = registry.change(&name("D"), &change, &stamp).unwrap();
-        let identifier = applied.instance.unwrap().identifier.to_string();
+        let identifier = applied.instances[0].identifier.to_string();
         drop(registry);
         let mut child = Command::new(program())
             .args([

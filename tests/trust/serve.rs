@@ -322,7 +322,7 @@ fn make_change(
     let stamp = Stamp::at(second(at), "2026-01-01T00:00:00Z".parse().unwrap());
     let applied = registry.change(&name("A"), &made, &stamp)?;
     held.push(granule_id);
-    Ok((applied.instance.unwrap().identifier.to_string(), at))
+    Ok((applied.instances[0].identifier.to_string(), at))
 }
 
 /// The response, if it has come to its end: with its length, or in chunks of which the last is empty.

@@ -41,7 +41,7 @@ impl Serving {
         let apply = |dataset: &str, ids: &[String]| {
             let made = change(ids.iter().map(String::as_str), None);
             let applied = registry.change(&name(dataset), &made, &Stamp::at(second(0), recorded));
-            applied.unwrap().instance.unwrap().identifier.to_string()
+            applied.unwrap().instances.remove(0).identifier.to_string()
         };
         let ids: Vec<String> =
             (0..HELD).map(|n| format!("a-granule-with-a-name-of-usual-length-{n:08}")).collect();

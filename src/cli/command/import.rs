@@ -7,9 +7,7 @@ use accession::disk::scratch;
 use accession::input::Options;
 use accession::mirror::{Replica, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
-use accession::{
-    Access, ChangeOptions, DatasetName, Import, Imported, Instance, Moment, Timestamp,
-};
+use accession::{Access, Applied, ChangeOptions, DatasetName, Import, Instance, Moment, Timestamp};
 
 use super::history::INSTANCES;
 use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run, write_kept};
@@ -129,6 +127,7 @@ impl ImportArgs {
             create: self.create,
             dry_run: self.dry_run.dry_run,
             has_line: true,
+            reads_history: true,
         };
         let (imported, created) = application.make(session, |registry, stamp| match &replica {
             Some(replica) => Ok(replica.import(registry, &self.dataset, &import, stamp)?),
@@ -156,15 +155,11 @@ impl ImportArgs {
         let exit = application.report(session, &imported, created, None, |out| {
             write_imported(out, &imported, why_none)?;
             match self.dry_run.dry_run {
-                true => write_dry_run(
-                    out,
-                    [&imported.first_ingested, &imported.first_deleted],
-                    total(&imported).as_ref(),
-                ),
+                true => write_dry_run(out, &imported),
                 false => Ok(()),
             }
         })?;
-        let Imported { instances, annotations, .. } = imported;
+        let Applied { instances, annotations, .. } = imported;
         if session.is_json()
             && let (Some(first), Some(last)) = (instances.first(), instances.last())
             && annotations.added > 0
@@ -204,7 +199,7 @@ impl ImportArgs {
 
     /// Warns about events that did not become part of a change, and about the name and the times of
     /// the dataset.
-    fn warn_of(&self, session: &Session, undated: u64, imported: &Imported) -> Result<()> {
+    fn warn_of(&self, session: &Session, undated: u64, imported: &Applied) -> Result<()> {
         let left_out = undated + imported.left_out;
         if left_out > 0 {
             let way_out =
@@ -217,13 +212,13 @@ impl ImportArgs {
                 ),
             );
         }
-        session.warn_all(imported.warnings(&self.dataset, session.now()?));
+        session.warn_all(imported.import_warnings(&self.dataset, session.now()?));
         Ok(())
     }
 }
 
 /// Writes what was imported. `why_none`: why there may be no events.
-fn write_imported(out: &mut impl Write, imported: &Imported, why_none: &str) -> io::Result<()> {
+fn write_imported(out: &mut impl Write, imported: &Applied, why_none: &str) -> io::Result<()> {
     let instances = &imported.instances;
     let skipped = imported.skipped.held;
     if imported.subsets > 0 {
@@ -240,8 +235,7 @@ fn write_imported(out: &mut impl Write, imported: &Imported, why_none: &str) -> 
     if skipped > 0 {
         writeln!(out, "skipped {} already in the history", count(skipped, "event"))?;
     }
-    let ingested: u64 = instances.iter().map(|instance| instance.ingested).sum();
-    let deleted: u64 = instances.iter().map(|instance| instance.deleted).sum();
+    let (ingested, deleted) = (imported.added(), imported.removed());
     let changes = count(instances.len() as u64, "change");
     writeln!(
         out,
@@ -249,14 +243,6 @@ fn write_imported(out: &mut impl Write, imported: &Imported, why_none: &str) -> 
         last.dataset, first.timestamp, last.timestamp, last.granules
     )?;
     writeln!(out, "identifier {}", last.identifier)
-}
-
-/// The last instance of an import, with the counts of all its changes.
-fn total(imported: &Imported) -> Option<Instance> {
-    let instances = &imported.instances;
-    let ingested = instances.iter().map(|instance| instance.ingested).sum();
-    let deleted = instances.iter().map(|instance| instance.deleted).sum();
-    instances.last().map(|last| Instance { ingested, deleted, ..last.clone() })
 }
 
 /// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified

@@ -1,13 +1,12 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
-use super::annotate::KeptAnnotations;
-use super::engine::{self, Skipped};
+use super::applied::Applied;
+use super::engine;
 use super::remember::Taken;
-use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Entry, Event, EventKind, Extent, GranuleId, Instance, Timestamp};
+use crate::model::{DatasetName, Entry, Event, EventKind, Extent, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -92,7 +91,6 @@ impl Registry {
     pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
         let conduct = Conduct::Change(change.extent);
         self.make(dataset, (change, conduct), stamp, |target| target.refuse_backfill(), None)
-            .map(|(applied, _)| applied)
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
@@ -108,7 +106,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Applied> {
         let conduct = Conduct::Change(change.extent);
-        self.make(dataset, (change, conduct), stamp, |_| Ok(()), None).map(|(applied, _)| applied)
+        self.make(dataset, (change, conduct), stamp, |_| Ok(()), None)
     }
 
     /// Applies a change of a pull, if the guard allows it, and takes in the same transaction what is beside
@@ -124,7 +122,7 @@ impl Registry {
         stamp: &Stamp,
         taken: &Taken<'_>,
         guard: &Guard,
-    ) -> Result<(Applied, KeptAnnotations)> {
+    ) -> Result<Applied> {
         let conduct = Conduct::Pull(change.extent);
         self.make(dataset, (change, conduct), stamp, |target| target.check(guard), Some(taken))
     }
@@ -136,7 +134,7 @@ impl Registry {
         stamp: &Stamp,
         check: impl Fn(&Target<'_>) -> Result<()>,
         taken: Option<&Taken<'_>>,
-    ) -> Result<(Applied, KeptAnnotations)> {
+    ) -> Result<Applied> {
         let options = &change.options;
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
             let message = "the change is empty: no granule to ingest and none to delete";
@@ -145,101 +143,39 @@ impl Registry {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             check(&target)?;
-            let (key, is_created) = (target.dataset, target.is_created);
-            let (mut applied, mut end) = target.apply(&change.staging, conduct)?.ended(options);
-            let mut kept = KeptAnnotations::default();
+            let (mut applied, mut end) =
+                target.apply(&change.staging, conduct)?.ended(options.dry_run);
             if let Some(taken) = taken {
-                kept = taken.save(transaction, key, stamp, &mut applied.in_force)?;
+                applied.annotations =
+                    taken.save(transaction, target.dataset, stamp, &mut applied.in_force)?;
                 // Also where the primary states nothing that was not known: that it was read is remembered.
-                end =
-                    End::commit_if(!options.dry_run && (applied.instance.is_some() || !is_created));
-                if applied.instance.is_some() {
-                    applied.instance.clone_from(&applied.in_force);
+                let is_there = !applied.instances.is_empty() || !target.is_created;
+                end = End::commit_if(!options.dry_run && is_there);
+                if let (Some(instance), Some(in_force)) =
+                    (applied.instances.last_mut(), &applied.in_force)
+                {
+                    instance.clone_from(in_force);
                 }
             }
-            Ok(((applied, kept), end))
+            Ok((applied, end))
         })
-    }
-}
-
-/// That granules that a sync added had been deleted shortly before: the listing of that change was
-/// probably incomplete.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CameBack {
-    /// How many of them one change had deleted.
-    pub granules: u64,
-    /// The instance of that change. If there are several, that of the change which deleted most of them,
-    /// and then the last.
-    pub without: Instance,
-    /// The last instance before that one with the set that the dataset has now. `None` means that it is
-    /// another set.
-    pub earlier: Option<Instance>,
-}
-
-/// The result of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
-    /// The new row of the history. `None` means that nothing changed.
-    pub instance: Option<Instance>,
-    /// The instance in force afterwards. `None` means that the dataset has no history.
-    pub in_force: Option<Instance>,
-    /// The time of the last change before this one. `None` means that there was no history.
-    pub last: Option<Timestamp>,
-    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES)
-    /// unless [`ChangeOptions::all_examples`] is set.
-    pub first_ingested: Vec<GranuleId>,
-    /// The first granules that were deleted, as many at most.
-    pub first_deleted: Vec<GranuleId>,
-    /// The granules that were skipped.
-    pub skipped: Skipped,
-    /// Whether the dataset was added.
-    pub created_dataset: bool,
-    /// By how many microseconds the clock was behind the last change. `None` means by less than a
-    /// second, or not at all.
-    pub clock_behind_micros: Option<i64>,
-    /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
-    /// none had.
-    pub came_back: Option<CameBack>,
-    /// The work that it took.
-    pub effort: Effort,
-}
-
-impl Applied {
-    /// Commits the change, unless it changed nothing or was only tried.
-    pub(super) fn ended(self, options: &ChangeOptions) -> (Self, End) {
-        let is_kept = self.instance.is_some() && !options.dry_run;
-        (self, End::commit_if(is_kept))
     }
 }
 
 impl Target<'_> {
     /// Adds the events to the history at one instant, whatever the times with which they were
     /// staged.
-    pub fn apply(self, events: &Staging, conduct: Conduct) -> Result<Applied> {
-        let (at, last) = (self.now, self.last());
+    pub fn apply(&self, events: &Staging, conduct: Conduct) -> Result<Applied> {
+        let at = self.now;
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
-        let added = engine::add(&self, conduct, at_once, events.count())?;
-        let instance = added.instances.into_iter().next();
-        Ok(Applied {
-            created_dataset: self.is_created && instance.is_some(),
-            // If nothing changed, the clock does not matter.
-            clock_behind_micros: self.clock_behind_micros.filter(|_| instance.is_some()),
-            in_force: instance.clone().or(self.latest),
-            instance,
-            last,
-            first_ingested: added.first_ingested,
-            first_deleted: added.first_deleted,
-            skipped: added.skipped,
-            came_back: None,
-            effort: added.effort,
-        })
+        engine::add(self, conduct, at_once, events.count())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Digest, Identifier, LineCheck, LogChange};
+    use crate::model::{Digest, GranuleId, Identifier, LineCheck, LogChange};
     use crate::registry::{LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {

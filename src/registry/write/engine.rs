@@ -9,43 +9,20 @@
 
 use std::borrow::Cow;
 
+use super::applied::Applied;
 use super::replacements::Replacements;
-use super::resume::{Effort, Pass, resume_before};
+use super::resume::{Pass, resume_before};
 use super::tally::{MAX_EXAMPLES, Tally, record};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Instance,
-    Timestamp,
+    Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Timestamp,
 };
 use crate::registry::error::made_of;
 use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::each_batch;
 use crate::store::{NewPeriod, StoredContent};
-
-/// The events that were skipped, counted so that callers can report them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Skipped {
-    /// Granules to ingest that were already held; for an import, events that were already stored.
-    pub held: u64,
-    /// Granules that were listed more than once.
-    pub repeated: u64,
-    /// Granules to delete that were not held.
-    pub missing: u64,
-}
-
-/// What the engine added.
-#[derive(Debug, Default)]
-pub(super) struct Added {
-    /// The new rows of the history, in order of time, without notes that are in a file. Empty if nothing
-    /// changed.
-    pub instances: Vec<Instance>,
-    pub first_ingested: Vec<GranuleId>,
-    pub first_deleted: Vec<GranuleId>,
-    pub skipped: Skipped,
-    pub effort: Effort,
-}
 
 /// Adds events, which must be in order of granule and then of time, to a history. `count` is about
 /// how many there are.
@@ -60,7 +37,7 @@ pub(super) fn add(
     conduct: Conduct,
     events: impl Iterator<Item = Result<Event>> + Send,
     count: u64,
-) -> Result<Added> {
+) -> Result<Applied> {
     let mut entry = Entry::new(target, conduct);
     let mut progress = target.registry.begin("writing", "granules", Some(count));
     std::thread::scope(|scope| {
@@ -79,8 +56,8 @@ struct Entry<'a> {
     conduct: Conduct,
     timeline: Timeline,
     tallies: Vec<Tally>,
-    /// What was added so far, without the instances and the effort.
-    added: Added,
+    /// What was done so far, without the instances and the effort.
+    applied: Applied,
     /// Whether the dataset holds the granule of the first event or one after it. `None` until this
     /// is known.
     holds_from_first: Option<bool>,
@@ -119,7 +96,7 @@ impl<'a> Entry<'a> {
             conduct,
             timeline: Timeline::of(target.times.iter().copied()),
             tallies: vec![Tally::default(); target.times.len()],
-            added: Added::default(),
+            applied: Applied { last: target.last(), ..Applied::default() },
             holds_from_first: None,
             has_findings: None,
             pass: None,
@@ -406,8 +383,8 @@ impl<'a> Entry<'a> {
             self.pass = Some(Pass::new(self.target, resume)?);
         }
         let examples = match event.kind {
-            EventKind::Ingested => Some(&mut self.added.first_ingested),
-            EventKind::Deleted => Some(&mut self.added.first_deleted),
+            EventKind::Ingested => Some(&mut self.applied.first_ingested),
+            EventKind::Deleted => Some(&mut self.applied.first_deleted),
             EventKind::Described | EventKind::Replaced => None,
         };
         let is_wanted = |examples: &&mut Vec<GranuleId>| {
@@ -441,7 +418,7 @@ impl<'a> Entry<'a> {
             return Ok(());
         }
         if self.skips(event.kind) && previous.kind == event.kind {
-            self.added.skipped.repeated += 1;
+            self.applied.skipped.repeated += 1;
             return Ok(());
         }
         Err(Error::of_repetition(previous, event))
@@ -459,7 +436,7 @@ impl<'a> Entry<'a> {
             EventKind::Described | EventKind::Replaced => is_held_at(period),
         });
         if is_stored {
-            self.added.skipped.held += 1;
+            self.applied.skipped.held += 1;
             return Ok(());
         }
         // The log may be right and the row damaged.
@@ -489,7 +466,7 @@ impl<'a> Entry<'a> {
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::held_then(event, since)),
             Conduct::Change(_) | Conduct::Pull(_) if self.skips(event.kind) => {
-                self.added.skipped.held += 1;
+                self.applied.skipped.held += 1;
                 Ok(())
             }
             Conduct::Change(_) | Conduct::Pull(_) => {
@@ -504,7 +481,7 @@ impl<'a> Entry<'a> {
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::not_held_then(event)),
             Conduct::Change(_) | Conduct::Pull(_) if self.skips(event.kind) => {
-                self.added.skipped.missing += 1;
+                self.applied.skipped.missing += 1;
                 Ok(())
             }
             Conduct::Change(_) | Conduct::Pull(_) => {
@@ -525,7 +502,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Hashes the granules, and adds the rows of the history.
-    fn finish(mut self) -> Result<Added> {
+    fn finish(mut self) -> Result<Applied> {
         if let Some((refusal, more)) = self.refused.take() {
             return Err(match more {
                 0 => refusal,
@@ -535,10 +512,20 @@ impl<'a> Entry<'a> {
         if matches!(self.conduct, Conduct::Change(_)) {
             self.replacements.check(self.target)?;
         }
-        let Some(pass) = self.pass.take() else { return Ok(self.added) };
+        let Some(pass) = self.pass.take() else {
+            return Ok(Applied { in_force: self.target.latest.clone(), ..self.applied });
+        };
         let (sets, effort) = pass.finish()?;
         let instances = record(self.target, &self.tallies, &sets)?;
-        Ok(Added { instances, effort, ..self.added })
+        Ok(Applied {
+            in_force: instances.last().or(self.target.latest.as_ref()).cloned(),
+            created_dataset: self.target.is_created && !instances.is_empty(),
+            // If nothing changed, the clock does not matter.
+            clock_behind_micros: self.target.clock_behind_micros,
+            instances,
+            effort,
+            ..self.applied
+        })
     }
 }
 

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::annotate::{KeptAnnotations, LoggedAnnotations};
+use super::annotate::LoggedAnnotations;
+use super::applied::Applied;
 use super::cited::{CitedSubsets, Origin, Selection};
-use super::engine::{self, Skipped};
+use super::engine;
 use super::remember::Remembered;
 use super::results::{Expected, Results};
-use super::resume::Effort;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, Result};
 use crate::model::{
-    DatasetName, Day, Digest, Event, EventKind, GranuleId, Identifier, Instance, SourceLocation,
-    Timestamp, Withdrawal,
+    DatasetName, Day, Digest, Event, EventKind, Identifier, SourceLocation, Timestamp, Withdrawal,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
@@ -41,9 +40,9 @@ use crate::store::{DatasetKey, Transaction};
 /// import.options.create_dataset = true;
 /// let registry = Registry::in_memory()?;
 /// let stamp = Stamp::now("2026-01-01T00:00:00Z".parse()?);
-/// let imported = registry.import(&"US".parse()?, &import, &stamp)?;
-/// assert_eq!(imported.instances.len(), 2);
-/// assert_eq!(imported.instances[1].granules, 1);
+/// let applied = registry.import(&"US".parse()?, &import, &stamp)?;
+/// assert_eq!(applied.instances.len(), 2);
+/// assert_eq!(applied.instances[1].granules, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Default)]
@@ -66,38 +65,6 @@ pub struct Import {
     results: Results,
     subsets: CitedSubsets,
     annotations: LoggedAnnotations,
-}
-
-/// The result of an import.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Imported {
-    /// The new rows of the history, in order of time, without annotations and notes ([`Import::note_at`]): all of
-    /// them may not fit into memory. Empty if all of it was already stored.
-    pub instances: Vec<Instance>,
-    /// The instance in force afterwards. `None` means that the dataset has no history.
-    pub in_force: Option<Instance>,
-    /// The time of the last change before the import. `None` means that there was no history.
-    pub last: Option<Timestamp>,
-    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES)
-    /// unless [`ChangeOptions::all_examples`] is set.
-    pub first_ingested: Vec<GranuleId>,
-    /// The first granules that were deleted, as many at most.
-    pub first_deleted: Vec<GranuleId>,
-    /// The number of events that were left out, since their day is not complete.
-    pub left_out: u64,
-    /// The number of pairs that cancel out: a granule was ingested and deleted, or the reverse,
-    /// within one day.
-    pub cancelled: u64,
-    /// The events that were skipped, since they were already stored.
-    pub skipped: Skipped,
-    /// How many subsets that were cited elsewhere are kept from now on.
-    pub subsets: u64,
-    /// What became of the annotations that were written elsewhere.
-    pub annotations: KeptAnnotations,
-    /// Whether the dataset was added.
-    pub created_dataset: bool,
-    /// The work that it took.
-    pub effort: Effort,
 }
 
 impl Import {
@@ -181,12 +148,7 @@ impl Registry {
     /// The error of a refused change: an event is refused, such as the ingest of a granule that is
     /// held, the deletion of one that is not, or a time in the future or not after the last change;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
-    pub fn import(
-        &self,
-        dataset: &DatasetName,
-        import: &Import,
-        stamp: &Stamp,
-    ) -> Result<Imported> {
+    pub fn import(&self, dataset: &DatasetName, import: &Import, stamp: &Stamp) -> Result<Applied> {
         self.import_and_remember(dataset, import, stamp, None)
     }
 
@@ -200,22 +162,22 @@ impl Registry {
         dataset: &DatasetName,
         import: &Import,
         stamp: &Stamp,
-        remembered: Option<&dyn Fn(&Imported) -> Remembered<'a>>,
-    ) -> Result<Imported> {
+        remembered: Option<&dyn Fn(&Applied) -> Remembered<'a>>,
+    ) -> Result<Applied> {
         let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
-            let (key, imported) = import.apply(self, transaction, dataset, stamp, &selected)?;
-            let has_changed = !imported.instances.is_empty()
-                || imported.subsets > 0
-                || imported.annotations.added > 0;
+            let (key, applied) = import.apply(self, transaction, dataset, stamp, &selected)?;
+            let has_changed = !applied.instances.is_empty()
+                || applied.subsets > 0
+                || applied.annotations.added > 0;
             // A dataset without a history is not added only to remember what was read for it.
-            let remembered = remembered.filter(|_| imported.in_force.is_some());
+            let remembered = remembered.filter(|_| applied.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
             if let Some(remembered) = remembered.filter(|_| is_kept) {
-                let latest = imported.in_force.as_ref().map(|in_force| in_force.recorded);
-                remembered(&imported).save(transaction, key, stamp, latest)?;
+                let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
+                remembered(&applied).save(transaction, key, stamp, latest)?;
             }
-            Ok((imported, End::commit_if(is_kept)))
+            Ok((applied, End::commit_if(is_kept)))
         })
     }
 }
@@ -241,7 +203,7 @@ impl Import {
         name: &DatasetName,
         stamp: &Stamp,
         selected: &[Selection],
-    ) -> Result<(DatasetKey, Imported)> {
+    ) -> Result<(DatasetKey, Applied)> {
         let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
         let (key, last) = (target.dataset, target.last());
         let now = stamp.read_clock();
@@ -270,40 +232,28 @@ impl Import {
         }
         let times = times.iter().copied().filter(|&at| is_new(at)).collect();
         let results = Some(&self.results);
-        let target = Target { times, results, now, refusal: None, ..target };
+        let target =
+            Target { times, results, now, refusal: None, clock_behind_micros: None, ..target };
         let (events, count) = (self.staging.sorted()?, self.staging.count());
-        let added = match self.is_daily {
+        let mut applied = match self.is_daily {
             false => engine::add(&target, Conduct::History, events, count)?,
             true => engine::add(&target, Conduct::History, daily.events(events), count)?,
         };
+        (applied.left_out, applied.cancelled) = (left_out, cancelled);
         let dataset = (key, &target.name);
-        let subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
-        let annotations = self.annotations.keep(transaction, dataset, now, |at| {
+        applied.subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
+        applied.annotations = self.annotations.keep(transaction, dataset, now, |at| {
             let in_force = transaction.instance_at(key, at)?;
             Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
         })?;
-        let imported = Imported {
-            subsets,
-            annotations,
-            in_force: match (added.instances.last(), target.latest) {
-                (Some(last), _) if annotations.added == 0 => {
-                    Some(Instance { note: self.note_at(last.timestamp)?, ..last.clone() })
-                }
-                (None, latest) if annotations.added == 0 => latest,
-                // It may be one that was annotated.
-                _ => transaction.instance_at(key, Timestamp::MAX)?,
-            },
-            created_dataset: target.is_created && !added.instances.is_empty(),
-            instances: added.instances,
-            last,
-            first_ingested: added.first_ingested,
-            first_deleted: added.first_deleted,
-            left_out,
-            cancelled,
-            skipped: added.skipped,
-            effort: added.effort,
-        };
-        Ok((key, imported))
+        if applied.annotations.added > 0 {
+            // It may be one that was annotated.
+            applied.in_force = transaction.instance_at(key, Timestamp::MAX)?;
+        } else if let (Some(in_force), Some(_)) = (&mut applied.in_force, applied.instances.last())
+        {
+            in_force.note = self.note_at(in_force.timestamp)?;
+        }
+        Ok((key, applied))
     }
 }
 

@@ -4,6 +4,7 @@
 //! read.
 
 mod annotate;
+mod applied;
 mod change;
 mod check;
 mod cite;
@@ -23,12 +24,12 @@ mod target;
 
 pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};
 pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotations};
-pub use change::{Applied, CameBack, Change};
+pub use applied::{Applied, CameBack, Skipped};
+pub use change::Change;
 pub use check::{FileCheck, NewCheck};
 pub use cite::{CitedMembers, Members};
 pub(crate) use cited::{CitedSubset, CitedSubsets};
-pub use engine::Skipped;
-pub use import::{Import, Imported};
+pub use import::Import;
 pub use payment::Lease;
 pub use record::{DatasetEdit, Edit, SharedDoi};
 pub(crate) use remember::{Remembered, Taken};

@@ -1,6 +1,7 @@
 //! Remembering what was read of a primary, and forgetting it.
 
 use super::annotate::{KeptAnnotations, PrimaryAnnotations};
+use super::applied::Applied;
 use super::stamp::Stamp;
 use crate::error::Result;
 use crate::model::{
@@ -135,15 +136,16 @@ impl Registry {
         taken: &Taken<'_>,
         stamp: &Stamp,
         dry_run: bool,
-    ) -> Result<(Option<Instance>, KeptAnnotations)> {
+    ) -> Result<Applied> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
             let Some((key, _)) = transaction.dataset(dataset)? else {
-                return Ok(((None, KeptAnnotations::default()), End::RollBack));
+                return Ok((Applied::default(), End::RollBack));
             };
             let mut in_force = transaction.instance_at(key, Timestamp::MAX)?;
-            let kept = taken.save(transaction, key, stamp, &mut in_force)?;
-            Ok(((in_force, kept), End::commit_if(!dry_run)))
+            let annotations = taken.save(transaction, key, stamp, &mut in_force)?;
+            let applied = Applied { in_force, annotations, ..Applied::default() };
+            Ok((applied, End::commit_if(!dry_run)))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Applied, CameBack};
+use super::applied::{Applied, CameBack};
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
@@ -74,11 +74,11 @@ impl Registry {
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
             let mut applied = target.apply(&events, Conduct::Change(Extent::Whole))?;
             applied.skipped.repeated = listing.count() - distinct;
-            if let (Some(change), Some(_)) = (&applied.instance, applied.last) {
+            if let (Some(change), Some(_)) = (applied.instances.last(), applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;
             }
-            if applied.instance.is_some() || options.dry_run {
-                return Ok(applied.ended(options));
+            if !applied.instances.is_empty() || options.dry_run {
+                return Ok(applied.ended(options.dry_run));
             }
             let (recorded, recorded_by) = stamp.record(transaction, latest, Timestamp::MIN)?;
             let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
@@ -130,7 +130,7 @@ impl Registry {
             let expected_digest = options.expected_digest.or(Some(set.digest()));
             let options = &ChangeOptions { expected, expected_digest, ..options.clone() };
             let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
-            Ok(applied.ended(options))
+            Ok(applied.ended(options.dry_run))
         })
     }
 }

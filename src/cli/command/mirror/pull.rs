@@ -2,7 +2,7 @@ use std::io::{self, Write};
 
 use accession::mirror::{PullOptions, PullPolicy, Pulled, Source};
 use accession::model::WarningKind;
-use accession::{Access, DatasetName, Instance, Limit, Limits};
+use accession::{Access, DatasetName, Limit, Limits};
 
 use super::status::sources;
 use crate::cli::applied::{Application, Created, write_change, write_kept};
@@ -147,7 +147,7 @@ impl Args {
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
         let Args { at, create, dry_run, .. } = *self;
-        Application { dataset, at, create, dry_run, has_line: true }
+        Application { dataset, at, create, dry_run, has_line: true, reads_history: true }
     }
 
     fn report(
@@ -159,7 +159,8 @@ impl Args {
     ) -> Result<Exit> {
         let status = Some(pulled.before.status);
         // Where nobody reads what was done, the warnings are still read.
-        let reported = self.application(dataset).report(session, pulled, *created, status, text);
+        let reported =
+            self.application(dataset).report(session, &pulled.applied, *created, status, text);
         session.warn_all(pulled.warnings(dataset));
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
@@ -182,11 +183,6 @@ fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
     Ok(())
 }
 
-/// The change that was made.
-fn change(pulled: &Pulled) -> Option<&Instance> {
-    pulled.applied.as_ref().and_then(|applied| applied.instance.as_ref())
-}
-
 /// Writes what was pulled in one line.
 fn write_line(
     out: &mut Output,
@@ -197,11 +193,11 @@ fn write_line(
     if dry_run {
         write!(out, "dry run: ")?;
     }
-    if pulled.annotations.added > 0 {
+    if pulled.applied.annotations.added > 0 {
         write!(out, "{dataset}: ")?;
-        write_kept(out, pulled.annotations)?;
+        write_kept(out, pulled.applied.annotations)?;
     }
-    match change(pulled) {
+    match pulled.applied.instance() {
         Some(change) => write_change(out, change),
         None => writeln!(out, "{dataset}: no changes: {}", pulled.why_unchanged()),
     }
@@ -209,8 +205,8 @@ fn write_line(
 
 fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
     let primary = &pulled.before.primary;
-    write_kept(out, pulled.annotations)?;
-    let Some(change) = change(pulled) else {
+    write_kept(out, pulled.applied.annotations)?;
+    let Some(change) = pulled.applied.instance() else {
         return writeln!(out, "no changes: {}", pulled.why_unchanged());
     };
     write_change(out, change)?;

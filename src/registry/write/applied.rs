@@ -1,0 +1,99 @@
+//! What a change, an import or a pull did to a dataset.
+
+use super::annotate::KeptAnnotations;
+use super::resume::Effort;
+use crate::model::{GranuleId, Instance, Timestamp};
+use crate::registry::handle::End;
+
+/// What a change, an import or a pull did to a dataset.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// The new rows of the history, in order of time: one of a change, and any number of an import, without
+    /// annotations and notes ([`Import::note_at`](super::Import::note_at)), all of which may not fit into
+    /// memory. Empty if nothing changed.
+    pub instances: Vec<Instance>,
+    /// The instance in force afterwards. `None` means that the dataset has no history.
+    pub in_force: Option<Instance>,
+    /// The time of the last change before. `None` means that there was no history.
+    pub last: Option<Timestamp>,
+    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES)
+    /// unless [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples) is set.
+    pub first_ingested: Vec<GranuleId>,
+    /// The first granules that were deleted, as many at most.
+    pub first_deleted: Vec<GranuleId>,
+    /// The granules, or of an import the events that were already stored, that were skipped.
+    pub skipped: Skipped,
+    /// Whether the dataset was added.
+    pub created_dataset: bool,
+    /// By how many microseconds the clock was behind the last change. `None` means by less than a
+    /// second, or not at all.
+    pub clock_behind_micros: Option<i64>,
+    /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
+    /// none had.
+    pub came_back: Option<CameBack>,
+    /// Of an import by day: the number of events that were left out, since their day is not complete.
+    pub left_out: u64,
+    /// Of an import by day: the number of pairs that cancel out, since a granule was ingested and deleted, or
+    /// the reverse, within one day.
+    pub cancelled: u64,
+    /// How many subsets that were cited elsewhere are kept from now on.
+    pub subsets: u64,
+    /// What became of the annotations that were written elsewhere.
+    pub annotations: KeptAnnotations,
+    /// The work that it took.
+    pub effort: Effort,
+}
+
+impl AsRef<Applied> for Applied {
+    fn as_ref(&self) -> &Applied {
+        self
+    }
+}
+
+/// What was skipped, counted so that callers can report it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Skipped {
+    /// Granules to ingest that were already held; for an import, events that were already stored.
+    pub held: u64,
+    /// Granules that were listed more than once.
+    pub repeated: u64,
+    /// Granules to delete that were not held.
+    pub missing: u64,
+}
+
+/// That granules that a sync added had been deleted shortly before: the listing of that change was
+/// probably incomplete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CameBack {
+    /// How many of them one change had deleted.
+    pub granules: u64,
+    /// The instance of that change. If there are several, that of the change which deleted most of them,
+    /// and then the last.
+    pub without: Instance,
+    /// The last instance before that one with the set that the dataset has now. `None` means that it is
+    /// another set.
+    pub earlier: Option<Instance>,
+}
+
+impl Applied {
+    /// The last new row of the history, which of a change is the only one. `None` means that nothing changed.
+    pub fn instance(&self) -> Option<&Instance> {
+        self.instances.last()
+    }
+
+    /// How many granules were ingested.
+    pub fn added(&self) -> u64 {
+        self.instances.iter().map(|instance| instance.ingested).sum()
+    }
+
+    /// How many granules were deleted.
+    pub fn removed(&self) -> u64 {
+        self.instances.iter().map(|instance| instance.deleted).sum()
+    }
+
+    /// Commits the change, unless it changed nothing or was only tried.
+    pub(super) fn ended(self, dry_run: bool) -> (Self, End) {
+        let is_kept = !self.instances.is_empty() && !dry_run;
+        (self, End::commit_if(is_kept))
+    }
+}
