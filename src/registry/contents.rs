@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::chain::{CanonicalList, Hashing, Reached};
+use crate::chain::{Hashing, Reached};
 use crate::error::Result;
-use crate::model::{EncodedFiles, GranuleId, Timestamp};
+use crate::model::{Content, EncodedFiles, Timestamp};
 use crate::store::{Begin, ContentRows, DatasetKey, Period, View};
 
 /// What was known of the files of one granule, since when. It is filled again for each granule.
@@ -222,27 +222,20 @@ impl<'read> ContentsAt<'read> {
     }
 }
 
-/// Adds the lines of some granules, all of which are held at an instant and in canonical order, to a list.
+/// Some granules in canonical order, all of which are held at an instant, with what is known of each then.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
-pub(super) fn list(
+pub(super) fn among<'ids>(
     read: &View,
     dataset: DatasetKey,
     at: Timestamp,
-    granule_ids: &[GranuleId],
-    list: &mut CanonicalList,
-) -> Result<()> {
-    let ids: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
-    let mut known = read.content_among(dataset, at, &ids)?.into_iter().peekable();
-    let mut line = Vec::new();
-    for granule_id in granule_ids {
-        let stored = known.next_if(|stored| stored.granule_id == *granule_id);
-        let content = stored.map(|stored| stored.content).unwrap_or_default();
-        line.clear();
-        content.write_line(granule_id.as_str(), &mut line);
-        list.push(&line);
-    }
-    Ok(())
+    granule_ids: &'ids [&'ids str],
+) -> Result<impl Iterator<Item = (&'ids str, Content)> + use<'ids>> {
+    let mut known = read.content_among(dataset, at, granule_ids)?.into_iter().peekable();
+    Ok(granule_ids.iter().map(move |&granule_id| {
+        let stored = known.next_if(|stored| stored.granule_id.as_str() == granule_id);
+        (granule_id, stored.map(|stored| stored.content).unwrap_or_default())
+    }))
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::monitor::{Monitor, Work};
+use super::proof::{Recomputed, Recomputing};
 use super::staging::{Sorted, Staging};
-use crate::chain::{CanonicalList, Chain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp, quoted,
@@ -114,20 +114,14 @@ impl Listing {
 
     fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<Identified> {
         let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
-        let (mut chain, mut list, mut line) = (Chain::start(), CanonicalList::start(), Vec::new());
-        let mut granules = 0;
+        let mut recomputing = Recomputing::start();
         for event in self.distinct()? {
             let Event { granule_id, content, .. } = event?;
-            chain.push(granule_id.as_str());
-            line.clear();
-            content.unwrap_or_default().write_line(granule_id.as_str(), &mut line);
-            list.push(&line);
-            granules += 1;
+            recomputing.add(granule_id.as_str(), &content.unwrap_or_default());
             work.advance()?;
         }
-        let repeated = self.count() - granules;
-        let (identifier, digest) = (chain.identifier(), list.digest());
-        Ok(Identified { identifier, digest, granules, repeated })
+        let Recomputed { identifier, digest, granules } = recomputing.finish();
+        Ok(Identified { identifier, digest, granules, repeated: self.count() - granules })
     }
 
     /// Whether something is stated of files.

@@ -5,11 +5,93 @@
 //! them on the way ([`Hashing`]) and compares the result with the identifier that the history states.
 //! What reads only a part of a set cannot, and proves nothing.
 
+use super::contents;
 use super::handle::Registry;
-use crate::chain::Chain;
-use crate::chain::{Hashing, Sweep};
+use crate::chain::{CanonicalList, Chain, Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Digest, GranuleId, Identifier, Instance, Set, Timestamp};
+use crate::model::{Content, DatasetName, Digest, GranuleId, Identifier, Instance, Set, Timestamp};
+use crate::store::{DatasetKey, View};
+
+/// What some granules are together, by what was read of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Recomputed {
+    pub identifier: Identifier,
+    pub digest: Digest,
+    pub granules: u64,
+}
+
+impl Recomputed {
+    pub const EMPTY: Recomputed =
+        Recomputed { identifier: Identifier::EMPTY, digest: Digest::EMPTY, granules: 0 };
+
+    /// What the history states of an instance.
+    pub fn stated(instance: &Instance) -> Self {
+        let Instance { identifier, digest, granules, .. } = *instance;
+        Recomputed { identifier, digest, granules }
+    }
+
+    /// Compares an instance with what was read of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules are not those of the instance, or what
+    /// is known of their files is not that of its digest.
+    pub fn check(self, instance: &Instance) -> Result<()> {
+        let set = Set::Instance(instance.clone());
+        check(&set, self.identifier, self.granules)?;
+        check_digest(&set, self.digest)
+    }
+}
+
+/// Granules that are hashed one by one, in canonical order, with what is known of their files.
+pub(super) struct Recomputing {
+    chain: Chain,
+    list: CanonicalList,
+    line: Vec<u8>,
+    granules: u64,
+}
+
+impl Recomputing {
+    pub fn start() -> Self {
+        Recomputing {
+            chain: Chain::start(),
+            list: CanonicalList::start(),
+            line: Vec::new(),
+            granules: 0,
+        }
+    }
+
+    /// Adds the next granule.
+    pub fn add(&mut self, granule_id: &str, known: &Content) {
+        self.chain.push(granule_id);
+        self.line.clear();
+        known.write_line(granule_id, &mut self.line);
+        self.list.push(&self.line);
+        self.granules += 1;
+    }
+
+    /// Adds granules, all of which are held at an instant.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
+    pub fn add_known(
+        &mut self,
+        read: &View,
+        dataset: DatasetKey,
+        at: Timestamp,
+        granule_ids: &[&str],
+    ) -> Result<()> {
+        let known = contents::among(read, dataset, at, granule_ids)?;
+        known.for_each(|(granule_id, content)| self.add(granule_id, &content));
+        Ok(())
+    }
+
+    pub fn finish(self) -> Recomputed {
+        let Recomputing { chain, list, granules, .. } = self;
+        Recomputed { identifier: chain.identifier(), digest: list.digest(), granules }
+    }
+}
 
 /// A set that is read in full, and the registry that has it.
 #[derive(Clone)]
@@ -30,15 +112,7 @@ impl Claim {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the set.
     pub fn check(&self, identifier: Identifier, granules: u64) -> Result<()> {
-        let checked = match &self.set {
-            Set::Instance(instance) => check(instance, identifier, granules),
-            Set::Subset { subset, instance } => {
-                let Instance { dataset, timestamp, .. } = instance;
-                let what = format!("the subset of {dataset} at {timestamp}");
-                compare(&what, (subset.identifier, subset.granules), (identifier, granules))
-            }
-        };
-        checked.map_err(|error| self.registry.named(error))
+        check(&self.set, identifier, granules).map_err(|error| self.registry.named(error))
     }
 
     /// Compares its digest with what was read of the files of its granules.
@@ -47,54 +121,31 @@ impl Claim {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not that of the set.
     pub fn check_digest(&self, digest: Digest) -> Result<()> {
-        let Instance { dataset, timestamp, .. } = self.set.instance();
-        let stated = self.set.digest();
-        let checked = compare_digests(dataset, *timestamp, (stated, digest));
-        checked.map_err(|error| self.registry.named(error))
+        check_digest(&self.set, digest).map_err(|error| self.registry.named(error))
     }
 }
 
-/// Compares an instance with the granules that were read of it: their identifier, and how many there
-/// were.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the instance.
-pub(super) fn check(instance: &Instance, identifier: Identifier, granules: u64) -> Result<()> {
-    let what = format!("{} at {}", instance.dataset, instance.timestamp);
-    compare(&what, (instance.identifier, instance.granules), (identifier, granules))
-}
-
-/// Compares an instance with what was read of the files of its granules.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not what the instance states.
-pub(super) fn check_digest(instance: &Instance, digest: Digest) -> Result<()> {
-    let Instance { dataset, timestamp, .. } = instance;
-    compare_digests(dataset, *timestamp, (instance.digest, digest))
-}
-
-fn compare_digests(
-    dataset: &DatasetName,
-    at: Timestamp,
-    (stated, read): (Digest, Digest),
-) -> Result<()> {
-    if stated == read {
+fn check(set: &Set, identifier: Identifier, granules: u64) -> Result<()> {
+    let stated = (set.identifier(), set.granules());
+    if stated == (identifier, granules) {
         return Ok(());
     }
+    let what = if set.subset().is_some() { "the subset of " } else { "" };
+    let Instance { dataset, timestamp, .. } = set.instance();
     Err(Error::damaged(format!(
-        "{dataset} at {at} has the digest {stated}, but what is known of the files gives {read}"
+        "{what}{dataset} at {timestamp} has the identifier {} and {} granules, but the granule rows give {identifier} and {granules}",
+        stated.0, stated.1
     )))
 }
 
-fn compare(what: &str, stated: (Identifier, u64), read: (Identifier, u64)) -> Result<()> {
-    if stated == read {
+fn check_digest(set: &Set, digest: Digest) -> Result<()> {
+    let stated = set.digest();
+    if stated == digest {
         return Ok(());
     }
+    let Instance { dataset, timestamp, .. } = set.instance();
     Err(Error::damaged(format!(
-        "{what} has the identifier {} and {} granules, but the granule rows give {} and {}",
-        stated.0, stated.1, read.0, read.1
+        "{dataset} at {timestamp} has the digest {stated}, but what is known of the files gives {digest}"
     )))
 }
 

@@ -11,6 +11,7 @@ use crate::model::DatasetName;
 use crate::model::{
     Algorithm, Content, ContentMatch, Contradiction, GranuleId, IdPage, Set, Timestamp,
 };
+use crate::registry::contents;
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
@@ -122,16 +123,12 @@ impl FileList {
         let registry = &self.registry;
         let read = || {
             let read = registry.read()?;
-            let known = read.content_among(self.dataset, self.at, &ids)?;
+            let known = contents::among(&read, self.dataset, self.at, &ids)?;
             read.check_same_file()?;
             Ok(known)
         };
-        let known = read().map_err(|error: Error| registry.named(error))?;
-        let mut known = known.into_iter().peekable();
         let mut line = Vec::new();
-        for id in ids {
-            let stored = known.next_if(|stored| stored.granule_id.as_str() == id);
-            let content = stored.map(|stored| stored.content).unwrap_or_default();
+        for (id, content) in read().map_err(|error: Error| registry.named(error))? {
             if let Some((_, list)) = &mut self.proof {
                 line.clear();
                 content.write_line(id, &mut line);

@@ -6,12 +6,11 @@ use super::view::{Snapshot, dataset_of};
 use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
-    Criteria, DatasetName, Digest, Granule, GranuleId, IdPage, Identifier, Instance, Pattern, Set,
-    Subset, Timestamp,
+    Criteria, DatasetName, Granule, GranuleId, IdPage, Instance, Pattern, Set, Subset, Timestamp,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
-use crate::registry::proof::{self, Proof};
+use crate::registry::proof::{Proof, Recomputed};
 use crate::store::{self, DatasetKey, SubsetKey};
 
 /// The least number of granules in a page.
@@ -402,9 +401,6 @@ fn not_held(granule_id: &GranuleId, subset: &Subset) -> Error {
     ))
 }
 
-/// What a part of a set is: its identifier, its digest, and how many granules it has.
-pub(in crate::registry) type Identified = (Identifier, Digest, u64);
-
 /// The identifier, the digest and the number of the granules of an instance whose ids match one of the
 /// patterns.
 ///
@@ -417,7 +413,7 @@ pub(in crate::registry) fn identify_selected(
     dataset: DatasetKey,
     instance: &Instance,
     patterns: &[Pattern],
-) -> Result<Identified> {
+) -> Result<Recomputed> {
     let mut pages = GranulePages::held(dataset, instance.timestamp);
     let mut known = ContentsAt::new(read, dataset, instance.timestamp)?;
     // All granules, and those that are selected.
@@ -437,11 +433,15 @@ pub(in crate::registry) fn identify_selected(
         }
     }
     let hashed = hashing.finish();
-    let mut sets = hashed.sets();
-    let empty = (Identifier::EMPTY, Digest::EMPTY);
-    let (all, digest) = sets.next().unwrap_or(empty);
-    proof::check(instance, all, granules)?;
-    proof::check_digest(instance, digest)?;
-    let (identifier, digest) = sets.next().unwrap_or(empty);
-    Ok((identifier, digest, selected))
+    let mut sets = hashed.sets().zip([granules, selected]);
+    let mut next = || {
+        let next = sets.next();
+        next.map_or(Recomputed::EMPTY, |((identifier, digest), granules)| Recomputed {
+            identifier,
+            digest,
+            granules,
+        })
+    };
+    next().check(instance)?;
+    Ok(next())
 }

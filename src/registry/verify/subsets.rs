@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use super::finding::{Code, Findings, readable};
 use super::history::Stated;
-use crate::chain::{CanonicalList, Chain, Hashed, Hashing, Sweep};
+use crate::chain::{CanonicalList, Hashed, Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Criteria, Digest, GranuleId, Identifier, Pattern, Subset, Timestamp, quoted};
-use crate::registry::contents::{self, FilesDuring};
+use crate::model::{Criteria, GranuleId, Pattern, Subset, Timestamp, quoted};
+use crate::registry::contents::FilesDuring;
+use crate::registry::proof::{Recomputed, Recomputing};
 use crate::store::{DatasetKey, SubsetKey, View};
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
@@ -18,14 +19,6 @@ pub(super) struct Subsets {
     /// The subsets with patterns, by criteria and then by timestamp.
     by_pattern: Vec<Subset>,
     named: Vec<(SubsetKey, Subset)>,
-}
-
-/// The values that the granule rows give for a subset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::registry) struct Recomputed {
-    pub identifier: Identifier,
-    pub digest: Digest,
-    pub granules: u64,
 }
 
 /// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
@@ -232,8 +225,7 @@ fn identify_named(
     at: Timestamp,
     findings: &mut Findings,
 ) -> Result<Recomputed, Error> {
-    let (mut chain, mut list) = (Chain::start(), CanonicalList::start());
-    let mut granules = 0;
+    let mut recomputing = Recomputing::start();
     let mut last = None;
     let mut named = read.named(dataset, key, at).peekable();
     while named.peek().is_some() {
@@ -252,13 +244,10 @@ fn identify_named(
             last = Some(named.clone());
             batch.push(named);
         }
-        for granule_id in &batch {
-            chain.push(granule_id.as_str());
-        }
-        granules += batch.len() as u64;
-        contents::list(read, dataset, at, &batch, &mut list)?;
+        let ids: Vec<&str> = batch.iter().map(GranuleId::as_str).collect();
+        recomputing.add_known(read, dataset, at, &ids)?;
     }
-    Ok(Recomputed { identifier: chain.identifier(), digest: list.digest(), granules })
+    Ok(recomputing.finish())
 }
 
 /// How many granules are looked up at once.

@@ -1,16 +1,15 @@
 //! Citing a subset, which is then stored so that its identifier always resolves.
 
 use super::stamp::Stamp;
-use crate::chain::{CanonicalList, Chain};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Criteria, DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, Timestamp,
 };
-use crate::registry::contents;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
+use crate::registry::proof::{Recomputed, Recomputing};
 use crate::registry::snapshot::{
-    Cited, Identified, Selected, Selection, cited, dataset_of, identify_selected, select,
+    Cited, Selected, Selection, cited, dataset_of, identify_selected, select,
 };
 use crate::store::{self, DatasetKey, Transaction};
 
@@ -62,28 +61,23 @@ impl Registry {
         members: &Members,
         now: Timestamp,
     ) -> Result<Cited> {
-        let found = self.find_subset(dataset, at, members);
-        let (selected, subset) = match found.map_err(|error| self.named(error))? {
-            Found::Known(cited) => return Ok(*cited),
-            Found::New(new) => new.into_subset(members, now)?,
-        };
-        let (instance, set) = (selected.instance().clone(), (subset.identifier, subset.digest));
+        let (cited, is_stored) = self.describe_subset(dataset, at, members, now)?;
+        let Set::Subset { subset, instance } = cited.set.clone() else { return Ok(cited) };
+        if is_stored {
+            return Ok(cited);
+        }
         let stamp = Stamp::now(now);
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             // Another process may have stored it since.
-            let known = transaction.subset(key, set, &subset.criteria)?;
-            let (subset, end) = match known {
-                Some((_, known)) => (known, End::RollBack),
-                None => {
-                    stamp.record(transaction, None, Timestamp::MIN)?;
-                    members.store(transaction, key, &subset)?;
-                    (subset.clone(), End::Commit)
-                }
-            };
-            let set = Set::Subset { subset, instance: instance.clone() };
-            let selected = Selected { set, others: selected.others.clone() };
-            Ok((cited(transaction, selected)?, end))
+            let set = (subset.identifier, subset.digest);
+            if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
+                let set = Set::Subset { subset, instance: instance.clone() };
+                return Ok((Cited { set, ..cited.clone() }, End::RollBack));
+            }
+            stamp.record(transaction, None, Timestamp::MIN)?;
+            members.store(transaction, key, &subset)?;
+            Ok((cited.clone(), End::Commit))
         })
     }
 
@@ -131,94 +125,60 @@ impl Registry {
         members: &Members,
         now: Timestamp,
     ) -> Result<(Cited, bool)> {
-        let found = self.find_subset(dataset, at, members);
-        let (selected, subset) = match found.map_err(|error| self.named(error))? {
-            Found::Known(cited) => return Ok((*cited, true)),
-            Found::New(new) => new.into_subset(members, now)?,
+        let described = || {
+            let read = self.read()?;
+            let (selected, is_stored) = self.find_subset(&read, dataset, at, members, now)?;
+            Ok((cited(&read, selected)?, is_stored))
         };
-        let set = Set::Subset { subset, instance: selected.instance().clone() };
-        let selected = Selected { set, others: selected.others };
-        let read = self.read()?;
-        let cited = cited(&read, selected).map_err(|error| self.named(error))?;
-        Ok((cited, false))
+        described().map_err(|error: Error| self.named(error))
     }
 
+    /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole; and
+    /// whether it is stored.
     fn find_subset(
         &self,
+        read: &store::View,
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &Members,
-    ) -> Result<Found> {
+        now: Timestamp,
+    ) -> Result<(Selected, bool)> {
         if let Members::Patterns(patterns) = members {
             let (bytes, most) = (Criteria::bytes_of(patterns), Criteria::MAX_BYTES);
             if bytes > most {
                 return Err(Error::too_long("the list of patterns", "bytes", bytes, most));
             }
         }
-        let read = self.read()?;
         let selection = Selection::Dataset { name: dataset.clone(), at };
-        let selected = select(&read, &selection)?;
-        let (key, _) = dataset_of(&read, dataset)?;
+        let selected = select(read, &selection)?;
+        let (key, _) = dataset_of(read, dataset)?;
+        let instance = selected.instance().clone();
         let progress = self.begin("selecting", "granules", None);
-        let identified = members.identify(&read, key, dataset, selected.instance())?;
-        let (identifier, digest, granules) = identified;
-        drop(progress);
-        if granules > 0 && identifier == selected.set.identifier() {
-            return Ok(Found::Known(Box::new(cited(&read, selected)?)));
-        }
-        let known = match members.criteria() {
-            Some(criteria) => read.subset(key, (identifier, digest), &criteria)?,
-            None => None,
-        };
-        match known {
-            Some((_, subset)) => {
-                let instance = selected.instance().clone();
-                let set = Set::Subset { subset, instance };
-                let selected = Selected { set, others: selected.others };
-                Ok(Found::Known(Box::new(cited(&read, selected)?)))
+        let Recomputed { identifier, digest, granules } = match members {
+            Members::Patterns(patterns) => identify_selected(read, key, &instance, patterns)?,
+            Members::Listed(listing) => {
+                identify_named(read, key, dataset, instance.timestamp, listing)?
             }
-            None => Ok(Found::New(Box::new(New { selected, identified }))),
+        };
+        drop(progress);
+        if granules > 0 && identifier == instance.identifier {
+            return Ok((selected, true));
         }
-    }
-}
-
-/// A subset that was looked up.
-enum Found {
-    /// It is already stored, or is the whole instance.
-    Known(Box<Cited>),
-    New(Box<New>),
-}
-
-/// A subset that is not stored yet.
-struct New {
-    selected: Selected,
-    identified: Identified,
-}
-
-impl New {
-    /// The subset as it would be stored, and the instance from which it is selected.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing).
-    fn into_subset(self, members: &Members, now: Timestamp) -> Result<(Selected, Subset)> {
-        let New { selected, identified: (identifier, digest, granules) } = self;
-        let Instance { timestamp, dataset, .. } = selected.instance().clone();
-        let criteria = members.criteria().filter(|_| granules > 0);
-        let nothing = || {
+        let Instance { timestamp, dataset, .. } = instance.clone();
+        let Some(criteria) = members.criteria().filter(|_| granules > 0) else {
             let message = format!("no granule that {dataset} held at {timestamp} is selected");
-            Error::new(ErrorKind::SelectsNothing, message)
+            return Err(Error::new(ErrorKind::SelectsNothing, message));
         };
-        let subset = Subset {
-            criteria: criteria.ok_or_else(nothing)?,
-            dataset: dataset.clone(),
-            timestamp,
-            identifier,
-            digest,
-            granules,
-            cited: now,
+        let (subset, is_stored) = match read.subset(key, (identifier, digest), &criteria)? {
+            Some((_, subset)) => (subset, true),
+            None => {
+                let cited = now;
+                let subset =
+                    Subset { criteria, dataset, timestamp, identifier, digest, granules, cited };
+                (subset, false)
+            }
         };
-        Ok((selected, subset))
+        Ok((Selected { set: Set::Subset { subset, instance }, ..selected }, is_stored))
     }
 }
 
@@ -228,22 +188,6 @@ impl Members {
         match self {
             Members::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
             Members::Listed(listing) => (!listing.is_empty()).then_some(Criteria::Named),
-        }
-    }
-
-    /// Computes their identifier and their digest within an instance, and counts them.
-    fn identify(
-        &self,
-        read: &store::View,
-        key: DatasetKey,
-        dataset: &DatasetName,
-        instance: &Instance,
-    ) -> Result<Identified> {
-        match self {
-            Members::Patterns(patterns) => identify_selected(read, key, instance, patterns),
-            Members::Listed(listing) => {
-                identify_named(read, key, dataset, instance.timestamp, listing)
-            }
         }
     }
 
@@ -273,8 +217,8 @@ pub(super) fn identify_named(
     dataset: &DatasetName,
     at: Timestamp,
     listing: &Listing,
-) -> Result<Identified> {
-    let (mut chain, mut list, mut count) = (Chain::start(), CanonicalList::start(), 0);
+) -> Result<Recomputed> {
+    let mut recomputing = Recomputing::start();
     for batch in batches(listing)? {
         let batch = batch?;
         let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();
@@ -285,12 +229,9 @@ pub(super) fn identify_named(
                 return Err(Error::of_event(event, ErrorKind::NotHeldToCite, what));
             }
         }
-        let ids: Vec<GranuleId> = batch.into_iter().map(|event| event.granule_id).collect();
-        ids.iter().for_each(|granule_id| chain.push(granule_id.as_str()));
-        contents::list(read, key, at, &ids, &mut list)?;
-        count += ids.len() as u64;
+        recomputing.add_known(read, key, at, &ids)?;
     }
-    Ok((chain.identifier(), list.digest(), count))
+    Ok(recomputing.finish())
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.

@@ -13,8 +13,8 @@ use crate::model::{
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
-use crate::registry::proof;
-use crate::registry::verify::{Recomputed, Selecting};
+use crate::registry::proof::{self, Recomputed};
+use crate::registry::verify::Selecting;
 use crate::store::{self, Begin, DatasetKey, Transaction};
 
 /// A subset that another registry cited, and that is to be kept here too, since its identifier must
@@ -65,11 +65,8 @@ impl CitedSubset {
         else {
             return Err(refused(Identifier::EMPTY));
         };
-        let (identifier, digest, granules) = match &self.members {
-            Members::Patterns(_) => {
-                let Recomputed { identifier, digest, granules } = select(&instance)?;
-                (identifier, digest, granules)
-            }
+        let Recomputed { identifier, digest, granules } = match &self.members {
+            Members::Patterns(_) => select(&instance)?,
             // A look-up for each granule, as for each event.
             Members::Listed(listing) => {
                 identify_named(transaction, key, dataset, self.timestamp, listing)?
@@ -334,12 +331,11 @@ impl CitedSubsets {
         from: Origin<'_>,
         events: impl Fn() -> Result<Events>,
     ) -> Result<Vec<Selection>> {
-        let none = Recomputed { identifier: Identifier::EMPTY, digest: Digest::EMPTY, granules: 0 };
         let mut selected = Vec::new();
         let mut batch = Batch::default();
         for subset in self.iter() {
             let CitedSubset { identifier, digest, timestamp, members, .. } = subset?;
-            selected.push(Selection { all: none, part: none });
+            selected.push(Selection { all: Recomputed::EMPTY, part: Recomputed::EMPTY });
             let Some(criteria) = members.criteria() else { continue };
             if let Some(key) = from.key
                 && from.read.subset(key, (identifier, digest), &criteria)?.is_some()
@@ -377,8 +373,7 @@ impl CitedSubsets {
         let mut kept = 0;
         for (number, subset) in self.iter().enumerate() {
             let is_new = subset?.keep(transaction, key, dataset, |instance| {
-                let Instance { identifier, digest, granules, .. } = *instance;
-                let set = Recomputed { identifier, digest, granules };
+                let set = Recomputed::stated(instance);
                 if let Some(Selection { part, .. }) =
                     selected.get(number).filter(|it| it.all == set)
                 {
@@ -394,8 +389,7 @@ impl CitedSubsets {
                     }
                 };
                 let Selection { all, part } = again[number];
-                proof::check(instance, all.identifier, all.granules)?;
-                proof::check_digest(instance, all.digest)?;
+                all.check(instance)?;
                 Ok(part)
             })?;
             kept += u64::from(is_new);

@@ -13,7 +13,7 @@ use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep, is_checkpoint
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
-use crate::registry::proof;
+use crate::registry::proof::{self, Recomputed};
 use crate::store::{Begin, NewPeriod, StoredContent};
 
 /// The number of checkpoints that are stored at once.
@@ -226,8 +226,8 @@ impl<'a> Pass<'a> {
         let mut sets = hashed.sets();
         if let Some(latest) = &self.target.latest {
             let (identifier, digest) = sets.next().unwrap_or((Identifier::EMPTY, Digest::EMPTY));
-            proof::check(latest, identifier, before + self.in_force)?;
-            proof::check_digest(latest, digest)?;
+            let granules = before + self.in_force;
+            Recomputed { identifier, digest, granules }.check(latest)?;
         }
         let sets: Vec<(Identifier, Digest)> = sets.collect();
         let steps = hashed.sweep.steps();
