@@ -31,7 +31,7 @@ pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
     let text = citation.write(CitationFormat::Text);
     let others = || FORMATS.into_iter().filter(|format| !USUAL.contains(format));
     let link = |format: CitationFormat| {
-        html! { a href=(site.href(&format!("{path}?format={format}"))) { (format.label()) } }
+        html! { a href=(site.href(&Site::in_format(path, format.name()))) { (format.label()) } }
     };
     html! {
         section #cite {
@@ -104,12 +104,7 @@ pub(super) fn meta(
 
 /// The citation as schema.org describes it, with where its granules are listed, and the
 /// catalogue that lists it.
-pub(super) fn described(
-    site: &Site,
-    record: &Dataset,
-    citation: &Citation,
-    identifier: Identifier,
-) -> String {
+pub(super) fn described(site: &Site, record: &Dataset, citation: &Citation, list: &str) -> String {
     let written = citation.write(CitationFormat::JsonLd);
     let Ok(Value::Object(mut object)) = serde_json::from_str::<Value>(&written) else {
         return written;
@@ -119,7 +114,7 @@ pub(super) fn described(
         object.insert("description".to_owned(), description.into());
     }
     if site.is_complete()
-        && let Some(address) = site.address(&Site::granules(identifier))
+        && let Some(address) = site.address(list)
     {
         object.insert(
             "distribution".to_owned(),
@@ -189,13 +184,13 @@ fn address(href: &str) -> PercentEncode<'_> {
     utf8_percent_encode(href, NOT_IN_A_URI)
 }
 
-/// What a page describes.
-#[derive(Debug, Clone, Copy)]
+/// What a page describes, with the path of the list of its granules.
+#[derive(Debug, Clone)]
 pub enum Describes {
-    /// A dataset, whose latest set has this identifier. `None` means that it has no set yet.
-    Dataset(Option<Identifier>),
+    /// A dataset. `None` means that it has no set yet.
+    Dataset(Option<String>),
     /// One set of granules.
-    Set(Identifier),
+    Set(String),
 }
 
 /// The greatest number of authors in the header `Link`: 500 links in a header have broken
@@ -209,7 +204,7 @@ const MAX_ADDRESS_BYTES: usize = 300;
 pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) -> Vec<Link> {
     let mut links = Vec::new();
     let own = site.address(path);
-    let cite_as = match describes {
+    let cite_as = match &describes {
         Describes::Dataset(_) => record.doi.as_ref().map(Doi::address).or(own),
         Describes::Set(_) => own,
     };
@@ -222,18 +217,18 @@ pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) ->
     let orcids = record.creators.iter().filter_map(Creator::orcid).take(MAX_AUTHORS);
     links.extend(orcids.map(|orcid| Link::new("author", Orcid::address(orcid))));
     if site.is_complete() {
-        let identifier = match describes {
-            Describes::Dataset(identifier) => identifier,
-            Describes::Set(identifier) => Some(identifier),
+        let list = match describes {
+            Describes::Dataset(list) => list,
+            Describes::Set(list) => Some(list),
         };
         // Without a set, there is nothing to cite.
-        if let Some(identifier) = identifier {
+        if let Some(list) = list {
             let described = FORMATS.into_iter().filter(|format| format.is_metadata());
             links.extend(described.map(|format| {
-                let address = site.address_or_href(&format!("{path}?format={format}"));
+                let address = site.address_or_href(&Site::in_format(path, format.name()));
                 Link::new("describedby", address).of_type(format.media_type())
             }));
-            let list = site.address_or_href(&Site::granules(identifier));
+            let list = site.address_or_href(&list);
             links.push(Link::new("item", list).of_type("text/plain"));
         }
     }

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::figures::{counted, grouped, time, visible};
 use super::layout::{Head, page};
-use super::set::{difference_row, tally};
 use super::site::Site;
 use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Set};
@@ -319,6 +318,36 @@ fn side(site: &Site, label: &str, set: &Set) -> Markup {
                     @match instance.until { Some(until) => (time(until)), None => "now" }
                 }
             }
+        }
+    }
+}
+
+/// How many granules only one of two sets has, and both, as numbers and as a bar.
+fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
+    let Counts { matched, only_left, only_right } = *counts;
+    let all = (matched + only_left + only_right).max(1) as f64 / 100.0;
+    let (first, second) = (only_left as f64 / all, matched as f64 / all);
+    html! {
+        dl.tally {
+            div { dt { (left) } dd.minus { (grouped(only_left)) } }
+            div { dt { (both) } dd { (grouped(matched)) } }
+            div { dt { (right) } dd.plus { (grouped(only_right)) } }
+        }
+        svg.bar aria-hidden="true" {
+            rect.deleted width={ (format!("{first:.1}")) "%" } height="100%" {}
+            rect.both x={ (format!("{first:.1}")) "%" } width={ (format!("{second:.1}")) "%" } height="100%" {}
+            rect.added x={ (format!("{:.1}", first + second)) "%" }
+                width={ (format!("{:.1}", (100.0 - first - second).max(0.0))) "%" } height="100%" {}
+        }
+    }
+}
+
+/// A granule that only one of two sets has.
+fn difference_row(index: usize, difference: &Difference) -> Markup {
+    html! {
+        @match difference {
+            Difference::OnlyRight(granule_id) => li.plus id={ "d" (index) } { "+ " (visible(granule_id.as_str())) },
+            Difference::OnlyLeft(granule_id) => li.minus id={ "d" (index) } { "− " (visible(granule_id.as_str())) },
         }
     }
 }

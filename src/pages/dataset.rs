@@ -6,14 +6,14 @@ use super::citing::{self, Describes, Link};
 use super::figures::{
     ago, annotations, command, copy_button, counted, date, day_text, grouped, time,
 };
-use super::fixity::Fixity;
+use super::granules::Ends;
 use super::history::{self, Picks};
-use super::identifier::{means, verifying};
+use super::identifier::means;
 use super::layout::{Detail, Head, Section, page, trail};
-use super::part::{self, Ends};
 use super::plot::{Figure, Series, figure};
 use super::record;
 use super::site::Site;
+use super::verify::{CheckedSet, Fixity};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
 use crate::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
@@ -41,12 +41,12 @@ pub struct DatasetPage {
     pub annotated: Vec<(Timestamp, Annotation)>,
     /// The subsets that were cited last, and how many there are.
     pub subsets: (Vec<Subset>, u64),
-    /// The first and the last granule of the latest set, for patterns that match some.
-    pub ends: Ends,
+    /// The first and the last granules of the latest set.
+    ends: Ends,
     /// The citation of its latest set. `None` means that there was no change yet.
     pub citation: Option<Citation>,
     /// What is known of its files. `None` means nothing.
-    pub fixity: Option<Fixity>,
+    fixity: Option<Fixity>,
     /// The present time.
     pub now: Timestamp,
 }
@@ -92,7 +92,7 @@ impl DatasetPage {
             page.subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
             page.fixity = Fixity::read(snapshot, name)?;
             if let Some(latest) = &page.listed.latest {
-                page.ends = Ends::read(snapshot, &Set::Instance(latest.clone()), 1, 1)?;
+                page.ends = Ends::read(snapshot, &Set::Instance(latest.clone()))?;
             }
         }
         Ok(page)
@@ -101,8 +101,9 @@ impl DatasetPage {
     /// The links of the page, in its head and in the header of every format.
     pub fn links(&self, site: &Site) -> Vec<Link> {
         let dataset = &self.listed.dataset;
-        let latest = self.listed.latest.as_ref().map(|latest| latest.identifier);
-        citing::links(site, dataset, &Site::dataset(&dataset.name), Describes::Dataset(latest))
+        let latest = self.listed.latest.as_ref();
+        let list = latest.map(|latest| Site::granules(latest.identifier));
+        citing::links(site, dataset, &Site::dataset(&dataset.name), Describes::Dataset(list))
     }
 
     /// The page.
@@ -110,7 +111,7 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
-            citing::described(site, dataset, citation, latest.identifier)
+            citing::described(site, dataset, citation, &Site::granules(latest.identifier))
         });
         let path = Site::dataset(&dataset.name);
         let head = Head {
@@ -170,13 +171,7 @@ impl DatasetPage {
                     }
                 }
             }
-            @if let Some(latest) = latest.filter(|_| site.is_complete()) {
-                (part::form(site, latest.identifier, &self.ends))
-            }
-            @if let Some(latest) = latest {
-                (verifying(latest.identifier))
-                @if let Some(fixity) = &self.fixity { (fixity.section(site, latest.identifier, false)) }
-            }
+            @if let Some(latest) = latest { (self.checking(latest).section(site)) }
             @if latest.is_some() { (self.mirroring(site)) }
         }
     }
@@ -207,9 +202,12 @@ impl DatasetPage {
                     }
                     @if site.is_complete() {
                         p.actions {
-                            a.button.main href=(site.href(&Site::granules(latest.identifier))) { "List the granules" }
+                            a.button.main href=(site.href(&Site::granules(latest.identifier)))
+                                download={ "DI_" (latest.identifier) ".txt" } {
+                                "Get the list (" (self.ends.list_size(latest.granules)) ")"
+                            }
+                            " " a.button href="#verify" { "Check your copy" }
                             " " a.button href="#cite" { "Cite" }
-                            " " a.button href="#verify" { "Check your files" }
                             " "
                             a.button href=(site.href(&Site::history(&self.listed.dataset.name))) { (self.all_changes()) }
                         }
@@ -217,6 +215,17 @@ impl DatasetPage {
                 }
                 (means(site))
             }
+        }
+    }
+
+    fn checking(&self, latest: &Instance) -> CheckedSet<'_> {
+        CheckedSet {
+            identifier: latest.identifier,
+            digest: latest.digest,
+            are_paths: self.ends.are_paths(),
+            is_registered: true,
+            fixity: self.fixity.as_ref(),
+            is_shared: false,
         }
     }
 

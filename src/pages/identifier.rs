@@ -1,10 +1,11 @@
-//! What an identifier is, how it is computed, and how files are checked with it.
+//! What an identifier is, and how it is computed.
 
 use maud::{Markup, html};
 
 use super::figures::command;
 use super::layout::{Head, page};
 use super::site::Site;
+use super::verify::shell;
 use crate::model::Identifier;
 
 /// The quiet line that explains the words of a page.
@@ -15,37 +16,6 @@ pub(super) fn means(site: &Site) -> Markup {
             " (dataset instance identifier) is computed from the names of all granules held at one time: any \
              archive that holds the same granules has the same DI. "
             a href=(site.href(site.identifier_page())) { "How it is computed" }
-        }
-    }
-}
-
-/// The rule as a shell program that needs only `sort` and `md5sum` (identifier.md, in a shell).
-const SHELL: &str = "ls | LC_ALL=C sort | { h=; while IFS= read -r g; do
-  if [ -z \"$h\" ]; then h=$(printf '%s\\n' \"$g\" | md5sum)
-  else h=$(printf '%s\\n%s\\n' \"$h\" \"$g\" | md5sum); fi
-  h=${h%% *}; done; echo \"DI:$h\"; }";
-
-/// The section on checking files with an identifier.
-pub(super) fn verifying(identifier: Identifier) -> Markup {
-    html! {
-        section #verify {
-            h2 { "Check the files that you hold" }
-            p.text {
-                "In the directory with the files, this computes their identifier and compares it. The names \
-                 count, in any order; the bytes inside the files do not: checksums are for these."
-            }
-            (command("cmd", &html! {
-                "ls | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
-            }))
-            details {
-                summary { "Without the program: sort and md5sum" }
-                pre tabindex="0" { code { (SHELL) } }
-                p.small { "It must print DI:" (identifier) }
-            }
-            details {
-                summary { "It differs: which files are missing, or too many?" }
-                pre tabindex="0" { code { "ls | accession compare DI:" (identifier) " --from -" } }
-            }
         }
     }
 }
@@ -79,7 +49,7 @@ pub fn identifier_page(site: &Site) -> String {
         section.text {
             h2 { "In a shell" }
             p { "In a directory whose files are the granules:" }
-            (command("shell", &html! { (SHELL) }))
+            (command("shell", &html! { (shell("ls")) }))
             p { "With the program of this site, for a list of names in a file:" }
             (command("cmd", &html! { "accession identify names.txt" }))
         }
@@ -106,28 +76,4 @@ pub fn identifier_page(site: &Site) -> String {
         ..Head::default()
     };
     page(site, &head, &main).into_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shell_program_computes_the_identifier() {
-        let directory = tempfile::tempdir().unwrap();
-        for name in ["b c", "a", "\\d"] {
-            std::fs::write(directory.path().join(name), "").unwrap();
-        }
-        let output = std::process::Command::new("sh")
-            .args(["-c", SHELL])
-            .current_dir(directory.path())
-            .output()
-            .unwrap();
-        let mut listing = crate::registry::Listing::new();
-        for name in ["b c", "a", "\\d"] {
-            listing.add(name.parse::<crate::model::GranuleId>().unwrap()).unwrap();
-        }
-        let identifier = listing.identify().unwrap().identifier;
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("DI:{identifier}\n"));
-    }
 }

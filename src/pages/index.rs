@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::figures::{ago, counted, date, grouped, visible};
 use super::layout::{Head, Section, page};
-use super::plot::Spark;
 use super::record::title;
 use super::site::Site;
 use crate::model::{DatasetName, Timestamp};
@@ -14,7 +13,7 @@ use crate::registry::Listed;
 #[derive(Debug)]
 pub struct IndexPage {
     /// The datasets on this page.
-    pub rows: Vec<IndexRow>,
+    pub rows: Vec<Listed>,
     /// The name after which the next page begins. `None` means that this is the last page.
     pub next: Option<DatasetName>,
     /// The words that are searched for. Empty means that all are listed.
@@ -27,15 +26,6 @@ pub struct IndexPage {
     pub totals: Option<(u64, u64)>,
     /// The present time.
     pub now: Timestamp,
-}
-
-/// A dataset in the list.
-#[derive(Debug)]
-pub struct IndexRow {
-    /// The dataset.
-    pub listed: Listed,
-    /// The granules that it held in the last twelve months. `None` means that this is not known.
-    pub spark: Option<Spark>,
 }
 
 impl IndexPage {
@@ -94,11 +84,7 @@ impl IndexPage {
             }
             p.small.soft {
                 @if !self.rows.is_empty() {
-                    "Lines: granules held in the "
-                    @if site.is_complete() { "last twelve months" }
-                    @else { "twelve months until the last change or confirmation" }
-                    ", each on its own scale; the dot is the last change. Confirmed: when a listing of the archive \
-                     last agreed with what is registered. "
+                    "Confirmed: when a listing of the archive last agreed with what is registered. "
                 }
                 @if site.is_complete() && !self.shows_withdrawn && self.query.is_empty() {
                     a href=(site.href("/?withdrawn=listed")) { "Show withdrawn datasets too" } " · "
@@ -150,7 +136,6 @@ impl IndexPage {
                     tr {
                         th scope="col" { "Dataset" }
                         th.n scope="col" { "Granules" }
-                        th scope="col" { @if site.is_complete() { "Last " } "12 months" }
                         th scope="col" { "Changed" }
                         th scope="col" { "Confirmed" }
                     }
@@ -160,8 +145,7 @@ impl IndexPage {
         }
     }
 
-    fn row(&self, site: &Site, row: &IndexRow) -> Markup {
-        let IndexRow { listed, spark } = row;
+    fn row(&self, site: &Site, listed: &Listed) -> Markup {
         let record = &listed.dataset;
         let has_title = title(record) != record.name.as_str();
         html! {
@@ -180,7 +164,6 @@ impl IndexPage {
                 @match &listed.latest {
                     Some(latest) => {
                         td.n { b { (grouped(latest.granules)) } i.u { @if latest.granules == 1 { " granule" } @else { " granules" } } }
-                        td.sk { @if let Some(spark) = spark { (spark.svg(Some(latest.timestamp), None)) } }
                         td.when { i.u { "changed " } (self.when(site, latest.timestamp)) }
                         td.when.soft {
                             @if let Some(confirmed) = listed.confirmation_of_latest() {
@@ -190,7 +173,7 @@ impl IndexPage {
                     },
                     None => {
                         td.n.soft { "none yet" }
-                        td.sk {} td.when {} td.when {}
+                        td.when {} td.when {}
                     },
                 }
             }

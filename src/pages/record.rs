@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::figures::{date, note, visible};
 use super::site::Site;
-use crate::model::{Creator, Dataset, DatasetName, Licence, WebAddress, Withdrawal};
+use crate::model::{Annotation, Creator, Dataset, DatasetName, Licence, WebAddress, Withdrawal};
 
 /// The title of a dataset or, if it has none, its name.
 pub(super) fn title(record: &Dataset) -> String {
@@ -139,6 +139,18 @@ pub(super) fn withdrawal(site: &Site, withdrawn: Option<&Withdrawal>) -> Markup 
                     @if site.is_complete() { " Every identifier that was ever issued still resolves." }
                 }
                 @if let Some(text) = &withdrawal.note { p.reason { (note(text)) } }
+            }
+        }
+    }
+}
+
+/// A notice that a set should not be relied on.
+pub(super) fn questionable(annotation: &Annotation) -> Markup {
+    html! {
+        div.notice role="note" {
+            p {
+                strong.warn { "Questionable." } " " (note(&annotation.note)) " "
+                span.soft { "Noted by the archive, " (date(annotation.recorded)) "." }
             }
         }
     }

@@ -1,320 +1,436 @@
-//! The page of a set, where a reader arrives from a paper.
+//! The page of a set, where a reader arrives from a paper: by its identifier, by the time at which a dataset
+//! held it, or as the part of a set that patterns select.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::citing::{self, Describes, Link};
-use super::figures::{annotations, copy_button, counted, date, grouped, time, visible};
-use super::fixity::Fixity;
-use super::history::criteria;
-use super::identifier::{means, verifying};
-use super::layout::{Detail, Head, page};
-use super::part::{Ends, FIRST_IDS, LAST_IDS, form_unless_all_are_shown, granules};
+use super::fate::Fate;
+use super::figures::{
+    annotations, change, command, copy_button, counted, date, note, time, time_text, visible,
+};
+use super::granules::{Ends, granules};
+use super::history::{self, criteria};
+use super::identifier::means;
+use super::layout::{Detail, Head, Section, page};
 use super::plot::Spark;
 use super::record;
 use super::site::Site;
+use super::verify::{CheckedSet, Fixity};
 use crate::citation::Citation;
 use crate::error::Result;
 use crate::model::{
-    Dataset, DatasetName, Identifier, Instance, Moment, Set, Timestamp, Withdrawal,
+    Annotation, DatasetName, Identifier, Instance, Moment, Pattern, Set, Timestamp,
 };
-use crate::registry::{Counts, Difference, DigestPeriod, Resolved, Selection, Snapshot};
+use crate::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
 
-/// How many intervals the page shows.
-const SHOWN_INTERVALS: u32 = 20;
-
-/// The greatest number of granules of two sets that are compared for the page.
-const COMPARED_GRANULES: u64 = 20_000;
-
-/// How many differences the page shows.
-const SHOWN_DIFFERENCES: usize = 8;
+/// How many periods the page shows.
+const SHOWN_PERIODS: u32 = 20;
 
 /// The page of a set.
 #[derive(Debug)]
 pub struct SetPage {
-    /// Its identifier.
-    pub identifier: Identifier,
-    /// How many granules it has.
-    pub granules: u64,
-    /// The record of the dataset whose citation is shown.
-    pub record: Dataset,
-    /// The withdrawal of that dataset. `None` means that it was not withdrawn.
-    pub withdrawn: Option<Withdrawal>,
-    /// Where and when it was current: the first such periods.
-    pub places: Vec<Place>,
-    /// Whether there are further periods.
-    pub has_more_places: bool,
-    /// The subsets that were cited with this identifier, or the first of many.
-    pub subsets: Vec<Set>,
-    /// Its first and last granules.
-    pub ends: Ends,
-    /// What changed since, in the dataset whose citation is shown. `None` means that the set is current.
-    pub since: Option<Since>,
+    /// The set, with the record of the dataset that is cited, and the period in which it was in force there.
+    pub cited: Cited,
     /// Its citation.
     pub citation: Citation,
+    /// The subsets that were cited with this identifier, or the first of many.
+    pub subsets: Vec<Set>,
+    /// How the set was asked for.
+    asked: AskedBy,
+    /// What its page shows besides. `None` means that it was not read.
+    shown: Option<Details>,
+}
+
+/// How a set was asked for.
+#[derive(Debug, Clone)]
+enum AskedBy {
+    Identifier,
+    /// As that of a dataset at a time, as it was typed.
+    Time(Moment),
+    /// As the part of a set that patterns select, which nobody cited yet.
+    Part(Vec<Pattern>),
+}
+
+/// What only the page of a set shows.
+#[derive(Debug)]
+struct Details {
+    /// Where and when it was in force: the first such periods.
+    periods: Vec<Resolved>,
+    has_more_periods: bool,
+    ends: Ends,
+    /// What became of it in the dataset that is cited.
+    fate: Fate,
+    /// What the dataset held over time. `None` means that it changed too often to be drawn here.
+    spark: Option<Spark>,
     /// What is known of the files of a dataset that held it. `None` means nothing.
-    pub fixity: Option<Fixity>,
+    fixity: Option<Fixity>,
 }
 
-/// A period in which a set was current.
-#[derive(Debug)]
-pub struct Place {
-    /// The period.
-    pub period: Resolved,
-    /// The granules that its dataset held over time.
-    pub spark: Spark,
-    /// The set that replaced it. `None` means that none did.
-    pub next: Option<Identifier>,
-}
-
-/// What changed in a dataset since a set was current.
-#[derive(Debug)]
-pub struct Since {
-    /// The latest instance.
-    pub latest: Instance,
-    /// How many granules both sets have, and only the earlier (left) or the later (right) one.
-    /// `None` means that the sets are too large to be compared for this page.
-    pub counts: Option<Counts>,
-    /// Some of the differences.
-    pub differences: Vec<Difference>,
+/// An instance, with the others of the same day: `lookup` of the command line.
+#[derive(Serialize)]
+struct Lookup<'a> {
+    #[serde(flatten)]
+    instance: &'a Instance,
+    digests: Vec<DigestPeriod>,
+    #[serde(skip_serializing_if = "<[Instance]>::is_empty")]
+    others: &'a [Instance],
 }
 
 impl SetPage {
-    /// Reads a set: all that its page shows, or what programs read of it.
+    /// Reads the set with an identifier: all that its page shows, or what programs read of it. It is cited from
+    /// the dataset that held it first.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
-    pub fn read(
+    pub fn with_identifier(
         snapshot: &Snapshot,
         identifier: Identifier,
         now: Timestamp,
         detail: Detail,
     ) -> Result<Self> {
-        let mut intervals = snapshot.intervals_after(identifier, None, SHOWN_INTERVALS + 1)?;
-        let has_more_places = intervals.len() > SHOWN_INTERVALS as usize;
-        intervals.truncate(SHOWN_INTERVALS as usize);
-        // The dataset that still holds the set, else the one that held it last.
-        let holding = intervals.iter().find(|period| period.until().is_none());
-        let dataset = holding.map(|period| period.set.dataset().clone());
+        let periods = snapshot.intervals_after(identifier, None, SHOWN_PERIODS + 1)?;
+        let first = periods.iter().min_by_key(|period| period.from());
+        let dataset = first.map(|first| first.set.dataset().clone());
         let cited = snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?;
-        let listed = snapshot.dataset(cited.set.dataset())?;
-        let mut page = SetPage {
-            identifier,
-            granules: cited.set.granules(),
-            record: listed.dataset,
-            withdrawn: listed.withdrawn,
-            places: Vec::new(),
-            has_more_places,
-            subsets: snapshot.subsets_with(identifier, SHOWN_SUBSETS)?,
-            ends: Ends::default(),
-            since: None,
-            fixity: None,
-            citation: Citation::new(cited.clone(), None, now.day()),
+        let shown = match detail {
+            Detail::Page => Some(Details::read(snapshot, &cited, periods, now)?),
+            Detail::Record => None,
         };
-        if detail == Detail::Page {
-            let is_in_force = holding.is_some() || cited.next.is_none();
-            if let (false, None, Some(latest)) = (is_in_force, cited.set.subset(), listed.latest) {
-                page.since = Some(Since::read(snapshot, &cited.set, latest)?);
+        let citation = Citation::new(cited.clone(), None, now.day());
+        let subsets = snapshot.subsets_with(identifier, SHOWN_SUBSETS)?;
+        Ok(SetPage { cited, citation, subsets, asked: AskedBy::Identifier, shown })
+    }
+
+    /// Reads a dataset as it was held at a time: all that the page shows, or what programs read of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::cite`].
+    pub fn at(
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        at: Moment,
+        now: Timestamp,
+        detail: Detail,
+    ) -> Result<Self> {
+        let cited = snapshot.cite(&Selection::Dataset { name: name.clone(), at: Some(at) })?;
+        let shown = match detail {
+            Detail::Page => {
+                let (set, instances) = (cited.set.clone(), cited.period.clone());
+                Some(Details::read(snapshot, &cited, vec![Resolved { set, instances }], now)?)
             }
-            page.ends = Ends::read(snapshot, &cited.set, FIRST_IDS, LAST_IDS)?;
-            page.fixity = fixity(snapshot, cited.set.dataset(), &intervals)?;
-            let places = intervals.into_iter().map(|it| Place::read(snapshot, it, now));
-            page.places = places.collect::<Result<_>>()?;
+            Detail::Record => None,
+        };
+        let citation = Citation::new(cited.clone(), Some(at), now.day());
+        Ok(SetPage { cited, citation, subsets: Vec::new(), asked: AskedBy::Time(at), shown })
+    }
+
+    /// Reads what patterns select from a set. `Err` is the identifier of that, if it is registered: it has a page of
+    /// its own. Costs a pass over the set.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown);
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing).
+    pub fn part(
+        registry: &Registry,
+        whole: Identifier,
+        patterns: &[Pattern],
+        now: Timestamp,
+        detail: Detail,
+    ) -> Result<std::result::Result<Self, Identifier>> {
+        let snapshot = registry.snapshot()?;
+        let selection = Selection::Identifier { identifier: whole, dataset: None, at: None };
+        let set = snapshot.select(&selection)?.set;
+        let at = Some(Moment::Instant(set.instance().timestamp));
+        let members = Members::Patterns(patterns.to_vec());
+        let (cited, is_registered) = registry.describe_subset(set.dataset(), at, &members, now)?;
+        if is_registered {
+            return Ok(Err(cited.set.identifier()));
         }
-        Ok(page)
+        let shown = match detail {
+            Detail::Page => Some(Details::read(&snapshot, &cited, Vec::new(), now)?),
+            Detail::Record => None,
+        };
+        let citation = Citation::new(cited.clone(), None, now.day());
+        let asked = AskedBy::Part(patterns.to_vec());
+        Ok(Ok(SetPage { cited, citation, subsets: Vec::new(), asked, shown }))
+    }
+
+    /// The set as JSON: an instance as `lookup` prints it, a part with how it is selected.
+    pub fn json(&self) -> Value {
+        let set = &self.cited.set;
+        let instance = set.instance();
+        if let (AskedBy::Part(patterns), Some(subset)) = (&self.asked, set.subset()) {
+            return json!({
+                "identifier": subset.identifier,
+                "digest": subset.digest,
+                "granules": subset.granules,
+                "patterns": patterns,
+                "dataset": subset.dataset,
+                "timestamp": subset.timestamp,
+                "of": instance.identifier,
+            });
+        }
+        let (digests, others) = (self.cited.digests(), self.cited.others.as_slice());
+        serde_json::to_value(Lookup { instance, digests, others }).unwrap_or_default()
+    }
+
+    /// The path under which the set is known for ever.
+    fn path(&self) -> String {
+        let set = &self.cited.set;
+        match &self.asked {
+            AskedBy::Identifier => Site::set(set.identifier()),
+            AskedBy::Time(_) => Site::instance(set.dataset(), set.instance().timestamp),
+            AskedBy::Part(patterns) => {
+                let patterns = patterns.iter().map(Pattern::as_str);
+                Site::part(set.instance().identifier, patterns)
+            }
+        }
+    }
+
+    /// The path of the list of its granules.
+    fn list(&self) -> String {
+        match &self.asked {
+            AskedBy::Part(_) => self.path().replacen('?', "/granules?", 1),
+            _ => Site::granules(self.cited.set.identifier()),
+        }
     }
 
     /// The links of the page, in its head and in the header of every format.
     pub fn links(&self, site: &Site) -> Vec<Link> {
-        let path = Site::set(self.identifier);
-        citing::links(site, &self.record, &path, Describes::Set(self.identifier))
+        let (record, path) = (&self.cited.dataset.dataset, self.path());
+        let describes = Describes::Set(self.list());
+        let mut links = citing::links(site, record, &path, describes);
+        if let AskedBy::Time(at) = self.asked
+            && format!("/datasets/{}@{at}", record.name) != path
+        {
+            links.extend(site.canonical(&path).map(|it| Link::new("canonical", it)));
+        }
+        links
+    }
+
+    /// Whether search engines should leave the page out: a set that nobody cited is one of thousands of a
+    /// dataset.
+    pub fn is_unlisted(&self) -> bool {
+        self.subsets.is_empty()
     }
 
     /// The page.
     pub fn html(&self, site: &Site) -> String {
-        let path = Site::set(self.identifier);
+        let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
+        let (title, identifier) = (record::title(record), set.identifier());
+        let path = self.path();
         let head = Head {
-            title: format!("DI:{}", self.identifier),
+            title: match self.asked {
+                AskedBy::Time(_) => format!("{title}, {}", time_text(set.instance().timestamp)),
+                _ => format!("DI:{identifier}, {title}"),
+            },
             description: Some(format!(
-                "{} of {}, with a citation, the list and a check of files.",
-                counted(self.granules, "granule"),
-                record::title(&self.record)
+                "{} of {title}, with a citation, the list and a check of files.",
+                counted(set.granules(), "granule"),
             )),
             links: self.links(site),
-            meta: citing::meta(site, &self.record, Some(self.identifier), &path),
-            canonical: Some(path),
-            json_ld: Some(citing::described(site, &self.record, &self.citation, self.identifier)),
-            // What nobody cited is not for search engines.
-            is_unlisted: self.subsets.is_empty(),
+            meta: citing::meta(site, record, Some(identifier), &path),
+            canonical: matches!(self.asked, AskedBy::Identifier).then(|| path.clone()),
+            json_ld: Some(citing::described(site, record, &self.citation, &self.list())),
+            section: Section::Datasets,
+            is_unlisted: self.is_unlisted(),
             ..Head::default()
         };
-        page(site, &head, &self.main(site)).into_string()
+        let main = self.shown.as_ref().map(|shown| self.main(site, shown));
+        page(site, &head, &main.unwrap_or_default()).into_string()
     }
 
-    /// The datasets that held the whole set.
-    fn datasets(&self) -> BTreeSet<&DatasetName> {
-        self.places.iter().map(|place| place.period.set.dataset()).collect()
-    }
-
-    /// What the set is, in a few words.
-    fn headline(&self) -> String {
-        let granules = counted(self.granules, "granule");
-        match self.datasets().len() as u64 {
-            0 => format!("{granules}, a cited part of a dataset"),
-            datasets if self.has_more_places => {
-                format!("{granules}, held by {} or more", counted(datasets, "dataset"))
-            }
-            datasets => format!("{granules}, held by {}", counted(datasets, "dataset")),
-        }
-    }
-
-    fn main(&self, site: &Site) -> Markup {
-        let record = &self.record;
+    fn main(&self, site: &Site, shown: &Details) -> Markup {
+        let (listed, set) = (&self.cited.dataset, &self.cited.set);
+        let (record, identifier) = (&listed.dataset, set.identifier());
+        // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
+        let cited_path = match self.asked {
+            AskedBy::Time(at) => format!("/datasets/{}@{at}", record.name),
+            _ => self.path(),
+        };
+        let list = site.href(&self.list());
+        let checked = CheckedSet {
+            identifier,
+            digest: set.digest(),
+            are_paths: shown.ends.are_paths(),
+            is_registered: !matches!(self.asked, AskedBy::Part(_)),
+            fixity: shown.fixity.as_ref(),
+            is_shared: shown.datasets().len() > 1,
+        };
         html! {
+            (record::withdrawal(site, listed.withdrawn.as_ref()))
+            @for annotation in self.questionable() { (record::questionable(annotation)) }
             div.head {
-                p.label { "A set of granules, which papers cite by its identifier" }
-                h1 { (self.headline()) }
-                p.by {
-                    span { a href=(site.href(&Site::dataset(&record.name))) { (record::title(record)) } }
-                    @if let Some(publisher) = &record.publisher { span { (visible(publisher)) } }
-                    @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }
-                }
+                p.label { (self.arrival()) }
+                h1 { (record::title(record)) }
+                (self.held(site))
             }
-            (record::withdrawal(site, self.withdrawn.as_ref()))
             div.card {
                 div.top {
-                    p.big {
-                        span.label { "The identifier of exactly these granules" }
-                        span.di #di { "DI:" (self.identifier) }
-                        " " (copy_button("di", "the identifier"))
+                    (self.address(site))
+                    @if let Some(spark) = &shown.spark { (spark.section(self.period())) }
+                    p.fate { (shown.fate.sentence(site, &self.cited)) }
+                    @for noted in self.period_annotations().filter(|noted| !noted.questionable) {
+                        p { (annotations(std::slice::from_ref(noted))) }
                     }
-                    (self.state(site))
+                    @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
                     p.actions {
-                        a.button.main href=(site.href(&Site::granules(self.identifier))) { "List the granules" }
-                        " " a.button href="#verify" { "Check your files" }
-                        @if self.since.is_some() { " " a.button href="#since" { "What changed since" } }
+                        a.button.main href=(list) download={ "DI_" (identifier) ".txt" } {
+                            "Get the list (" (shown.ends.list_size(set.granules())) ")"
+                        }
+                        " " a.button href="#verify" { "Check your copy" }
                         " " a.button href="#cite" { "Cite" }
                     }
                 }
                 (means(site))
             }
-            @if !self.places.is_empty() { (self.periods(site)) }
-            @if !self.subsets.is_empty() { (self.parts(site)) }
+            @if !self.cited.others.is_empty() {
+                section {
+                    h2 { "Also current on that day" }
+                    p.text { "A citation with the date alone means the last set of the day. An earlier one is cited with its time." }
+                    (history::table(site, &self.cited.others, history::Picks::None))
+                }
+            }
             div.cols.side {
                 div {
-                    (granules(site, self.identifier, self.granules, record, &self.ends))
-                    @if !self.places.is_empty() {
-                        (form_unless_all_are_shown(site, self.identifier, self.granules, &self.ends))
-                    }
-                    (verifying(self.identifier))
-                    @if let Some(fixity) = &self.fixity {
-                        (fixity.section(site, self.identifier, self.datasets().len() > 1))
-                    }
+                    (granules(site, set, record, &shown.ends, &list))
+                    (checked.section(site))
                 }
                 aside {
-                    (citing::section(site, &self.citation, &Site::set(self.identifier)))
-                    @if let Some(since) = &self.since { (self.changed(site, since)) }
+                    (citing::section(site, &self.citation, &cited_path))
+                    @if let AskedBy::Part(patterns) = &self.asked { (self.unregistered(patterns)) }
+                }
+            }
+            @if shown.is_more_than_one_period() { (shown.when(site, identifier)) }
+            @if !self.subsets.is_empty() { (self.subsets(site)) }
+        }
+    }
+
+    /// How the reader came here, in a line above the title.
+    fn arrival(&self) -> Markup {
+        html! {
+            @match (&self.asked, self.cited.set.subset()) {
+                (AskedBy::Time(at), _) => { "The dataset as it was held at " (at) },
+                (AskedBy::Part(patterns), _) => {
+                    "The part of a set whose names match "
+                    @for pattern in patterns { code { (visible(pattern.as_str())) } " " }
+                },
+                (_, Some(_)) => "You followed a citation to exactly these granules, a part of a dataset",
+                (_, None) => "You followed a citation to exactly these granules",
+            }
+        }
+    }
+
+    /// What a citation of a part is that nobody registered.
+    fn unregistered(&self, patterns: &[Pattern]) -> Markup {
+        let instance = self.cited.set.instance();
+        html! {
+            p.text.small {
+                "Nobody registered this part yet. Its address is that of the whole set with the pattern, and neither \
+                 ever changes. Once the archive registers it with this command, its identifier leads here, too:"
+            }
+            (command("register", &html! {
+                "accession cite '" (instance.dataset) "@" (instance.timestamp) "'"
+                @for pattern in patterns { " " span { "--select " (quoted(pattern.as_str())) } }
+            }))
+        }
+    }
+
+    /// How many granules there are, who held them, and when.
+    fn held(&self, site: &Site) -> Markup {
+        let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
+        let archive = record.archive.as_deref().or(record.publisher.as_deref());
+        let (from, until) = self.period();
+        html! {
+            p.by {
+                span {
+                    b { (counted(set.granules(), "granule")) }
+                    @if set.subset().is_some() { ", selected from what was held" } @else { ", as held" }
+                    @if let Some(archive) = archive { " by " (visible(archive)) }
+                    " from " b { (time(from)) }
+                    @match until { Some(until) => { " until " b { (time(until)) } }, None => " until now" }
+                }
+                span { a href=(site.href(&Site::dataset(&record.name))) { "The dataset today" } }
+                @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }
+            }
+        }
+    }
+
+    /// The permanent address or, where it is not known, the identifier.
+    fn address(&self, site: &Site) -> Markup {
+        let identifier = self.cited.set.identifier();
+        let path = match self.asked {
+            AskedBy::Time(_) => Site::set(identifier),
+            _ => self.path(),
+        };
+        html! {
+            p.big {
+                @if let Some(address) = site.canonical(&path) {
+                    span.label { "Its permanent address" }
+                    span.di.address #di { (address) }
+                } @else {
+                    span.label { "Its identifier" }
+                    @if let AskedBy::Identifier = self.asked { span.di #di { "DI:" (identifier) } }
+                    @else { a.di #di href=(site.href(&path)) { "DI:" (identifier) } }
+                }
+                " " (copy_button("di", "the address"))
+            }
+        }
+    }
+
+    /// The change that brought the set, and the sets before and after it.
+    fn neighbours(&self, site: &Site) -> Markup {
+        let instance = self.cited.set.instance();
+        let [previous, next] = self.cited.neighbours();
+        let page_of = |it: &Instance| site.href(&Site::instance(&it.dataset, it.timestamp));
+        html! {
+            p.soft {
+                "The change: " (change(instance)) ". "
+                @if let Some(text) = &instance.note { (note(text)) " " }
+                @if let Some(previous) = previous {
+                    @if previous.identifier != instance.identifier {
+                        a href=(site.href(&Site::changes(&instance.dataset, previous.timestamp, instance.timestamp))) {
+                            "Compare with the set before"
+                        }
+                        " · "
+                    }
+                    a rel="prev" href=(page_of(previous)) { "← Set before" }
+                }
+                @if let Some(next) = next {
+                    " "
+                    a rel="next" href=(page_of(next)) { "Next set →" }
                 }
             }
         }
     }
 
-    /// Whether each dataset still holds exactly this set, or when it was replaced.
-    fn state(&self, site: &Site) -> Markup {
-        let mut seen = BTreeSet::new();
-        let mut latest: Vec<&Place> = self.places.iter().rev().collect();
-        latest.retain(|place| seen.insert(place.period.set.dataset()));
-        latest.reverse();
-        html! {
-            @if latest.is_empty() {
-                p {
-                    span.state.plus { "A cited subset: " }
-                    "granules of a dataset that were cited on their own. It always means these granules."
-                }
-            }
-            @for Place { period, next, .. } in latest {
-                @let dataset = period.set.dataset();
-                @match period.until() {
-                    None => p { span.state.plus { "Still current at " (dataset) "." } },
-                    Some(until) => p {
-                        span.state.warn { "No longer current at " (dataset) ", " }
-                        "replaced on " a href=(site.href(&Site::instance(dataset, until))) { (date(until)) }
-                        @if let Some(next) = next { " by " a.di href=(site.href(&Site::set(*next))) { "DI:" (next) } }
-                        "."
-                    },
-                }
-            }
-        }
+    /// From when until when the set was in force where it is cited, or that from which it was selected.
+    fn period(&self) -> (Timestamp, Option<Timestamp>) {
+        let instance = self.cited.set.instance();
+        let (first, last) = (self.cited.period.first(), self.cited.period.last());
+        (first.unwrap_or(instance).timestamp, last.unwrap_or(instance).until)
     }
 
-    /// Where and when the set was current.
-    fn periods(&self, site: &Site) -> Markup {
-        html! {
-            section #when {
-                h2 { "Where and when it was current" }
-                table.rows.data {
-                    thead {
-                        tr {
-                            th scope="col" { "Dataset" }
-                            th scope="col" { "From" }
-                            th scope="col" { "Until" }
-                            th scope="col" { "Held; this set is shaded" }
-                            th scope="col" { span.vh { "Cite" } }
-                        }
-                    }
-                    tbody { @for place in &self.places { (self.period(site, place)) } }
-                }
-                @if self.has_more_places {
-                    p.chips {
-                        a href={ (site.href(&Site::set(self.identifier))) "?format=jsonl" } {
-                            "All periods, as JSON Lines"
-                        }
-                    }
-                }
-            }
-        }
+    fn period_annotations(&self) -> impl Iterator<Item = &Annotation> {
+        self.cited.period.iter().flat_map(|instance| &instance.annotations)
     }
 
-    fn period(&self, site: &Site, place: &Place) -> Markup {
-        let Place { period, spark, .. } = place;
-        let (dataset, from, until) = (period.set.dataset(), period.from(), period.until());
-        let own = site.href(&Site::instance(dataset, period.set.instance().timestamp));
-        let digests = period.digests();
-        html! {
-            tr {
-                th scope="row" { a href=(site.href(&Site::dataset(dataset))) { (dataset) }
-                    @for instance in &period.instances { (annotations(&instance.annotations)) }
-                }
-                td.when {
-                    a href=(own) { (time(from)) }
-                    // Names stayed, and what was known of the files did not.
-                    @if digests.len() > 1 {
-                        @for DigestPeriod { digest, from, .. } in digests {
-                            @let shown = digest.to_string();
-                            span.small.soft { br; a.di href=(site.href(&format!("/{digest}"))) { (shown[..19]) "…" } " " (time(from)) }
-                        }
-                    }
-                }
-                td.when {
-                    i.u { "until " }
-                    @match until { Some(until) => (time(until)), None => b.plus { "now" } }
-                }
-                td.sk { (spark.svg(None, Some((from, until)))) }
-                td.n {
-                    @if *dataset == self.record.name { a href="#cite" { "Cite it from " (dataset) } }
-                    @else { a href={ (own) "#cite" } { "Cite it from " (dataset) } }
-                }
-            }
-        }
+    fn questionable(&self) -> impl Iterator<Item = &Annotation> {
+        self.period_annotations().filter(|annotation| annotation.questionable)
     }
 
     /// The subsets that were cited.
-    fn parts(&self, site: &Site) -> Markup {
+    fn subsets(&self, site: &Site) -> Markup {
         html! {
             section #subsets {
                 h2 { "Where it was cited" }
@@ -352,103 +468,98 @@ impl SetPage {
             }
         }
     }
+}
 
-    fn changed(&self, site: &Site, since: &Since) -> Markup {
-        let latest = &since.latest;
-        let comparison = site.href(&Site::comparison(self.identifier, latest.identifier));
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
+}
+
+impl Details {
+    fn read(
+        snapshot: &Snapshot,
+        cited: &Cited,
+        mut periods: Vec<Resolved>,
+        now: Timestamp,
+    ) -> Result<Self> {
+        let has_more_periods = periods.len() > SHOWN_PERIODS as usize;
+        periods.truncate(SHOWN_PERIODS as usize);
+        let mut datasets = vec![cited.set.dataset()];
+        datasets.extend(periods.iter().map(|period| period.set.dataset()));
+        datasets.dedup();
+        let fixity = datasets.into_iter().find_map(|it| Fixity::read(snapshot, it).transpose());
+        Ok(Details {
+            ends: Ends::read(snapshot, &cited.set)?,
+            fate: Fate::read(snapshot, cited)?,
+            spark: Spark::read(snapshot, cited.set.dataset(), now.day().end())?,
+            fixity: fixity.transpose()?,
+            has_more_periods,
+            periods,
+        })
+    }
+
+    /// The datasets that held the whole set.
+    fn datasets(&self) -> BTreeSet<&DatasetName> {
+        self.periods.iter().map(|period| period.set.dataset()).collect()
+    }
+
+    /// Whether the set has more periods than the one in the head of its page, or more digests.
+    fn is_more_than_one_period(&self) -> bool {
+        self.periods.len() > 1 || self.periods.iter().any(|period| period.digests().len() > 1)
+    }
+
+    /// Where and when the set was in force.
+    fn when(&self, site: &Site, identifier: Identifier) -> Markup {
         html! {
-            section #since {
-                h2 { "What changed since" }
-                p {
-                    (self.record.name) " now holds " (counted(latest.granules, "granule")) ", since "
-                    (time(latest.timestamp)) "."
-                    @if since.counts.is_some() { " Against this set:" }
+            section #when {
+                h2 { "Where and when it was held" }
+                table.rows.data {
+                    thead {
+                        tr {
+                            th scope="col" { "Dataset" }
+                            th scope="col" { "From" }
+                            th scope="col" { "Until" }
+                            th scope="col" { span.vh { "Cite" } }
+                        }
+                    }
+                    tbody { @for period in &self.periods { (period_row(site, period)) } }
                 }
-                @if let Some(counts) = &since.counts {
-                    (tally(counts, ["deleted since", "still held", "added since"]))
-                    ul.diff { @for (index, difference) in since.differences.iter().enumerate() { (difference_row(index, difference)) } }
+                @if self.has_more_periods {
+                    p.chips {
+                        a href={ (site.href(&Site::set(identifier))) "?format=jsonl" } {
+                            "All periods, as JSON Lines"
+                        }
+                    }
                 }
-                p.chips { a href=(comparison) { "Compare the two sets" } }
             }
         }
     }
 }
 
-/// What is known of the files of a set: by the dataset whose citation is shown, else by another one that
-/// held it.
-fn fixity(
-    snapshot: &Snapshot,
-    cited: &DatasetName,
-    intervals: &[Resolved],
-) -> Result<Option<Fixity>> {
-    let mut datasets = vec![cited];
-    datasets.extend(intervals.iter().map(|period| period.set.dataset()));
-    datasets.dedup();
-    let found = datasets.into_iter().find_map(|name| Fixity::read(snapshot, name).transpose());
-    found.transpose()
-}
-
-impl Place {
-    /// A period in which a set was in force, with what its dataset held from its first change until today.
-    fn read(snapshot: &Snapshot, period: Resolved, now: Timestamp) -> Result<Self> {
-        let dataset = period.set.dataset();
-        let first = snapshot.first_instance(dataset)?.map(|first| first.timestamp);
-        let (from, until) = (first.unwrap_or(period.from()), now.day().end());
-        let spark = Spark::read(snapshot, dataset, from, until)?;
-        let replacing = |at| -> Result<Identifier> {
-            let at = Some(Moment::Instant(at));
-            let selection = Selection::Dataset { name: dataset.clone(), at };
-            Ok(snapshot.select(&selection)?.set.identifier())
-        };
-        let next = period.until().map(replacing).transpose()?;
-        Ok(Place { spark, next, period })
-    }
-}
-
-impl Since {
-    /// What changed since a set was in force.
-    fn read(snapshot: &Snapshot, set: &Set, latest: Instance) -> Result<Self> {
-        if set.granules() + latest.granules > COMPARED_GRANULES {
-            return Ok(Since { latest, counts: None, differences: Vec::new() });
-        }
-        let selection = |instance: &Instance| Selection::Identifier {
-            identifier: instance.identifier,
-            dataset: Some(instance.dataset.clone()),
-            at: None,
-        };
-        let mut compared = snapshot.compare(&selection(set.instance()), &selection(&latest))?;
-        let differences = compared.by_ref().take(SHOWN_DIFFERENCES).collect::<Result<_>>()?;
-        let counts = compared.finish()?;
-        Ok(Since { latest, counts: Some(counts), differences })
-    }
-}
-
-/// How many granules only one of two sets has, and both, as numbers and as a bar.
-pub(super) fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
-    let Counts { matched, only_left, only_right } = *counts;
-    let all = (matched + only_left + only_right).max(1) as f64 / 100.0;
-    let (first, second) = (only_left as f64 / all, matched as f64 / all);
+fn period_row(site: &Site, period: &Resolved) -> Markup {
+    let (dataset, digests) = (period.set.dataset(), period.digests());
+    let own = site.href(&Site::instance(dataset, period.set.instance().timestamp));
     html! {
-        dl.tally {
-            div { dt { (left) } dd.minus { (grouped(only_left)) } }
-            div { dt { (both) } dd { (grouped(matched)) } }
-            div { dt { (right) } dd.plus { (grouped(only_right)) } }
-        }
-        svg.bar aria-hidden="true" {
-            rect.deleted width={ (format!("{first:.1}")) "%" } height="100%" {}
-            rect.both x={ (format!("{first:.1}")) "%" } width={ (format!("{second:.1}")) "%" } height="100%" {}
-            rect.added x={ (format!("{:.1}", first + second)) "%" }
-                width={ (format!("{:.1}", (100.0 - first - second).max(0.0))) "%" } height="100%" {}
-        }
-    }
-}
-
-/// A granule that only one of two sets has.
-pub(super) fn difference_row(index: usize, difference: &Difference) -> Markup {
-    html! {
-        @match difference {
-            Difference::OnlyRight(granule_id) => li.plus id={ "d" (index) } { "+ " (visible(granule_id.as_str())) },
-            Difference::OnlyLeft(granule_id) => li.minus id={ "d" (index) } { "− " (visible(granule_id.as_str())) },
+        tr {
+            th scope="row" {
+                a href=(site.href(&Site::dataset(dataset))) { (dataset) }
+                @for instance in &period.instances { (annotations(&instance.annotations)) }
+            }
+            td.when {
+                a href=(own) { (time(period.from())) }
+                // Names stayed, and what was known of the files did not.
+                @if digests.len() > 1 {
+                    @for DigestPeriod { digest, from, .. } in digests {
+                        @let shown = digest.to_string();
+                        span.small.soft { br; a.di href=(site.href(&format!("/{digest}"))) { (shown[..19]) "…" } " " (time(from)) }
+                    }
+                }
+            }
+            td.when {
+                i.u { "until " }
+                @match period.until() { Some(until) => (time(until)), None => b.plus { "now" } }
+            }
+            td.n { a href={ (own) "#cite" } { "Cite it from " (dataset) } }
         }
     }
 }

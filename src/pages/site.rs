@@ -120,11 +120,17 @@ impl Site {
         format!("/DI:{identifier}/urls")
     }
 
-    /// The path of the page about a part of a set.
-    pub fn part(identifier: Identifier, pattern: &str) -> String {
+    /// The path of the page about the part of a set that patterns select.
+    pub fn part(identifier: Identifier, patterns: impl IntoIterator<Item: AsRef<str>>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.append_pair("select", pattern);
+        query.extend_pairs(patterns.into_iter().map(|pattern| ("select", pattern)));
         format!("/DI:{identifier}?{}", query.finish())
+    }
+
+    /// A path in a format.
+    pub fn in_format(path: &str, format: &str) -> String {
+        let joined = if path.contains('?') { '&' } else { '?' };
+        format!("{path}{joined}format={format}")
     }
 
     /// The path of the feed of a dataset.
@@ -143,6 +149,11 @@ impl Site {
     /// The path of a comparison of two sets.
     pub fn comparison(left: Identifier, right: Identifier) -> String {
         format!("/compare/DI:{left}...DI:{right}")
+    }
+
+    /// The path of the comparison of what a dataset held at two times.
+    pub fn changes(name: &DatasetName, before: Timestamp, after: Timestamp) -> String {
+        format!("/compare/{name}@{before}...{name}@{after}")
     }
 
     /// The path that leads to the dataset with a DOI.

@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::mirror::HEAD;
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
-    DatasetPage, Detail, FILES, Feed, IndexPage, IndexRow, Serves, Site, Spark, entries,
-    identifier_page, moved, robots, sitemap,
+    DatasetPage, Detail, FILES, Feed, IndexPage, Serves, Site, entries, identifier_page, moved,
+    robots, sitemap,
 };
-use crate::registry::{Edit, Listed, Registry, Snapshot, Withdrawn};
+use crate::registry::{Edit, Listed, Registry, Withdrawn};
 
 /// The page of a directory.
 const INDEX: &str = "index.html";
@@ -127,9 +127,8 @@ fn site_files(
     let feed = Feed::of_all(&snapshot, site, published.clone())?.atom(site);
     let held = published.iter().filter_map(|listed| listed.latest.as_ref());
     let totals = Some((published.len() as u64, held.map(|latest| latest.granules).sum()));
-    let row = |listed: Listed| Ok(IndexRow { spark: spark(&snapshot, &listed)?, listed });
     let index = IndexPage {
-        rows: published.into_iter().map(row).collect::<Result<_>>()?,
+        rows: published,
         next: None,
         query: String::new(),
         shows_withdrawn: false,
@@ -148,16 +147,6 @@ fn site_files(
         files.push(("robots.txt".to_owned(), robots(site)));
     }
     Ok(files)
-}
-
-/// What a dataset held in the twelve months until its last change or confirmation.
-fn spark(snapshot: &Snapshot, listed: &Listed) -> Result<Option<Spark>> {
-    let changed = listed.latest.as_ref().map(|latest| latest.timestamp);
-    let confirmed = listed.confirmed.as_ref().map(|confirmed| confirmed.recorded);
-    match changed.max(confirmed) {
-        Some(until) => Spark::of_a_year(snapshot, &listed.dataset.name, until).map(Some),
-        None => Ok(None),
-    }
 }
 
 /// Writes a file, unless its content is unchanged. It is not made durable: the next run would

@@ -39,8 +39,8 @@ pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, DatasetPage, Difference, Differences, DigestPeriod,
     Export, Exported, FileDifferences, FileList, FileTotals, GranuleFiles, Granules, History,
-    IdPages, MirrorSource, NotedPeriod, OpenFinding, Part, Resolution, Resolved, RootState,
-    Selected, Selection, Snapshot,
+    IdPages, MirrorSource, NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected,
+    Selection, Snapshot,
 };
 pub(crate) use snapshot::{Ids, Only, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};

@@ -157,6 +157,8 @@ impl From<Error> for Problem {
             ErrorKind::NoHistory | ErrorKind::BeforeHistory | ErrorKind::NoChecksums => {
                 Problem::unknown(name, detail)
             }
+            ErrorKind::SelectsNothing => Problem::unknown(name, detail)
+                .with_hint("In a pattern, * is any characters, and ? is one."),
             ErrorKind::Ambiguous => Problem::conflict(name, detail)
                 .with_hint("The parameter dataset names one of them."),
             ErrorKind::IdentifierUnknown => Problem::unknown(name, detail)

@@ -12,8 +12,11 @@ use axum::http::{HeaderMap, HeaderName, Version};
 use super::conditions::{Coding, Conditions};
 use super::problem::Problem;
 use crate::citation::CitationFormat;
-use crate::model::{DatasetName, GranuleId, Moment, Timestamp};
+use crate::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
 use crate::pages::{Detail, FORMATS, Site};
+
+/// The greatest number of patterns.
+const MAX_PATTERNS: usize = 20;
 
 /// A request: its path, its query and its headers.
 #[derive(Debug)]
@@ -104,6 +107,21 @@ impl Asked {
         };
         let refused = |error: T::Err| Problem::usage(format!("The parameter {name}: {error}."));
         text.parse().map(Some).map_err(refused)
+    }
+
+    /// The patterns that select granules: `?select=`.
+    ///
+    /// # Errors
+    ///
+    /// They are too many, or one is not a pattern.
+    pub fn patterns(&self) -> Result<Vec<Pattern>, Problem> {
+        let patterns = self.parameters("select");
+        let patterns: Vec<_> = patterns.iter().filter(|pattern| !pattern.is_empty()).collect();
+        if patterns.len() > MAX_PATTERNS {
+            return Err(Problem::usage(format!("At most {MAX_PATTERNS} patterns can be given.")));
+        }
+        let refused = |error| Problem::usage(format!("The parameter select: {error}."));
+        patterns.into_iter().map(|pattern| pattern.parse().map_err(refused)).collect()
     }
 
     /// The number of rows that are wanted: `?limit=`, which is at most `most`.

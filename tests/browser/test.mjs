@@ -105,18 +105,15 @@ for (const width of WIDTHS) {
   await page.keyboard.type("DI:763122197bfb3ffbf0da14adbfb1b13b");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/DI:763122197bfb3ffbf0da14adbfb1b13b");
-  await tabTo("3 Jan 2001");
-  await page.keyboard.press("Enter");
-  await page.waitForURL("**/datasets/US.FOOL2.002@2001-01-03T00:00:00Z");
+  await page.goto(`${site.url}/datasets/US.FOOL2.002@2001-01-05`);
   await tabTo("Compare with the set before");
   await page.keyboard.press("Enter");
   await page.waitForURL("**/compare/**");
   expect((await page.textContent("main")).includes("1 granule added"), "the comparison shows what changed");
   await page.goto(`${site.url}/DI:763122197bfb3ffbf0da14adbfb1b13b`);
-  await tabTo("List the granules");
-  await page.keyboard.press("Enter");
-  await page.waitForURL("**/granules");
-  expect((await page.textContent("body")).trim().split("\n").length === 12, "the list has 12 granules");
+  await tabTo("Get the list (");
+  const list = await page.evaluate(async () => (await fetch(document.activeElement.href)).text());
+  expect(list.trim().split("\n").length === 12, "the list has 12 granules");
 
   // An author has a dataset and a date.
   await page.goto(site.url);

@@ -42,6 +42,7 @@ mod registry;
 mod restored_primary;
 mod seed_lists;
 mod serving;
+mod sets;
 mod site;
 mod sockets;
 mod stalled;

@@ -10,54 +10,6 @@ use crate::site::{FIRST, SECOND, Served, stamp};
 use crate::values::{change, name, now};
 
 #[test]
-fn a_reader_learns_where_a_set_was_held_and_what_changed_since() {
-    let served = Served::seed();
-    let page = served.page(&format!("/DI:{SECOND}"));
-    for expected in [
-        "<h1>12 granules, held by 1 dataset</h1>",
-        "FOO Level 2",
-        "No longer current at US.FOOL2.002, ",
-        "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z",
-        "/datasets/US.FOOL2.002@2001-02-03T00:00:00Z\"><time datetime=\"2001-02-03T00:00:00Z\">3 Feb 2001</time>",
-        "Cite it from US.FOOL2.002",
-        "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204",
-        "What changed since",
-        "<span>--expect</span> <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
-    let latest = served.json("/datasets/US.FOOL2.002/")["latest"]["identifier"].clone();
-    let latest = latest.as_str().unwrap();
-    assert!(page.contains(&format!("/compare/DI:{SECOND}...DI:{latest}")));
-    let replacing = served.json("/datasets/US.FOOL2.002@2001-02-03")["identifier"].clone();
-    let replacing = format!("DI:{}", replacing.as_str().unwrap());
-    let by =
-        format!("3 Feb 2001</time></a> by <a class=\"di\" href=\"/{replacing}\">{replacing}</a>");
-    assert!(page.contains(&by), "{page}");
-    let page = served.page(&format!("/DI:{latest}"));
-    assert!(page.contains("Still current at US.FOOL2.002") && !page.contains("What changed since"));
-}
-
-#[test]
-fn a_set_says_of_each_dataset_whether_it_is_current() {
-    let served = Served::new();
-    served.change("KEEPS", "2001-01-01T00:00:00Z", &["A"], &[]);
-    served.change("CHANGES", "2002-01-01T00:00:00Z", &["A"], &[]);
-    served.change("CHANGES", "2003-01-01T00:00:00Z", &["B"], &[]);
-    let identifier = served.json("/datasets/KEEPS/")["latest"]["identifier"].clone();
-    let page = served.page(&format!("/DI:{}", identifier.as_str().unwrap()));
-    for expected in [
-        "<h1>1 granule, held by 2 datasets</h1>",
-        // A line each.
-        "<p><span class=\"state plus\">Still current at KEEPS.</span></p>",
-        "<p><span class=\"state warn\">No longer current at CHANGES, </span>",
-        "/datasets/CHANGES@2002-01-01T00:00:00Z#cite",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
-}
-
-#[test]
 fn an_author_picks_a_day_and_gets_its_citation() {
     let served = Served::seed();
     let page = served.page("/datasets/US.FOOL2.002/");
@@ -299,7 +251,6 @@ fn the_list_of_datasets_says_how_long_ago_each_changed() {
         ">yesterday</time>",
         ">3 days ago</time>",
         ">7 months ago</time>",
-        "class=\"spark\"",
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
@@ -371,37 +322,6 @@ fn any_two_changes_can_be_compared_and_differences_are_counted_by_prefix() {
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
-}
-
-#[test]
-fn a_part_that_nobody_cited_has_an_identifier_and_no_citation() {
-    let served = Served::seed();
-    let page = served.page(&format!("/DI:{SECOND}?select=FOOL2.v2.0*"));
-    for expected in [
-        "9 granules whose names match",
-        "accession cite &#39;US.FOOL2.002@2001-01-03T00:00:00Z&#39;",
-        &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0*"),
-        "noindex",
-    ] {
-        let page = page.replace("'", "&#39;");
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
-    assert!(!page.contains("blockquote"), "{page}");
-    let identifier = page.split("id=\"di\">DI:").nth(1).unwrap()[..32].to_owned();
-    assert_eq!(served.get(&format!("/DI:{identifier}")).status, 404);
-    // Once it is cited, it has a page of its own.
-    let members = accession::registry::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
-    let at = Some("2001-01-05".parse().unwrap());
-    served.registry.cite_subset(&name("US.FOOL2.002"), at, &members, now()).unwrap();
-    let answer = served.get_as(&format!("/DI:{SECOND}?select=FOOL2.v2.0*"), "text/html");
-    assert_eq!(
-        (answer.status, answer.header("location")),
-        (303, format!("/DI:{identifier}").as_str())
-    );
-    assert!(served.page(&format!("/DI:{identifier}")).contains("a cited part of a dataset"));
-    assert!(served.page("/datasets/US.FOOL2.002/").contains("Subsets that were cited"));
-    let none = served.page(&format!("/DI:{SECOND}?select=nothing*"));
-    assert!(none.contains("No name matches") && !none.contains("accession cite"), "{none}");
 }
 
 #[test]
@@ -504,53 +424,6 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     served.registry.change(&name, &change(["NEW"], []), &stamp).unwrap();
     let pages = pages();
     assert!(!pages.contains("Last confirmed") && !pages.contains("confirmed </i>"), "{pages}");
-}
-
-#[test]
-fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
-    let served = Served::seed();
-    let of_set = format!("/DI:{SECOND}");
-    let paths = [
-        "/datasets/US.FOOL2.002/history",
-        "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z",
-        &of_set,
-        "/datasets/US.FOOL2.002/head.json",
-    ];
-    let tags = || paths.map(|path| served.get(path).header("etag").to_owned());
-    let (before, list) = (tags(), served.get(&format!("{of_set}/granules")));
-    assert_eq!(served.get("/datasets/US.FOOL2.002/annotations.jsonl").status, 404);
-    let mut note = NewAnnotation::new("the listing was <incomplete>").unwrap();
-    note.questionable = true;
-    let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
-    let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..stamp };
-    let selection =
-        Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None, at: None };
-    served.registry.annotate(&selection, &note, &stamp).unwrap();
-    for (path, (before, after)) in paths.iter().zip(before.iter().zip(tags())) {
-        assert_ne!(*before, after, "{path}");
-        let known = [("if-none-match", before.as_str())];
-        assert_eq!(served.ask(Method::GET, path, &known, "").status, 200, "{path}");
-        if !path.ends_with(".json") {
-            let page = served.page(path);
-            assert!(page.contains("the listing was &lt;incomplete&gt;"), "{path}: {page}");
-            assert!(!page.contains("Somebody"), "{path}");
-        }
-    }
-    let json = served.json("/datasets/US.FOOL2.002@2001-01-03T00:00:00Z");
-    assert!(json.to_string().contains("\"questionable\":true"), "{json}");
-    let published = served.get("/datasets/US.FOOL2.002/annotations.jsonl");
-    assert_eq!((published.status, published.text().lines().count()), (200, 1));
-    assert!(published.text().contains("incomplete") && !published.text().contains("Somebody"));
-    let tag = published.header("etag").to_owned();
-    let again = served.ask(
-        Method::GET,
-        "/datasets/US.FOOL2.002/annotations.jsonl",
-        &[("if-none-match", &tag)],
-        "",
-    );
-    assert_eq!(again.status, 304);
-    // The ids of a set are the same for ever.
-    assert_eq!(served.get(&format!("{of_set}/granules")).header("etag"), list.header("etag"));
 }
 
 #[test]

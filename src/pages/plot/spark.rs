@@ -1,33 +1,32 @@
-//! A small line of the granules held, for a row of a table.
+//! A small line of the granules that a dataset held, on which the period of a set is shaded.
 
 use std::fmt::Write;
 
-use maud::{Markup, PreEscaped};
+use maud::{Markup, PreEscaped, html};
 
 use super::drawing::number;
 use crate::error::Result;
 use crate::model::{DatasetName, Timestamp};
-use crate::pages::figures::DAY;
+use crate::pages::figures::day_text;
 use crate::registry::Snapshot;
 
-/// The size of the line in its own units: it is stretched to the width of its cell.
+/// The size of the line in its own units: it is stretched to the width of its place.
 const WIDTH: f64 = 200.0;
 const HEIGHT: i64 = 30;
 
-/// The number of columns.
-const COLUMNS: i64 = 40;
+/// The greatest number of changes that are drawn, each where it was.
+const DRAWN_CHANGES: u32 = 100;
 
-/// The granules held at evenly spaced times of a period, on a scale of their own.
+/// The granules held after each change of a dataset, on a scale of their own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spark {
-    from: Timestamp,
+    /// The changes in order of time, of which there is at least one.
+    held: Vec<(Timestamp, u64)>,
     until: Timestamp,
-    /// The granules held at each of the times. `None` means before the first change.
-    held: Vec<Option<u64>>,
 }
 
 impl Spark {
-    /// What a dataset held between two times. Costs one statement.
+    /// What a dataset held until a time. `None` means that it has changed too often to be drawn, or never.
     ///
     /// # Errors
     ///
@@ -35,95 +34,67 @@ impl Spark {
     pub fn read(
         snapshot: &Snapshot,
         dataset: &DatasetName,
-        from: Timestamp,
         until: Timestamp,
-    ) -> Result<Self> {
-        let held = snapshot.held_at(dataset, &Spark::times(from, until.max(from)))?;
-        Ok(Spark { from, until, held })
+    ) -> Result<Option<Self>> {
+        let most = DRAWN_CHANGES + 1;
+        let changes = snapshot.changes_after(dataset, Timestamp::MIN, most)?;
+        if changes < 2 || changes > DRAWN_CHANGES.into() {
+            return Ok(None);
+        }
+        let mut held: Vec<_> = snapshot
+            .instances_before(dataset, None, most)?
+            .into_iter()
+            .map(|instance| (instance.timestamp, instance.granules))
+            .collect();
+        held.reverse();
+        let until = held.last().map_or(until, |(last, _)| until.max(*last));
+        Ok(Some(Spark { held, until }))
     }
 
-    /// What a dataset held in the twelve months until a time.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spark::read`].
-    pub fn of_a_year(snapshot: &Snapshot, dataset: &DatasetName, until: Timestamp) -> Result<Self> {
-        let from = Timestamp::from_micros(until.as_micros() - 366 * DAY).unwrap_or(Timestamp::MIN);
-        Spark::read(snapshot, dataset, from, until)
-    }
-
-    /// The times at which the granules held are asked for.
-    fn times(from: Timestamp, until: Timestamp) -> Vec<Timestamp> {
-        let passed = until.as_micros() - from.as_micros();
-        let at = |column: i64| from.as_micros() + passed / COLUMNS * column;
-        let inner = (0..COLUMNS).filter_map(|column| Timestamp::from_micros(at(column)));
-        inner.chain([until]).collect()
+    fn first(&self) -> Timestamp {
+        self.held.first().map_or(self.until, |(at, _)| *at)
     }
 
     fn x(&self, at: Timestamp) -> f64 {
-        let passed = |at: Timestamp| (at.as_micros() - self.from.as_micros()) as f64;
+        let passed = |at: Timestamp| (at.as_micros() - self.first().as_micros()) as f64;
         (passed(at) / passed(self.until).max(1.0) * WIDTH).clamp(0.0, WIDTH)
     }
 
-    /// The line, with a dot at the last change or with a period shaded, which is never narrower than
-    /// can be seen.
-    pub(in crate::pages) fn svg(
+    /// The line with its first and its last day, and with a period shaded, which is never narrower than can
+    /// be seen.
+    pub(in crate::pages) fn section(
         &self,
-        last: Option<Timestamp>,
-        shaded: Option<(Timestamp, Option<Timestamp>)>,
+        (from, until): (Timestamp, Option<Timestamp>),
     ) -> Markup {
-        let shown = self.held.iter().flatten();
-        // What was held at the last time alone is no line.
-        if shaded.is_none() && shown.clone().count() < 2 {
-            return PreEscaped(String::new());
-        }
-        let (Some(low), Some(high)) = (shown.clone().min(), shown.max()) else {
-            return PreEscaped(String::new());
-        };
-        let (low, high) = (*low as f64, *high as f64);
+        let mut path = String::new();
+        let held = || self.held.iter().map(|(_, held)| *held as f64);
+        let (low, high) = (held().fold(f64::MAX, f64::min), held().fold(0.0, f64::max));
         // At least a tenth of what is held, so that little looks little.
         let range = (high - low).max(high / 10.0).max(1.0);
         let middle = HEIGHT as f64 / 2.0;
-        let y = |held: u64| {
-            let from_middle = f64::midpoint(high, low) - held as f64;
-            (middle + from_middle / range * (HEIGHT - 6) as f64).round() as i64
-        };
-        let (mut path, mut before) = (String::new(), None);
-        let columns = self.held.len().saturating_sub(1).max(1) as f64;
-        for (column, held) in self.held.iter().enumerate() {
-            let Some(held) = held else { continue };
-            let (x, y) = ((column as f64 / columns * WIDTH).round(), y(*held));
-            match before {
-                // The line reaches the dot, which is between two of the times.
-                None => path = format!("M{} {y}", number(last.map_or(x, |at| self.x(at).min(x)))),
-                Some(before) if before != y => {
-                    let _ = write!(path, "H{x}V{y}");
-                }
-                Some(_) => {}
-            }
-            before = Some(y);
+        for (at, held) in &self.held {
+            let from_middle = f64::midpoint(high, low) - *held as f64;
+            let y = number(middle + from_middle / range * (HEIGHT - 6) as f64);
+            let x = number(self.x(*at));
+            let _ = match path.is_empty() {
+                true => write!(path, "M{x} {y}"),
+                false => write!(path, "H{x}V{y}"),
+            };
         }
-        let _ = write!(path, "H{WIDTH}");
-        let mut svg = format!(
+        let (from, until) = (self.x(from), until.map_or(WIDTH, |until| self.x(until)));
+        let width = (until - from).max(2.0);
+        let from = from.min(WIDTH - width);
+        let svg = format!(
             "<svg class=\"spark\" viewBox=\"0 0 200 {HEIGHT}\" preserveAspectRatio=\"none\" \
-             aria-hidden=\"true\"><path d=\"{path}\"/>"
+             aria-hidden=\"true\"><path d=\"{path}H{WIDTH}\"/><rect x=\"{}\" width=\"{}\" \
+             height=\"{HEIGHT}\"/></svg>",
+            number(from),
+            number(width)
         );
-        if let (Some(at), Some(y)) = (last.filter(|at| *at > self.from), before) {
-            let _ = write!(svg, "<path class=\"dot\" d=\"M{} {y}h0\"/>", number(self.x(at)));
+        html! {
+            (PreEscaped(svg))
+            p.axis.small.soft { span { (day_text(self.first().day())) } span { "today" } }
         }
-        if let Some((from, until)) = shaded {
-            let (from, until) = (self.x(from), until.map_or(WIDTH, |until| self.x(until)));
-            let width = (until - from).max(4.0);
-            let from = from.min(WIDTH - width);
-            let _ = write!(
-                svg,
-                "<rect x=\"{}\" width=\"{}\" height=\"{HEIGHT}\"/>",
-                number(from),
-                number(width)
-            );
-        }
-        svg.push_str("</svg>");
-        PreEscaped(svg)
     }
 }
 
@@ -132,21 +103,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_begins_with_the_first_change_and_shades_a_short_period() {
+    fn a_line_has_each_change_where_it_was_and_shades_a_short_period() {
         let at = |day: &str| format!("{day}T00:00:00Z").parse::<Timestamp>().unwrap();
-        let (from, until) = (at("2025-11-23"), at("2026-11-23"));
-        let times = Spark::times(from, until);
-        assert_eq!((times.len(), times[0], times[40]), (41, from, until));
-        let held = times.iter().map(|time| (*time >= at("2026-06-01")).then_some(7)).collect();
-        let spark = Spark { from, until, held };
-        let svg = spark.svg(Some(at("2026-06-01")), None).into_string();
-        assert!(svg.contains("<path d=\"M104.1 15H200\"/>"), "{svg}");
-        assert!(svg.contains("class=\"dot\""), "{svg}");
-        let period = Some((at("2026-06-01"), Some(at("2026-06-02"))));
-        assert!(spark.svg(None, period).into_string().contains("width=\"4\" height=\"30\""));
-        let mut held = vec![None; 41];
-        assert_eq!(Spark { from, until, held: held.clone() }.svg(None, None).into_string(), "");
-        held[40] = Some(7);
-        assert_eq!(Spark { from, until, held }.svg(Some(until), None).into_string(), "");
+        let held = vec![(at("2026-01-01"), 5), (at("2026-07-20"), 10)];
+        let spark = Spark { held, until: at("2027-01-01") };
+        let shaded = (at("2026-07-20"), None);
+        let html = spark.section(shaded).into_string();
+        assert!(html.contains("<path d=\"M0 27H109.6V3H200\"/>"), "{html}");
+        assert!(html.contains("<rect x=\"109.6\" width=\"90.4\""), "{html}");
+        let shaded = (at("2026-07-20"), Some(at("2026-07-21")));
+        assert!(spark.section(shaded).into_string().contains("width=\"2\" height=\"30\""));
     }
 }

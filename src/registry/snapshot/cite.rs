@@ -4,11 +4,8 @@ use super::granules::GranulePages;
 use super::resolve::{DigestPeriod, digests_of, period_of};
 use super::select::{Selected, Selection};
 use super::view::{Seen, Snapshot, with_instance};
-use crate::chain::Chain;
 use crate::error::{Error, Result};
-use crate::model::{
-    DatasetName, GranuleId, Identifier, Instance, Listed, Pattern, Set, Subset, Timestamp,
-};
+use crate::model::{DatasetName, GranuleId, Instance, Listed, Set, Subset, Timestamp};
 use crate::registry::handle::Shown;
 use crate::registry::proof::Proof;
 use crate::store;
@@ -77,17 +74,6 @@ pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Resu
     Ok(Cited { dataset, set, others, period: period.instances, previous, next })
 }
 
-/// What a pattern selects from a set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// The identifier of the selected granules.
-    pub identifier: Identifier,
-    /// How many granules are selected.
-    pub granules: u64,
-    /// The first of them.
-    pub first: Vec<GranuleId>,
-}
-
 impl Snapshot {
     /// The subsets of a dataset that were cited, by identifier.
     ///
@@ -111,27 +97,6 @@ impl Snapshot {
         self.ask_of(dataset, |read, key| {
             Ok((read.last_subsets_of(key, limit)?, read.count_subsets(key)?))
         })
-    }
-
-    /// The part of a set that a pattern selects, with at most `most` of its granules. Costs a pass over the
-    /// set.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules are not those of the set.
-    pub fn part(&self, set: &Set, pattern: &Pattern, most: usize) -> Result<Part> {
-        let (mut chain, mut granules, mut first) = (Chain::start(), 0, Vec::new());
-        for granule in self.granules(set)?.hashed_here() {
-            let granule_id = granule?.granule_id;
-            if pattern.matches(granule_id.as_str()) {
-                chain.push(granule_id.as_str());
-                granules += 1;
-                if first.len() < most {
-                    first.push(granule_id);
-                }
-            }
-        }
-        Ok(Part { identifier: chain.identifier(), granules, first })
     }
 
     /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another

@@ -135,17 +135,30 @@ impl Snapshot {
         })
     }
 
-    /// How many granules a dataset held at some times. `None` means that a time is before the first change.
-    /// Costs one statement.
+    /// How many changes of a dataset took effect after a time. They are counted up to `most`.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
-    pub fn held_at(&self, dataset: &DatasetName, times: &[Timestamp]) -> Result<Vec<Option<u64>>> {
-        self.ask(|read| {
-            let held = read.held_at(self.dataset_of(read, dataset)?.0, times)?;
-            Ok(times.iter().map(|at| held.get(at).copied()).collect())
-        })
+    #[cfg(feature = "serve")]
+    pub(crate) fn changes_after(
+        &self,
+        dataset: &DatasetName,
+        after: Timestamp,
+        most: u32,
+    ) -> Result<u64> {
+        self.ask_of(dataset, |read, key| read.changes_after(key, after, most))
+    }
+
+    /// How many of the granules that a dataset held at a time it holds now. Costs one statement, which passes
+    /// over the dataset.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    #[cfg(feature = "serve")]
+    pub(crate) fn still_held(&self, dataset: &DatasetName, at: Timestamp) -> Result<u64> {
+        self.ask_of(dataset, |read, key| read.still_held(key, at))
     }
 
     /// The first change of a dataset, then the later ones, in order of time, with those as one that are in the

@@ -22,8 +22,8 @@ mod resolve;
 mod select;
 mod view;
 
+pub use cite::Cited;
 pub(super) use cite::cited;
-pub use cite::{Cited, Part};
 pub use datasets::DatasetPage;
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{Ids, List, Only, Walk};

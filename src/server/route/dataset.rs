@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi};
-use crate::pages::{DatasetPage, Feed, InstancePage, Link, Site};
+use crate::pages::{DatasetPage, Feed, Link, SetPage, Site};
 use crate::registry::Snapshot;
 use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
@@ -66,13 +66,10 @@ pub async fn instance(
     }
     let detail = format.detail();
     let read = read_present(&state, &asked, &name, move |snapshot, name| {
-        InstancePage::read(snapshot, name, at, now, detail)
+        SetPage::at(snapshot, name, at, now, detail)
     });
     let page = read.await.map_err(|stop| first_instance(&state.site, stop, &name))?;
-    let (links, html) = (page.links(&state.site), || page.html(&state.site));
-    let record = &page.listed.dataset;
-    let answer = respond(format, record, Some(&page.citation), links, html, || json(&page.json()))?;
-    Ok(answer.unlisted())
+    respond_set(&state, format, &page)
 }
 
 /// A time before the history gets a link to the dataset, whose page says when its history begins.
@@ -135,6 +132,15 @@ pub fn respond(
         _ => json(),
     };
     Ok(Answer::whole(format, content, Keep::WhileCurrent).with_links(links))
+}
+
+/// The page of a set in one of its formats.
+pub fn respond_set(state: &State, format: Format, page: &SetPage) -> Result<Answer, Stop> {
+    let (links, html) = (page.links(&state.site), || page.html(&state.site));
+    let record = &page.cited.dataset.dataset;
+    let json = || json(&page.json());
+    let answer = respond(format, record, Some(&page.citation), links, html, json)?;
+    Ok(if page.is_unlisted() { answer.unlisted() } else { answer })
 }
 
 /// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,

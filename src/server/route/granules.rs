@@ -41,9 +41,6 @@ const LEFT_OUT: &str = "accession-left-out";
 /// The version of the formats of a list, for its tag.
 const LIST_VERSION: u32 = 1;
 
-/// The greatest number of patterns.
-const MAX_PATTERNS: usize = 20;
-
 const OFFERED: [Format; 2] = [Format::Lines, Format::JsonLines];
 
 /// Lists the ids of a set: all of them, or at most `limit` after one of them.
@@ -225,16 +222,6 @@ fn open(registry: &Registry, identifier: Identifier, wanted: &Wanted) -> Result<
     Ok(granules.into_id_pages())
 }
 
-fn patterns(asked: &Asked) -> Result<Vec<Pattern>, Problem> {
-    let patterns = asked.parameters("select");
-    let patterns: Vec<_> = patterns.iter().filter(|pattern| !pattern.is_empty()).collect();
-    if patterns.len() > MAX_PATTERNS {
-        return Err(Problem::usage(format!("At most {MAX_PATTERNS} patterns can be given.")));
-    }
-    let refused = |error| Problem::usage(format!("The parameter select: {error}."));
-    patterns.into_iter().map(|pattern| pattern.parse().map_err(refused)).collect()
-}
-
 /// Which ids are sent, and how.
 struct Wanted {
     format: Format,
@@ -259,7 +246,7 @@ impl Wanted {
             return Err(refused());
         }
         let after = asked.parsed("after")?;
-        Ok(Wanted { format, patterns: patterns(asked)?, urls, after, limit })
+        Ok(Wanted { format, patterns: asked.patterns()?, urls, after, limit })
     }
 
     /// The tag of the list, which depends on the identifier, on what was asked for, and on how it is written.

@@ -11,7 +11,7 @@ use crate::error::{ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix, Timestamp,
 };
-use crate::pages::{Feed, HistoryPage, IndexPage, IndexRow, Site, Spark};
+use crate::pages::{Feed, HistoryPage, IndexPage, Site};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
 use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
@@ -40,7 +40,6 @@ struct Wanted {
     after: Option<DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
-    now: Timestamp,
 }
 
 /// Lists the datasets, or those that a search finds.
@@ -57,9 +56,8 @@ pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
         after: asked.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
         limit: asked.rows(format, (PAGE_ROWS, PAGE_ROWS), LIST_ROWS)?,
-        now: state.now(),
     };
-    let (limit, now, is_first) = (wanted.limit, wanted.now, wanted.after.is_none());
+    let (limit, now, is_first) = (wanted.limit, state.now(), wanted.after.is_none());
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         if is_first && let Some(path) = named(&snapshot, &wanted.query)? {
@@ -69,7 +67,7 @@ pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
     });
     let list = read.await?.map_err(|path| Stop::see_other(state.site.href(&path)))?;
     let List { rows, has_more, totals } = list;
-    let next = rows.last().filter(|_| has_more).map(|last| last.listed.dataset.name.clone());
+    let next = rows.last().filter(|_| has_more).map(|last| last.dataset.name.clone());
     let link =
         |next: &DatasetName| asked.next_page(&state.site, next.as_str(), limit.into(), format);
     let link = next.as_ref().map(link);
@@ -77,8 +75,7 @@ pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
         let page = IndexPage { rows, next, query, shows_withdrawn, is_first, totals, now };
         return Ok(rows::page(format, page.html(&state.site), link.as_deref()));
     }
-    let datasets: Vec<Listed> = rows.into_iter().map(|row| row.listed).collect();
-    Ok(named_list(format, "datasets", &datasets, link.as_deref()))
+    Ok(named_list(format, "datasets", &rows, link.as_deref()))
 }
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
@@ -146,7 +143,7 @@ pub async fn datasets(Extracted(state): Extracted<Arc<State>>) -> Stop {
 
 /// A page of the list.
 struct List {
-    rows: Vec<IndexRow>,
+    rows: Vec<Listed>,
     has_more: bool,
     /// How many datasets there are, and how many granules they hold. `None` means that they are too many.
     totals: Option<(u64, u64)>,
@@ -158,30 +155,19 @@ fn read_list(
     wanted: &Wanted,
     format: Format,
 ) -> Result<List> {
-    let Wanted { query, after, withdrawn, limit, now } = wanted;
+    let Wanted { query, after, withdrawn, limit } = wanted;
     let totals = match (format, query.is_empty()) {
         (Format::Html, true) => totals(snapshot, *withdrawn)?,
         _ => None,
     };
     let searched = (!query.is_empty()).then(|| Searched::new(query));
-    let (datasets, has_more) = read_page(*limit, listed_bytes, |last, count| {
+    let (rows, has_more) = read_page(*limit, listed_bytes, |last, count| {
         let after = last.map(|last| &last.dataset.name).or(after.as_ref());
         match &searched {
             None => Ok(snapshot.datasets(after, *withdrawn, count)?.datasets),
             Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
         }
     })?;
-    let mut rows = Vec::with_capacity(datasets.len());
-    for listed in datasets {
-        reading.check_time()?;
-        let spark = match (&listed.latest, format) {
-            (Some(_), Format::Html) => {
-                Some(Spark::of_a_year(snapshot, &listed.dataset.name, now.day().end())?)
-            }
-            _ => None,
-        };
-        rows.push(IndexRow { listed, spark });
-    }
     Ok(List { rows, has_more, totals })
 }
 

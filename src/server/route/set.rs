@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use axum::extract::State as Extracted;
-use serde_json::json;
 
-use super::dataset::{formats, respond};
+use super::dataset::{formats, respond_set};
 use crate::error::Result;
 use crate::model::{DigestPrefix, Identifier, Pattern};
-use crate::pages::{Describes, PartPage, SetPage, Site, links};
+use crate::pages::{Describes, SetPage, Site, links};
 use crate::registry::{Resolved, Selection};
-use crate::server::answer::{Answer, Keep, Stop};
+use crate::server::answer::{Answer, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{instance_bytes, list, read_page};
@@ -55,11 +54,11 @@ pub async fn set(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resul
     let identifier = identifier_in(&segment)?;
     at_path(&state, &asked, &Site::set(identifier))?;
     let format = asked.format(&formats(&[Format::JsonLines]))?;
+    let patterns = asked.patterns()?;
     match format {
-        Format::Json | Format::JsonLines => intervals(&state, &asked, identifier, format).await,
-        Format::Html if asked.parameter("select").is_some_and(|text| !text.is_empty()) => {
-            part(&state, &asked, identifier).await
-        }
+        Format::JsonLines => intervals(&state, &asked, identifier, format).await,
+        format if !patterns.is_empty() => part(&state, &asked, identifier, patterns, format).await,
+        Format::Json => intervals(&state, &asked, identifier, format).await,
         format => page(&state, identifier, format).await,
     }
 }
@@ -82,16 +81,26 @@ async fn of_digest(state: &Arc<State>, asked: &Asked, text: &str) -> Result<Answ
     Err(Stop::see_other(state.site.href(&target)))
 }
 
-/// The page of what a pattern selects from a set or, if that was cited, the way to its own page.
-async fn part(state: &Arc<State>, asked: &Asked, whole: Identifier) -> Result<Answer, Stop> {
-    let pattern: Option<Pattern> = asked.parsed("select")?;
-    let pattern = pattern.ok_or_else(Problem::not_found)?;
+/// What patterns select from a set or, if that was cited, the way to its own page.
+async fn part(
+    state: &Arc<State>,
+    asked: &Asked,
+    whole: Identifier,
+    patterns: Vec<Pattern>,
+    format: Format,
+) -> Result<Answer, Stop> {
+    let (now, detail) = (state.now(), format.detail());
     let read = state
         .source
-        .compare(move |reading| PartPage::read(&reading.registry.snapshot()?, whole, &pattern));
-    let page = read.await?;
-    let page = page.map_err(|cited| Stop::see_other(state.site.href(&Site::set(cited))))?;
-    Ok(Answer::whole(Format::Html, page.html(&state.site), Keep::WhileCurrent).unlisted())
+        .compare(move |reading| SetPage::part(&reading.registry, whole, &patterns, now, detail));
+    let page = read.await?.map_err(|cited| {
+        let path = match asked.parameter("format") {
+            Some(_) => Site::in_format(&Site::set(cited), format.name()),
+            None => Site::set(cited),
+        };
+        Stop::see_other(state.site.href(&path))
+    })?;
+    respond_set(state, format, &page)
 }
 
 /// The intervals as rows.
@@ -135,7 +144,7 @@ async fn intervals(
     let next = last.map(|after| asked.next_page(&state.site, &after, limit.into(), format));
     let answer = list(format, &resolved, next.as_deref(), || {
         let granules = resolved.first().map(|first| first.set.granules());
-        json!({
+        serde_json::json!({
             "identifier": identifier,
             "granules": granules,
             "intervals": resolved,
@@ -143,7 +152,7 @@ async fn intervals(
         })
     });
     let own_links = record.map_or_else(Vec::new, |record| {
-        let (path, of) = (Site::set(identifier), Describes::Set(identifier));
+        let (path, of) = (Site::set(identifier), Describes::Set(Site::granules(identifier)));
         links(&state.site, &record.dataset, &path, of)
     });
     Ok(answer.with_links(own_links))
@@ -152,14 +161,8 @@ async fn intervals(
 /// The page, and the formats of its citation.
 async fn page(state: &Arc<State>, identifier: Identifier, format: Format) -> Result<Answer, Stop> {
     let (now, detail) = (state.now(), format.detail());
-    let read = state
-        .source
-        .read(move |reading| SetPage::read(&reading.registry.snapshot()?, identifier, now, detail));
-    let page = read.await?;
-    let links = page.links(&state.site);
-    let html = || page.html(&state.site);
-    // The formats for programs are those of the intervals.
-    let answer = respond(format, &page.record, Some(&page.citation), links, html, String::new)?;
-    // A set that nobody cited is one of thousands of a dataset.
-    Ok(if page.subsets.is_empty() { answer.unlisted() } else { answer })
+    let read = state.source.read(move |reading| {
+        SetPage::with_identifier(&reading.registry.snapshot()?, identifier, now, detail)
+    });
+    respond_set(state, format, &read.await?)
 }

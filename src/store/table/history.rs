@@ -198,38 +198,6 @@ impl View {
         self.instance_known(dataset, at, Timestamp::MAX)
     }
 
-    /// How many granules were held at some times, without those before the first change.
-    pub fn held_at(
-        &self,
-        dataset: DatasetKey,
-        times: &[Timestamp],
-    ) -> Result<BTreeMap<Timestamp, u64>> {
-        static HELD: Sql = Sql::by_store(
-            "SELECT {instance.*}, wanted.value
-            FROM rarray(?2) AS wanted
-            CROSS JOIN instance
-              ON instance.dataset_id = ?1
-              AND instance.timestamp = (
-                SELECT max(other.timestamp)
-                FROM instance AS other
-                WHERE other.dataset_id = ?1 AND other.timestamp <= wanted.value)",
-            "SELECT {instance.*}, wanted.at
-            FROM unnest(CAST(?2 AS bigint ARRAY)) AS wanted (at)
-            CROSS JOIN LATERAL (
-                SELECT {instance.*}
-                FROM {instance}
-                WHERE instance.dataset_id = ?1 AND instance.timestamp <= wanted.at
-                ORDER BY instance.timestamp DESC
-                LIMIT 1) AS instance",
-        );
-        let times: Vec<i64> = times.iter().map(|at| at.as_micros()).collect();
-        let values = [dataset.into(), Value::Ints(&times)];
-        let held =
-            |row: InstanceRow, columns: &dyn Columns, rest| Ok((columns.get(rest)?, row.granules));
-        let held = self.select_with(&HELD, &values, held)?;
-        Ok(held.into_iter().collect())
-    }
-
     /// The instances whose change took effect after `after` (`None` means from the first) and at or
     /// before `up_to`, in order of time, at most `limit` of them.
     pub fn instances_after(

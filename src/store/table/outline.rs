@@ -1,4 +1,4 @@
-//! The outline of a history in the table `instance`: what a plot draws of it.
+//! The outline of a history: what a plot draws of it, and what became of a set.
 
 use crate::model::{Instance, Timestamp};
 use crate::store::Result;
@@ -75,5 +75,35 @@ impl View {
                 note: row.get(3)?,
             })
         })
+    }
+    /// How many changes of a dataset took effect after a time, counted up to `most`.
+    pub fn changes_after(&self, dataset: DatasetKey, after: Timestamp, most: u32) -> Result<u64> {
+        static COUNT: Sql = Sql::new(
+            "SELECT count(*)
+            FROM (
+                SELECT 1
+                FROM {instance}
+                WHERE dataset_id = ?1 AND timestamp > ?2
+                LIMIT ?3) AS counted",
+        );
+        self.count(&COUNT, &[dataset.into(), after.into(), most.into()])
+    }
+
+    /// How many of the granules that a dataset held at a time it holds now: since then, or again.
+    pub fn still_held(&self, dataset: DatasetKey, at: Timestamp) -> Result<u64> {
+        static STILL: Sql = Sql::new(
+            "SELECT count(*)
+            FROM {granule} AS earlier
+            WHERE earlier.dataset_id = ?1 AND earlier.ingested <= ?2
+              AND (earlier.deleted IS NULL
+                OR (earlier.deleted > ?2
+                  AND EXISTS (
+                    SELECT 1
+                    FROM {granule} AS present
+                    WHERE present.dataset_id = ?1
+                      AND present.granule_id = earlier.granule_id
+                      AND present.deleted IS NULL)))",
+        );
+        self.count(&STILL, &[dataset.into(), at.into()])
     }
 }

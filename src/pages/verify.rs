@@ -1,12 +1,73 @@
-//! What is recorded of the files of a set, and how a reader checks their bytes.
+//! How a reader checks a copy: its names with the identifier, and the bytes of its files with the checksums.
 
 use maud::{Markup, html};
 
 use super::figures::{command, counted, date};
 use super::site::Site;
 use crate::error::Result;
-use crate::model::{Algorithm, DatasetName, Identifier, Timestamp};
+use crate::model::{Algorithm, DatasetName, Digest, Identifier, Timestamp};
 use crate::registry::Snapshot;
+
+/// The rule of identifiers as a shell program that needs only `sort` and `md5sum`, of the names that a command
+/// lists.
+pub(super) fn shell(listing: &str) -> String {
+    const RULE: &str = " | LC_ALL=C sort | { h=; while IFS= read -r g; do
+  if [ -z \"$h\" ]; then h=$(printf '%s\\n' \"$g\" | md5sum)
+  else h=$(printf '%s\\n%s\\n' \"$h\" \"$g\" | md5sum); fi
+  h=${h%% *}; done; echo \"DI:$h\"; }";
+    format!("{listing}{RULE}")
+}
+
+/// A set with which a copy is compared.
+#[derive(Debug)]
+pub(super) struct CheckedSet<'a> {
+    pub identifier: Identifier,
+    pub digest: Digest,
+    /// Whether its names are paths.
+    pub are_paths: bool,
+    /// Whether its identifier leads to it, so that the program can compare a copy with it.
+    pub is_registered: bool,
+    /// What is known of its files. `None` means nothing.
+    pub fixity: Option<&'a Fixity>,
+    /// Whether other datasets hold it too, whose records may differ.
+    pub is_shared: bool,
+}
+
+impl CheckedSet<'_> {
+    /// The section on checking a copy of it.
+    pub fn section(&self, site: &Site) -> Markup {
+        let identifier = self.identifier;
+        let listing = if self.are_paths { r"find . -type f -printf '%P\n'" } else { "ls" };
+        html! {
+            section #verify {
+                h2 { "Check your copy" }
+                p.text {
+                    "In the directory with the files, this computes their identifier and compares it. The names \
+                     count, in any order; the bytes inside the files do not: checksums are for these."
+                }
+                (command("cmd", &html! {
+                    (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
+                }))
+                details {
+                    summary { "Without the program: sort and md5sum" }
+                    pre tabindex="0" { code { (shell(listing)) } }
+                    p.small { "It must print DI:" (identifier) }
+                }
+                @if self.is_registered {
+                    details {
+                        summary { "It differs: which files are missing, or too many?" }
+                        pre tabindex="0" { code { (listing) " | accession compare DI:" (identifier) " --from -" } }
+                    }
+                }
+                details {
+                    summary { "The digest, which covers what is known of the bytes, too" }
+                    p.digest { code { (self.digest) } }
+                }
+                @if let Some(fixity) = self.fixity { (fixity.section(site, identifier, self.is_shared)) }
+            }
+        }
+    }
+}
 
 /// How a reader checks the bytes of the files of a dataset, and what its archive's checks found.
 #[derive(Debug)]
@@ -39,9 +100,8 @@ impl Fixity {
         Ok(Some(Fixity { algorithm, checked, open, dataset: dataset.clone() }))
     }
 
-    /// The section on the bytes of the set with an identifier. `is_shared`: other datasets hold it too, whose records may
-    /// differ.
-    pub(super) fn section(&self, site: &Site, identifier: Identifier, is_shared: bool) -> Markup {
+    /// How the bytes of the set with an identifier are checked.
+    fn section(&self, site: &Site, identifier: Identifier, is_shared: bool) -> Markup {
         // The program checks one algorithm: the list names it, because a part of the set may have others.
         let tool = self.algorithm.as_ref().and_then(|it| Some((it, tool(it)?)));
         let mut query = Vec::new();
@@ -54,8 +114,8 @@ impl Fixity {
             false => format!("{}?{}", Site::checksums(identifier), query.join("&")),
         };
         html! {
-            section #files {
-                h2 { "Check their bytes" }
+            div #files {
+                h3 { "Their bytes" }
                 dl.facts {
                     dt { "Checked" }
                     dd {
@@ -104,5 +164,29 @@ fn tool(algorithm: &Algorithm) -> Option<&'static str> {
         Algorithm::Sha384 => Some("sha384sum"),
         Algorithm::Sha512 => Some("sha512sum"),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shell_program_computes_the_identifier() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["b c", "a", "\\d"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let output = std::process::Command::new("sh")
+            .args(["-c", &shell("ls")])
+            .current_dir(directory.path())
+            .output()
+            .unwrap();
+        let mut listing = crate::registry::Listing::new();
+        for name in ["b c", "a", "\\d"] {
+            listing.add(name.parse::<crate::model::GranuleId>().unwrap()).unwrap();
+        }
+        let identifier = listing.identify().unwrap().identifier;
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("DI:{identifier}\n"));
     }
 }

@@ -1,0 +1,220 @@
+//! The granules of a set: its first and last ones, its list, and the form that selects a part of it.
+
+use maud::{Markup, html};
+
+use super::figures::{grouped, visible};
+use super::site::Site;
+use crate::error::Result;
+use crate::model::{Dataset, GranuleId, Identifier, Set};
+use crate::registry::Snapshot;
+
+/// How many of the first and of the last ids a page shows.
+const FIRST_IDS: usize = 6;
+const LAST_IDS: usize = 2;
+
+/// The characters after which names are cut into groups.
+const SEPARATORS: [char; 3] = ['/', '.', '_'];
+
+/// The first ids of a set, and the last ones that are not among them.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    pub first: Vec<GranuleId>,
+    /// Empty if the first ones are all.
+    pub last: Vec<GranuleId>,
+}
+
+impl Ends {
+    /// Reads the first granules of a set, and the last ones that are not among them. Only instances are read
+    /// from their end; of a subset, the last ids are shown if it is small.
+    pub fn read(snapshot: &Snapshot, set: &Set) -> Result<Self> {
+        let most = FIRST_IDS + LAST_IDS;
+        let ids = snapshot.first_granules(set, most)?.into_iter().map(|granule| granule.granule_id);
+        let mut ids: Vec<GranuleId> = ids.collect();
+        if set.granules() <= most as u64 {
+            return Ok(Ends { first: ids, last: Vec::new() });
+        }
+        ids.truncate(FIRST_IDS);
+        let last = match set {
+            Set::Instance(instance) => snapshot.last_granules(instance, LAST_IDS as u32)?,
+            Set::Subset { .. } => Vec::new(),
+        };
+        let last = last.into_iter().map(|granule| granule.granule_id).collect();
+        Ok(Ends { first: ids, last })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &str> {
+        self.first.iter().chain(&self.last).map(GranuleId::as_str)
+    }
+
+    /// Whether names are paths, so that `ls` does not list them.
+    pub fn are_paths(&self) -> bool {
+        self.all().any(|granule_id| granule_id.contains('/'))
+    }
+
+    /// How long a list of so many such ids is, to two digits.
+    pub fn list_size(&self, granules: u64) -> String {
+        let shown = self.all().count().max(1) as u64;
+        let bytes: usize = self.all().map(|granule_id| granule_id.len() + 1).sum();
+        let bytes = bytes as u64 * granules / shown;
+        match bytes {
+            ..1_000 => format!("{bytes} bytes"),
+            ..10_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+            ..1_000_000 => format!("{} kB", bytes / 1_000),
+            ..10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+            _ => format!("{} MB", grouped(bytes / 1_000_000)),
+        }
+    }
+
+    /// The list, with how many there are between the first and the last ids. What all of these begin with is
+    /// printed quietly.
+    fn list(&self, record: &Dataset, granules: u64) -> Markup {
+        let hidden = granules.saturating_sub(self.all().count() as u64);
+        let shared = self.all().reduce(shared_groups).unwrap_or_default().len();
+        html! {
+            @if granules == 0 { p.empty { "The set is empty." } }
+            @else {
+                ul.ids {
+                    @for id in &self.first { li { (granule(record, id, shared)) } }
+                    @if hidden > 0 { li.gap { (grouped(hidden)) " more" } }
+                    @for id in &self.last { li { (granule(record, id, shared)) } }
+                }
+            }
+        }
+    }
+
+    /// Patterns that match the last name and perhaps others, but not the first one: its groups.
+    fn examples(&self) -> Vec<String> {
+        const MOST: usize = 2;
+        let Some((first, last)) = self.first.first().zip(self.last.last()) else {
+            return Vec::new();
+        };
+        let last = last.as_str();
+        // Characters that mean something in a pattern.
+        if last.contains(['*', '?', '[', ']', '\\']) {
+            return Vec::new();
+        }
+        let shared = shared_groups(first.as_str(), last).len();
+        let ends = last.match_indices(SEPARATORS).map(|(at, separator)| at + separator.len());
+        let ends = ends.filter(|end| *end > shared && *end < last.len());
+        ends.take(MOST).map(|end| format!("{}*", &last[..end])).collect()
+    }
+}
+
+/// The groups that two names begin with: what they have in common, up to a separator.
+fn shared_groups<'a>(one: &'a str, other: &str) -> &'a str {
+    let same = one.char_indices().zip(other.chars()).take_while(|((_, one), other)| one == other);
+    let common = same.last().map_or(0, |((at, last), _)| at + last.len_utf8());
+    one[..common].rfind(SEPARATORS).map_or("", |at| &one[..=at])
+}
+
+/// An id, which leads to where the granule can be fetched, if that is known. It is broken between two lines
+/// after a slash only.
+fn granule(record: &Dataset, granule_id: &GranuleId, shared: usize) -> Markup {
+    let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
+    let (quiet, rest) = granule_id.as_str().split_at(shared.min(granule_id.as_str().len()));
+    let parts = |text: &str| {
+        let parts: Vec<String> = text.split_inclusive('/').map(visible).collect();
+        html! { @for part in parts { span { (part) } } }
+    };
+    let shown = html! {
+        @if !quiet.is_empty() { i { (parts(quiet)) } }
+        (parts(rest))
+    };
+    html! {
+        @match address {
+            Some(address) => { a href=(address) rel="nofollow" { (shown) } },
+            None => (shown),
+        }
+    }
+}
+
+/// The section with the granules of a set, whose list is at an address.
+pub(super) fn granules(
+    site: &Site,
+    set: &Set,
+    record: &Dataset,
+    ends: &Ends,
+    list: &str,
+) -> Markup {
+    let (identifier, granules) = (set.identifier(), set.granules());
+    let joined = if list.contains('?') { "&" } else { "?" };
+    html! {
+        section #granules {
+            h2 { "The granules" }
+            (ends.list(record, granules))
+            p.chips {
+                a href=(list) { "All as text" } " "
+                a href={ (list) (joined) "format=jsonl" } { "JSON Lines" }
+                @if record.granule_url.is_some() && joined == "?" {
+                    " " a href={ (site.href(&Site::urls(identifier))) "?dataset=" (record.name) } { "Addresses to download" }
+                }
+            }
+            @if set.subset().is_none() && granules > ends.all().count() as u64 {
+                (form(site, identifier, ends))
+            }
+        }
+    }
+}
+
+/// The form that leads to a part of a set, with patterns that match some of its names.
+fn form(site: &Site, identifier: Identifier, ends: &Ends) -> Markup {
+    let examples = ends.examples();
+    html! {
+        form #part action=(site.href(&Site::set(identifier))) {
+            label for="select" { "Only a part of it: names that match a pattern, with a citation of their own" }
+            div.field {
+                input #select type="text" name="select" required placeholder=[examples.first()]
+                    autocomplete="off" spellcheck="false";
+                " " button { "Select" }
+            }
+        }
+        p.small.soft {
+            @if !examples.is_empty() { "For example " }
+            @for (index, pattern) in examples.iter().enumerate() {
+                @if index > 0 { " or " }
+                a href=(site.href(&Site::part(identifier, [pattern]))) rel="nofollow" { code { (visible(pattern)) } }
+            }
+            @if !examples.is_empty() { ". " }
+            code { "*" } " is any characters, " code { "?" } " is one."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(first: &str, last: &str) -> Ends {
+        Ends { first: vec![first.parse().unwrap()], last: vec![last.parse().unwrap()] }
+    }
+
+    #[test]
+    fn examples_are_groups_of_the_names_themselves() {
+        let of = |first: &str, last: &str| ends(first, last).examples();
+        assert_eq!(
+            of("CMIP/AS-RCEC/a_1.nc", "ScenarioMIP/UA/MCM-UA-1-0/ssp585/b_2.nc"),
+            ["ScenarioMIP/*", "ScenarioMIP/UA/*"]
+        );
+        assert_eq!(
+            of("FOO.v2.2025.a.nc", "FOO.v2.2026.b.nc"),
+            ["FOO.v2.2026.*", "FOO.v2.2026.b.*"]
+        );
+        assert_eq!(of("a", "b"), [""; 0]);
+        assert_eq!(of("a*1", "a*.2345678"), [""; 0]);
+        assert_eq!(of("é_1", "é_é.2"), ["é_é.*"]);
+    }
+
+    #[test]
+    fn the_size_of_a_list_has_two_digits() {
+        for (granules, size) in [
+            (1, "3 bytes"),
+            (300, "900 bytes"),
+            (1_000, "3.0 kB"),
+            (100_000, "300 kB"),
+            (1_000_000, "3.0 MB"),
+            (6_000_000, "18 MB"),
+        ] {
+            assert_eq!(ends("aa", "ab").list_size(granules), size, "{granules}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What the page of a set says.
+
+use accession::registry::NewAnnotation;
+use accession::{Selection, Stamp};
+use axum::http::Method;
+
+use crate::site::{SECOND, Served, stamp};
+use crate::values::{name, now};
+
+#[test]
+fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
+    let served = Served::seed();
+    let page = served.page(&format!("/DI:{SECOND}"));
+    for expected in [
+        "You followed a citation to exactly these granules",
+        "<h1>FOO Level 2</h1>",
+        "<b>12 granules</b>, as held by US Archive from <b><time datetime=\"2001-01-03T00:00:00Z\">3 Jan 2001</time></b> until",
+        "<span class=\"di address\" id=\"di\">https://registry.example/DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
+        "<strong>Replaced on <time datetime=\"2001-02-03T00:00:00Z\">3 Feb 2001</time></strong>, twice more since. ",
+        "Nearly all of it is still there: <b>11</b> of 12 granules are in the dataset of today, \
+         <b class=\"minus\">1</b> was deleted, <b class=\"plus\">3</b> are new. ",
+        "/compare/US.FOOL2.002@2001-01-03T00:00:00Z...US.FOOL2.002@2001-03-03T00:00:00Z\">Which</a>",
+        "Get the list (588 bytes)",
+        "<i><span>FOOL2.v2.</span></i><span>01.bba34792-f256-4c54-81dd-9977e432c204</span>",
+        "<span>--expect</span> <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    let latest = served.json("/datasets/US.FOOL2.002/")["latest"]["identifier"].clone();
+    let page = served.page(&format!("/DI:{}", latest.as_str().unwrap()));
+    assert!(page.contains("<strong class=\"plus\">Still current</strong>"), "{page}");
+    // What is not relied on comes first, before the title.
+    let mut note = NewAnnotation::new("one file was truncated").unwrap();
+    note.questionable = true;
+    let at =
+        |at: &str| Selection::Dataset { name: name("US.FOOL2.002"), at: Some(at.parse().unwrap()) };
+    served.registry.annotate(&at("2001-01-05"), &note, &stamp(now())).unwrap();
+    served.registry.withdraw_dataset(&name("US.FOOL2.002"), "moved", &stamp(now())).unwrap();
+    for path in [&format!("/DI:{SECOND}"), "/datasets/US.FOOL2.002@2001-01-05"] {
+        let page = served.page(path);
+        let places =
+            ["was withdrawn", "Questionable.", "one file was truncated", "<h1>", "id=\"di\""];
+        let places = places.map(|it| page.find(it).unwrap_or_else(|| panic!("{it}: {page}")));
+        assert!(places.is_sorted(), "{places:?}");
+        assert!(!page.contains("of today"), "{page}");
+    }
+    let page = served.page(&format!("/DI:{}", latest.as_str().unwrap()));
+    assert!(!page.contains("Still current") && page.contains("The last set</strong> of a dataset"));
+}
+
+#[test]
+fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
+    let served = Served::new();
+    served.change("MIRROR", "2002-01-01T00:00:00Z", &["A"], &[]);
+    served.change("FIRST", "2001-01-01T00:00:00Z", &["A"], &[]);
+    served.change("FIRST", "2003-01-01T00:00:00Z", &["B"], &[]);
+    let identifier = served.json("/datasets/MIRROR/")["latest"]["identifier"].clone();
+    let page = served.page(&format!("/DI:{}", identifier.as_str().unwrap()));
+    for expected in [
+        "<h1>FIRST</h1>",
+        "The granule is still there; <b>1</b> is new since. ",
+        "Where and when it was held",
+        "/datasets/MIRROR@2002-01-01T00:00:00Z#cite",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    // It comes back.
+    served.change("FIRST", "2004-01-01T00:00:00Z", &[], &["B"]);
+    let page = served.page("/datasets/FIRST@2002-06-01");
+    assert!(page.contains("It is back</strong>"), "{page}");
+}
+
+#[test]
+fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
+    let served = Served::seed();
+    let path = format!("/DI:{SECOND}?select=FOOL2.v2.0*");
+    let page = served.page(&path);
+    let address = format!("https://registry.example{path}");
+    for expected in [
+        "<b>9 granules</b>, selected from what was held",
+        &format!("id=\"di\">{address}<"),
+        "All <b>9</b> are still there. ",
+        "accession cite 'US.FOOL2.002@2001-01-03T00:00:00Z'",
+        &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0*"),
+        &format!("{path}&amp;format=bibtex"),
+        "noindex",
+    ] {
+        assert!(page.contains(expected), "{expected}: {page}");
+    }
+    let identifier = page.split("--expect</span> <span>DI:").nth(1).unwrap()[..32].to_owned();
+    let part = served.json(&path);
+    assert_eq!((&part["identifier"], &part["of"]), (&identifier.clone().into(), &SECOND.into()));
+    let bibtex = served.get(&format!("{path}&format=bibtex")).text();
+    assert!(bibtex.contains(&format!("DI:{identifier}, as held at 2001-01-03")), "{bibtex}");
+    assert_eq!(served.get(&format!("/DI:{identifier}")).status, 404);
+    // Once it is cited, it has a page of its own.
+    let members = accession::registry::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let at = Some("2001-01-05".parse().unwrap());
+    served.registry.cite_subset(&name("US.FOOL2.002"), at, &members, now()).unwrap();
+    let answer = served.get_as(&path, "text/html");
+    assert_eq!(
+        (answer.status, answer.header("location")),
+        (303, format!("/DI:{identifier}").as_str())
+    );
+    let page = served.page(&format!("/DI:{identifier}"));
+    assert!(
+        page.contains("a part of a dataset") && page.contains("All <b>9</b> are still there"),
+        "{page}"
+    );
+    assert!(served.page("/datasets/US.FOOL2.002/").contains("Subsets that were cited"));
+    let none = served.get_as(&format!("/DI:{SECOND}?select=nothing*"), "text/html");
+    assert!(none.status == 404 && none.text().contains("* is any characters"), "{}", none.text());
+    // What the same pattern selects today counts, too.
+    served.change("US.FOOL2.002", "2002-01-01T00:00:00Z", &["FOOL2.v2.09.new", "FOOL2.v3"], &[]);
+    let page = served.page(&format!("/DI:{identifier}"));
+    assert!(page.contains("All <b>9</b> are still there; <b>1</b> is new since. "), "{page}");
+}
+
+#[test]
+fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
+    let served = Served::seed();
+    let of_set = format!("/DI:{SECOND}");
+    let paths = [
+        "/datasets/US.FOOL2.002/history",
+        "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z",
+        &of_set,
+        "/datasets/US.FOOL2.002/head.json",
+    ];
+    let tags = || paths.map(|path| served.get(path).header("etag").to_owned());
+    let (before, list) = (tags(), served.get(&format!("{of_set}/granules")));
+    assert_eq!(served.get("/datasets/US.FOOL2.002/annotations.jsonl").status, 404);
+    let mut note = NewAnnotation::new("the listing was <incomplete>").unwrap();
+    note.questionable = true;
+    let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
+    let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..stamp };
+    let selection =
+        Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None, at: None };
+    served.registry.annotate(&selection, &note, &stamp).unwrap();
+    for (path, (before, after)) in paths.iter().zip(before.iter().zip(tags())) {
+        assert_ne!(*before, after, "{path}");
+        let known = [("if-none-match", before.as_str())];
+        assert_eq!(served.ask(Method::GET, path, &known, "").status, 200, "{path}");
+        if !path.ends_with(".json") {
+            let page = served.page(path);
+            assert!(page.contains("the listing was &lt;incomplete&gt;"), "{path}: {page}");
+            assert!(!page.contains("Somebody"), "{path}");
+        }
+    }
+    let json = served.json("/datasets/US.FOOL2.002@2001-01-03T00:00:00Z");
+    assert!(json.to_string().contains("\"questionable\":true"), "{json}");
+    let published = served.get("/datasets/US.FOOL2.002/annotations.jsonl");
+    assert_eq!((published.status, published.text().lines().count()), (200, 1));
+    assert!(published.text().contains("incomplete") && !published.text().contains("Somebody"));
+    let tag = published.header("etag").to_owned();
+    let again = served.ask(
+        Method::GET,
+        "/datasets/US.FOOL2.002/annotations.jsonl",
+        &[("if-none-match", &tag)],
+        "",
+    );
+    assert_eq!(again.status, 304);
+    // The ids of a set are the same for ever.
+    assert_eq!(served.get(&format!("{of_set}/granules")).header("etag"), list.header("etag"));
+}
