@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 use super::recognise::{Pasted, Stated};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, DigestError, DigestPrefix, Doi, Identifier, Instance, Moment,
-    Timestamp, quoted,
+    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Timestamp,
+    not_a_digest, quoted,
 };
 use crate::registry::{
     Agreement, DigestPeriod, Registry, Resolution, Resolved, Selection, Snapshot,
@@ -177,7 +177,8 @@ impl Checker {
             Verdict { doi: pasted.doi.clone(), date, ..Verdict::unknown(citation, None) };
         let digest = match &pasted.digest {
             Some(Stated::Unreadable(text)) => {
-                verdict.problem = Some(format!("{} is not a digest: {DigestError}", quoted(text)));
+                verdict.problem =
+                    Some(format!("{} is not a digest: {}", quoted(text), not_a_digest()));
                 return Ok(verdict);
             }
             Some(Stated::Read(digest)) => Some(digest.clone()),

@@ -7,8 +7,8 @@ use std::str::FromStr;
 use super::recognise::{Stated, find};
 use crate::error::{Error, ErrorKind, Result, Unknown};
 use crate::model::{
-    DatasetName, Digest, DigestError, DigestPrefix, Doi, Identifier, IdentifierPrefix,
-    IdentifierPrefixError, Moment, Timestamp, TimestampError, ValueError,
+    DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
+    TimestampError, ValueError,
 };
 use crate::registry::{Resolution, Selection, Snapshot};
 
@@ -29,7 +29,7 @@ enum Typed {
 struct Short {
     text: String,
     name: Option<DatasetName>,
-    prefix: Result<IdentifierPrefix, IdentifierPrefixError>,
+    prefix: Result<IdentifierPrefix, ValueError>,
 }
 
 impl Short {
@@ -37,12 +37,12 @@ impl Short {
     /// the string is neither.
     fn of(text: &str) -> Option<Self> {
         let prefix = text.parse();
-        // These are a whole identifier.
-        if prefix == Err(IdentifierPrefixError::Length { digits: 32 }) {
+        let marked = is_marked(text).then(|| text[3..].trim_start());
+        if marked.is_some_and(|digits| digits.parse::<Identifier>().is_ok()) {
             return None;
         }
-        let is_marked = is_marked(text)
-            && text[3..].trim_start().bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_marked =
+            marked.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         (is_marked || prefix.is_ok()).then(|| Short {
             text: text.to_owned(),
             name: text.parse().ok(),
@@ -78,7 +78,7 @@ impl Short {
 /// The identifier of which the first digits were typed: of a dataset, or of any.
 fn whole(
     text: &str,
-    prefix: &Result<IdentifierPrefix, IdentifierPrefixError>,
+    prefix: &Result<IdentifierPrefix, ValueError>,
     snapshot: &Snapshot,
     dataset: Option<&DatasetName>,
 ) -> Result<Identifier> {
@@ -170,15 +170,12 @@ impl FromStr for TypedDataset {
 /// Why a string does not name a set.
 #[derive(Debug, thiserror::Error)]
 pub enum TypedSetError {
-    /// It is not the name of a dataset, and nothing else.
+    /// It is neither the name of a dataset nor the beginning of a digest, and nothing else.
     #[error(transparent)]
     Name(#[from] ValueError),
     /// What follows the `@` is not a time.
     #[error(transparent)]
     Time(#[from] TimestampError),
-    /// What follows `sha256:` is not the beginning of a digest.
-    #[error(transparent)]
-    Digest(#[from] DigestError),
     /// It contains several identifiers, or one that cannot be read.
     #[error(transparent)]
     Identifier(#[from] TypedIdentifierError),
@@ -288,7 +285,7 @@ pub enum GivenIdentifier {
     /// All of it.
     Whole(Identifier),
     /// What was typed, and the digits if they can be the first of an identifier.
-    Short(String, Result<IdentifierPrefix, IdentifierPrefixError>),
+    Short(String, Result<IdentifierPrefix, ValueError>),
 }
 
 impl FromStr for GivenIdentifier {

@@ -6,12 +6,20 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, mkdirat, openat,
+    renameat, statat, unlinkat, utimensat,
+};
+use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 
-/// The name of a file that is being written by the only process that writes into the directory. A process that was killed leaves it, and the next one
-/// writes it again.
+/// The name of a file that is being written by the only process that writes into the directory. A process
+/// that was killed leaves it, and the next one writes it again.
 const DRAFT: &str = ".accession-publish.new";
 
 const LINK: &str = "it is a symbolic link, and none is followed here";
@@ -19,30 +27,21 @@ const LINK: &str = "it is a symbolic link, and none is followed here";
 /// A directory into which one process writes at a time.
 pub(crate) struct Directory {
     path: PathBuf,
-    handle: at::Handle,
-}
-
-/// How a file is opened.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Access {
-    Read,
-    Write,
-    /// A new file, which must not exist.
-    New,
-    /// A file that is created if it does not exist.
-    Lock,
+    handle: OwnedFd,
 }
 
 impl Directory {
     /// Opens a directory that the user named. It may be a symbolic link.
     pub fn open(path: &Path) -> Result<Self> {
-        let handle = at::root(path).map_err(|source| failed("read", path, source))?;
-        Ok(Directory { path: path.to_owned(), handle })
+        let mut options = File::options();
+        options.read(true).custom_flags(OFlags::DIRECTORY.bits().cast_signed());
+        let opened = options.open(path).map_err(|source| Error::cannot("read", path, source))?;
+        Ok(Directory { path: path.to_owned(), handle: opened.into() })
     }
 
     /// The same, after creating the directory if it does not exist.
     pub fn create_all(path: &Path) -> Result<Self> {
-        fs::create_dir_all(path).map_err(|source| failed("create", path, source))?;
+        fs::create_dir_all(path).map_err(|source| Error::cannot("create", path, source))?;
         Self::open(path)
     }
 
@@ -58,7 +57,8 @@ impl Directory {
 
     /// A directory in this one. `None` means that it does not exist.
     pub fn enter(&self, name: &str) -> Result<Option<Self>> {
-        let opened = at::directory(&self.handle, name);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let opened = openat(&self.handle, name, flags, Mode::empty());
         let handle = self.found(name, "read", opened)?;
         Ok(handle.map(|handle| Directory { path: self.path.join(name), handle }))
     }
@@ -68,9 +68,9 @@ impl Directory {
         if let Some(found) = self.enter(name)? {
             return Ok(found);
         }
-        match at::make_directory(&self.handle, name) {
+        match mkdirat(&self.handle, name, Mode::from_raw_mode(0o777)) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(self.failed("create", name, error));
+                return Err(self.failed("create", name, error.into()));
             }
             _ => {}
         }
@@ -80,24 +80,24 @@ impl Directory {
 
     /// Opens a file for reading. `None` means that it does not exist.
     pub fn read(&self, name: &str) -> Result<Option<File>> {
-        self.opened(name, Access::Read, "read")
+        self.opened(name, OFlags::RDONLY, "read")
     }
 
     /// Opens a file for reading and writing. `None` means that it does not exist.
     pub fn write(&self, name: &str) -> Result<Option<File>> {
-        self.opened(name, Access::Write, "write")
+        self.opened(name, OFlags::RDWR, "write")
     }
 
     /// Opens a file on which a lock is taken, and creates it if it does not exist.
     pub fn lock_file(&self, name: &str) -> Result<File> {
-        let file = self.opened(name, Access::Lock, "lock")?;
+        let file = self.opened(name, OFlags::RDWR | OFlags::CREATE, "lock")?;
         file.ok_or_else(|| self.failed("lock", name, io::ErrorKind::NotFound.into()))
     }
 
     /// Creates an empty file, in the place of one that exists.
     pub fn create(&self, name: &str) -> Result<File> {
         self.remove(name)?;
-        let file = self.opened(name, Access::New, "create")?;
+        let file = self.opened(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, "create")?;
         file.ok_or_else(|| self.failed("create", name, io::ErrorKind::NotFound.into()))
     }
 
@@ -112,38 +112,54 @@ impl Directory {
         let mut file = self.create(DRAFT)?;
         write(&mut file).map_err(|source| self.failed("write", name, source))?;
         drop(file);
-        at::rename(&self.handle, DRAFT, name).map_err(|error| self.failed("create", name, error))
+        renameat(&self.handle, DRAFT, &self.handle, name)
+            .map_err(|error| self.failed("create", name, error.into()))
     }
 
     /// Removes a file. Returns whether it existed.
     pub fn remove(&self, name: &str) -> Result<bool> {
         self.refuse_link(name)?;
-        Ok(self.found(name, "remove", at::remove(&self.handle, name))?.is_some())
+        let removed = unlinkat(&self.handle, name, AtFlags::empty());
+        Ok(self.found(name, "remove", removed)?.is_some())
     }
 
     /// Gives a file the present time as that of its last change.
     pub fn touch(&self, name: &str) -> Result<()> {
         self.refuse_link(name)?;
-        at::touch(&self.handle, name).map_err(|error| self.failed("write", name, error))
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        utimensat(&self.handle, name, &times, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| self.failed("write", name, error.into()))
     }
 
     /// The names in it, in order.
     pub fn names(&self) -> Result<Vec<String>> {
-        let read = at::names(&self.handle);
-        let mut names = read.map_err(|source| failed("read", &self.path, source))?;
+        let failed = |error: Errno| Error::cannot("read", &self.path, error.into());
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.handle).map_err(failed)? {
+            // A name that is not UTF-8 is none of ours.
+            if let Ok(name) = entry.map_err(failed)?.file_name().to_str()
+                && !matches!(name, "." | "..")
+            {
+                names.push(name.to_owned());
+            }
+        }
         names.sort();
         Ok(names)
     }
 
     /// Makes the names in it durable.
     pub fn sync(&self) -> Result<()> {
-        at::sync(&self.handle).map_err(|source| failed("sync", &self.path, source))
+        // By the standard library, whose calls the tests of power failures record.
+        let synced = self.handle.try_clone().and_then(|handle| File::from(handle).sync_all());
+        synced.map_err(|source| Error::cannot("sync", &self.path, source))
     }
 
-    fn opened(&self, name: &str, access: Access, verb: &'static str) -> Result<Option<File>> {
-        let Some(file) = self.found(name, verb, at::file(&self.handle, name, access))? else {
-            return Ok(None);
-        };
+    fn opened(&self, name: &str, flags: OFlags, verb: &'static str) -> Result<Option<File>> {
+        // A pipe is opened without waiting for its other end.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = openat(&self.handle, name, flags, Mode::from_raw_mode(0o666));
+        let Some(file) = self.found(name, verb, opened)?.map(File::from) else { return Ok(None) };
         // Something else, such as a pipe, could keep a reader waiting.
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         if !is_file {
@@ -154,112 +170,33 @@ impl Directory {
     }
 
     fn refuse_link(&self, name: &str) -> Result<()> {
-        match at::is_link(&self.handle, name) {
-            true => Err(self.failed("open", name, io::Error::other(LINK))),
-            false => Ok(()),
+        match statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => {
+                Err(self.failed("open", name, io::Error::other(LINK)))
+            }
+            _ => Ok(()),
         }
     }
 
     /// `None` if nothing has the name.
-    fn found<T>(&self, name: &str, verb: &'static str, result: io::Result<T>) -> Result<Option<T>> {
+    fn found<T>(
+        &self,
+        name: &str,
+        verb: &'static str,
+        result: std::result::Result<T, Errno>,
+    ) -> Result<Option<T>> {
         match result {
             Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => {
                 self.refuse_link(name)?;
-                Err(self.failed(verb, name, error))
+                Err(self.failed(verb, name, error.into()))
             }
         }
     }
 
     fn failed(&self, verb: &'static str, name: &str, source: io::Error) -> Error {
-        failed(verb, &self.path.join(name), source)
-    }
-}
-
-fn failed(verb: &'static str, path: &Path, source: io::Error) -> Error {
-    Error::cannot(verb, path, source)
-}
-
-mod at {
-    use std::fs::File;
-    use std::io;
-    use std::os::fd::OwnedFd;
-    use std::os::unix::fs::OpenOptionsExt;
-    use std::path::Path;
-
-    use rustix::fs::{
-        AtFlags, Dir, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, mkdirat, openat,
-        renameat, statat, unlinkat, utimensat,
-    };
-
-    use super::Access;
-
-    pub type Handle = OwnedFd;
-
-    const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
-    pub fn root(path: &Path) -> io::Result<Handle> {
-        let mut options = File::options();
-        options.read(true).custom_flags(OFlags::DIRECTORY.bits().cast_signed());
-        Ok(options.open(path)?.into())
-    }
-
-    pub fn directory(at: &Handle, name: &str) -> io::Result<Handle> {
-        Ok(openat(at, name, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())?)
-    }
-
-    pub fn make_directory(at: &Handle, name: &str) -> io::Result<()> {
-        Ok(mkdirat(at, name, Mode::from_raw_mode(0o777))?)
-    }
-
-    pub fn file(at: &Handle, name: &str, access: Access) -> io::Result<File> {
-        let flags = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Write => OFlags::RDWR,
-            Access::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
-            Access::Lock => OFlags::RDWR | OFlags::CREATE,
-        };
-        // A pipe is opened without waiting for its other end.
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        Ok(openat(at, name, flags, Mode::from_raw_mode(0o666))?.into())
-    }
-
-    pub fn rename(at: &Handle, from: &str, to: &str) -> io::Result<()> {
-        Ok(renameat(at, from, at, to)?)
-    }
-
-    pub fn remove(at: &Handle, name: &str) -> io::Result<()> {
-        Ok(unlinkat(at, name, AtFlags::empty())?)
-    }
-
-    pub fn touch(at: &Handle, name: &str) -> io::Result<()> {
-        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let times = Timestamps { last_access: now, last_modification: now };
-        Ok(utimensat(at, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
-    }
-
-    pub fn is_link(at: &Handle, name: &str) -> bool {
-        statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::Symlink)
-    }
-
-    pub fn names(at: &Handle) -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in Dir::read_from(at)? {
-            // A name that is not UTF-8 is none of ours.
-            if let Ok(name) = entry?.file_name().to_str()
-                && !matches!(name, "." | "..")
-            {
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
-    }
-
-    /// By the standard library, whose calls the tests of power failures record.
-    pub fn sync(at: &Handle) -> io::Result<()> {
-        File::from(at.try_clone()?).sync_all()
+        Error::cannot(verb, &self.path.join(name), source)
     }
 }
 

@@ -58,18 +58,6 @@ impl FilePath {
     }
 }
 
-impl fmt::Display for FilePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl fmt::Debug for FilePath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
-    }
-}
-
 /// What is stated of the bytes of a file at once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum FileContent {
@@ -254,12 +242,6 @@ fn is_name(name: &str) -> bool {
         && name.len() <= OtherAlgorithm::MAX_CHARACTERS
         && name.starts_with(is_plain)
         && name.chars().all(is_part)
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
 }
 
 /// The checksum of a file, with the algorithm that computes it.

@@ -1,6 +1,5 @@
 //! The name of a dataset.
 
-use std::fmt;
 use std::str::FromStr;
 
 use super::identifier::Identifier;
@@ -84,12 +83,6 @@ impl FromStr for DatasetName {
             ));
         }
         Ok(DatasetName(text.into()))
-    }
-}
-
-impl fmt::Debug for DatasetName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
     }
 }
 

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
+use super::message::ValueError;
+
 /// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::CanonicalList`]).
 ///
 /// # Syntax
@@ -54,7 +56,7 @@ impl Digest {
 ///
 /// let prefix: DigestPrefix = "sha256:E3B0C44298FC".parse()?;
 /// assert_eq!(prefix.to_string(), "sha256:e3b0c44298fc");
-/// # Ok::<(), accession::model::DigestError>(())
+/// # Ok::<(), accession::model::ValueError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DigestPrefix(Box<str>);
@@ -88,20 +90,20 @@ impl DigestPrefix {
 }
 
 impl FromStr for DigestPrefix {
-    type Err = DigestError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// It is not `sha256:` and 12 to 64 hexadecimal digits.
-    fn from_str(text: &str) -> Result<Self, DigestError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         if !DigestPrefix::is_meant(text) {
-            return Err(DigestError);
+            return Err(not_a_digest());
         }
         let digits = &text[Digest::PREFIX.len()..];
         let is_some = (DigestPrefix::MIN_DIGITS..=64).contains(&digits.len());
         match is_some && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             true => Ok(DigestPrefix(digits.to_ascii_lowercase().into())),
-            false => Err(DigestError),
+            false => Err(not_a_digest()),
         }
     }
 }
@@ -137,14 +139,14 @@ impl LineCheck {
 }
 
 impl FromStr for LineCheck {
-    type Err = DigestError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// It is not 64 hexadecimal characters.
-    fn from_str(text: &str) -> Result<Self, DigestError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| DigestError)?;
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| not_a_digest())?;
         Ok(LineCheck(bytes))
     }
 }
@@ -155,29 +157,25 @@ impl fmt::Display for LineCheck {
     }
 }
 
-impl fmt::Debug for LineCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+/// The error of a string that is not a digest.
+pub(crate) fn not_a_digest() -> ValueError {
+    let message =
+        "a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set";
+    ValueError::new(message)
 }
 
-/// A string that is not a digest.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set")]
-pub struct DigestError;
-
 impl FromStr for Digest {
-    type Err = DigestError;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - 64 hexadecimal characters without `sha256:` before them
     /// - `"sha256:e3b0"`: not 64 characters
-    fn from_str(text: &str) -> Result<Self, DigestError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let begins = |prefix: &&str| prefix.eq_ignore_ascii_case(Digest::PREFIX);
-        let prefix = text.get(..Digest::PREFIX.len()).filter(begins).ok_or(DigestError)?;
+        let prefix = text.get(..Digest::PREFIX.len()).filter(begins).ok_or_else(not_a_digest)?;
         let mut bytes = [0; 32];
-        hex::decode_to_slice(&text[prefix.len()..], &mut bytes).map_err(|_| DigestError)?;
+        hex::decode_to_slice(&text[prefix.len()..], &mut bytes).map_err(|_| not_a_digest())?;
         Ok(Digest(bytes))
     }
 }
@@ -185,12 +183,6 @@ impl FromStr for Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}{}", Digest::PREFIX, hex::encode(self.0)))
-    }
-}
-
-impl fmt::Debug for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
     }
 }
 
@@ -215,7 +207,7 @@ mod tests {
             &format!("sha256:{}", digits.replace('7', "g")),
             "éééééééé",
         ] {
-            assert_eq!(refused.parse::<Digest>(), Err(DigestError), "{refused}");
+            assert_eq!(refused.parse::<Digest>(), Err(not_a_digest()), "{refused}");
         }
     }
 }

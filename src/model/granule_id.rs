@@ -1,7 +1,6 @@
 //! The id of a granule.
 
 use std::borrow::Borrow;
-use std::fmt;
 use std::str::FromStr;
 
 /// The id of a granule, exactly as its producer wrote it.
@@ -201,12 +200,6 @@ impl FromStr for GranuleId {
 
     fn from_str(text: &str) -> Result<Self, GranuleIdError> {
         GranuleId::new(text)
-    }
-}
-
-impl fmt::Debug for GranuleId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
     }
 }
 

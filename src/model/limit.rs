@@ -4,10 +4,11 @@
 //! exceeds the limits is refused until somebody has looked.
 
 use std::fmt;
-use std::num::ParseIntError;
 use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
+
+use super::message::ValueError;
 
 /// A number of granules, or a percentage of those that a dataset holds.
 ///
@@ -29,11 +30,6 @@ pub enum Limit {
     Percent(u32),
 }
 
-/// Why a string is not a limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("it is neither a number of granules nor a percentage such as 25%")]
-pub struct LimitError(#[from] ParseIntError);
-
 impl Limit {
     /// The number of granules, of a dataset that holds so many.
     pub fn of(self, held: u64) -> u64 {
@@ -48,13 +44,15 @@ impl Limit {
 }
 
 impl FromStr for Limit {
-    type Err = LimitError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, LimitError> {
-        Ok(match text.strip_suffix('%') {
-            None => Limit::Granules(text.parse()?),
-            Some(percent) => Limit::Percent(percent.parse()?),
-        })
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let read = match text.strip_suffix('%') {
+            None => text.parse().map(Limit::Granules),
+            Some(percent) => percent.parse().map(Limit::Percent),
+        };
+        let message = "it is neither a number of granules nor a percentage such as 25%";
+        read.map_err(|_| ValueError::new(message))
     }
 }
 

@@ -35,7 +35,8 @@ pub use content_match::ContentMatch;
 pub use coverage::{Keyword, Temporal};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
-pub use digest::{Digest, DigestError, DigestPrefix, LineCheck};
+pub(crate) use digest::not_a_digest;
+pub use digest::{Digest, DigestPrefix, LineCheck};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use granule_url::GranuleUrl;
@@ -44,11 +45,11 @@ pub use history::{
     LogChange, Withdrawal,
 };
 pub(crate) use identifier::meant;
-pub use identifier::{Identifier, IdentifierError, IdentifierPrefix, IdentifierPrefixError};
+pub use identifier::{Identifier, IdentifierPrefix};
 pub(crate) use known_file::EncodedFiles;
 pub use known_file::KnownFile;
 pub use licence::Licence;
-pub use limit::{Limit, LimitError, Limits};
+pub use limit::{Limit, Limits};
 pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
 pub(crate) use message::{check_characters, check_fields};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};

@@ -7,8 +7,8 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{
-    Creator, DatasetName, Day, Digest, Doi, GranuleId, GranuleUrl, Identifier, Keyword, Licence,
-    LineCheck, Moment, Orcid, Pattern, Temporal, Timestamp, WebAddress,
+    Algorithm, Creator, DatasetName, Day, Digest, Doi, FilePath, GranuleId, GranuleUrl, Identifier,
+    Keyword, Licence, LineCheck, Moment, Orcid, Pattern, Temporal, Timestamp, WebAddress,
 };
 
 /// Shows values as the string that they are.
@@ -17,6 +17,18 @@ macro_rules! shown_as_str {
         impl fmt::Display for $value {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(self.as_str())
+            }
+        }
+    )+ };
+}
+
+/// Shows values for debugging as they are written, or in quotes as their string is.
+macro_rules! debug {
+    ($($value:ty: $shown:expr),+) => { $(
+        impl fmt::Debug for $value {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let shown: fn(&Self, &mut fmt::Formatter<'_>) -> fmt::Result = $shown;
+                shown(self, f)
             }
         }
     )+ };
@@ -40,8 +52,10 @@ macro_rules! serde_as_text {
 }
 
 shown_as_str!(
+    Algorithm,
     DatasetName,
     Doi,
+    FilePath,
     GranuleId,
     GranuleUrl,
     Keyword,
@@ -49,6 +63,17 @@ shown_as_str!(
     Orcid,
     Pattern,
     WebAddress
+);
+
+debug!(
+    DatasetName: |name, f| fmt::Debug::fmt(name.as_str(), f),
+    Day: fmt::Display::fmt,
+    Digest: fmt::Display::fmt,
+    FilePath: |path, f| fmt::Debug::fmt(path.as_str(), f),
+    GranuleId: |granule_id, f| fmt::Debug::fmt(granule_id.as_str(), f),
+    Identifier: fmt::Display::fmt,
+    LineCheck: fmt::Display::fmt,
+    Timestamp: fmt::Display::fmt
 );
 
 serde_as_text!(
