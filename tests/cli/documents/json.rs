@@ -8,107 +8,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::commands::{command_of, helps, leaf_commands};
-use super::{Document, document, root};
-use crate::harness::console::Sandbox;
-use crate::harness::seal::seal_rows;
+use super::{Document, document, documents, root, transcripts};
 
 /// Error kinds that exist only in the command line, since the library does not know of arguments.
 const KINDS_OF_THE_COMMAND_LINE: [&str; 1] = ["pages-missing"];
-
-/// A registry with every kind of row, and every command with `--json`.
-const SCENARIO: &[&str] = &[
-    "accession dataset add US --doi 10.9999/US --title FOO --creator 'Tilmes, Curt' --publisher P \
-     --dataset-version 2 --year 2001 --url https://example.org --archive US --licence CC-BY-4.0 --keyword ice --free-access yes \
-     --temporal 2001-01-01/.. --granule-url 'https://example.org/{granule}'",
-    "accession dataset add BARE",
-    "accession ingest US --at 2001-01-02 --note first A.1 A.2",
-    "accession ingest US --at 2001-01-02T12:00:00Z B.1",
-    "accession delete US --at 2001-02-03 A.2",
-    "printf 'C.1\\n' > new.txt; accession change US --at 2001-02-04 --ingest new.txt",
-    "accession ingest THEM --create --at 2001-03-01 --uniquify A___1 A.9",
-    "accession import LOG fixtures/input/changes.tsv --create",
-    "accession dataset edit US --title FOO2",
-    "timeout --preserve-status 2 accession serve --listen 127.0.0.1:0 --quiet",
-    "accession dataset list",
-    "accession dataset show US",
-    "accession dataset show US --versions",
-    "accession dataset rename BARE PLAIN",
-    "accession dataset withdraw PLAIN --note 'registered by mistake'",
-    "accession dataset list --all",
-    "accession dataset reinstate PLAIN",
-    "accession sync PLAIN --at 2001-01-02 X.1 X.2",
-    "accession sync PLAIN --at now X.1 X.2",
-    "accession dataset show PLAIN",
-    "printf 'c157a79031e1c40f85931829bc5fc552  F.1\\n' | accession ingest FILES --create --at 2001-01-02 --from -",
-    "printf '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae  F.1\\n' | accession fixity add FILES --at now --from -",
-    "accession fixity list FILES",
-    "accession cite FILES --digest",
-    "accession revert US --to 2001-02-03 --at 2001-02-05",
-    "accession find A.1",
-    "accession history US --granule A.2",
-    "accession granules US --count",
-    "accession identify new.txt",
-    "accession compare US --from new.txt",
-    "accession compare US --from new.txt --summary",
-    "accession annotate US@2001-01-02 --questionable --note 'incomplete'",
-    "accession history US",
-    "accession lookup US --at 2001-01-02",
-    "accession granules US --at 2001-01-02",
-    "accession granules THEM",
-    "accession granules THEM --producer A.9",
-    "accession cite US --at 2001-01-05 --select 'A.*' --format tuple > tuple.json",
-    "accession cite US --at 2001-01-05 --format tuple",
-    "accession resolve 1284dfe7d26bf312523d9fb945b96af0",
-    "accession resolve 00000000000000000000000000000000",
-    "accession subsets US",
-    "accession resolve 1284dfe7d26bf312523d9fb945b96af0",
-    "accession compare US US@2001-01-02",
-    "accession check '{ doi:10.9999/US, 2001-01-05, DI:0dfa911f3d2cd780c1429b41df6b883e }' \
-     '{ doi:10.9999/US, 2001-01-05, DI:1284dfe7d26bf312523d9fb945b96af0 }' 'DI:0dfa911f3d2cd780c1429b41df6b883, as held at 2001-01-05'",
-    "printf '@misc{a, doi = {10.9999/US}}' > refs.bib; accession check --from refs.bib",
-    "accession check DI:0dfa911f3d2cd780c1429b41df6b883e '{ doi:10.9999/OTHER, 2001-01-05, DI:0dfa911f3d2cd780c1429b41df6b883e }'",
-    "accession export US > us.jsonl; accession mirror compare THEM us.jsonl",
-    "accession mirror pull THEM us.jsonl",
-    "accession mirror pull COPY us.jsonl --at 2001-03-01 --create",
-    "accession ingest US --at 2001-03-02 D.1",
-    "accession export US > us.jsonl; accession mirror compare COPY us.jsonl",
-    "accession mirror pull EMPTY us.jsonl --create --dry-run",
-    "accession mirror status",
-    "accession status",
-    "accession mirror pull --all",
-    "accession mirror forget COPY us.jsonl",
-    "accession mirror compare COPY us.jsonl",
-    "accession publish www US",
-    "accession publish www --verify",
-    "printf x >> www/datasets/US/head.json; accession publish www --verify",
-    // Another history at the same path.
-    "accession export LOG > us.jsonl; accession mirror compare COPY us.jsonl",
-    "accession ingest NEW --create --skip-existing --from /dev/null",
-    "mkdir data; printf a > data/A.1; printf a > data/A.2; accession fixity compute US --root data",
-    "printf b > data/A.1; accession fixity check US --root data --unexpected --root-name nas",
-    "accession status US",
-    "accession fixity forget US nas",
-    "accession verify",
-    "accession backup copy.db",
-    "accession copy accession.db other.db",
-    "accession dataset add LOST",
-    "accession ingest US --at now LOST",
-    "accession restore copy.db --dry-run",
-    "accession restore copy.db",
-    "printf damaged > damaged.db; ACCESSION_REGISTRY=damaged.db accession restore copy.db",
-    "accession granule-id new A --collection A___1",
-    "accession granule-id explain A_12345678 --collection A___1",
-    "accession payment-id new --worker 1",
-    "accession payment-id decode 2KNQ8300Z --epoch 2020-01-01",
-];
-
-/// Commands that are refused: by the library, and for their arguments.
-const REFUSED: &[&str] = &[
-    "accession ingest US --at now A.1",
-    "accession ingest US --at noon D",
-    "printf 'A.1\\n' > held.txt; accession ingest US --at now --from held.txt",
-    "accession restore missing.db",
-];
 
 /// A command that needs a cluster, and its row. `tests/postgres/distribution.rs` compares them.
 const ON_CLUSTER: (&str, &str) = ("distribute", "distributed");
@@ -155,7 +58,8 @@ fn page() -> Document {
     document(Path::new("docs/reference/json.md"))
 }
 
-fn section(title: &str) -> Vec<(String, String)> {
+/// The rows of the table in a section of the page: the code that begins each, and the cell after it.
+pub fn section(title: &str) -> Vec<(String, String)> {
     let page = page();
     let sections = sections(&page);
     let (_, lines) = sections.iter().find(|(heading, _)| heading == title).unwrap();
@@ -210,6 +114,8 @@ impl Reference {
 
     fn check_one(&self, form: &str, value: &Value) -> Result<(), String> {
         let fits = match form {
+            // `library/log_format.rs` has its members.
+            "[file](manifest.md)" => value.is_object(),
             "null" => value.is_null(),
             "string" => value.is_string(),
             "integer" => value.is_u64(),
@@ -261,68 +167,60 @@ impl Reference {
     }
 }
 
-/// What a command prints on stdout and on stderr, and the call itself.
-fn run(sandbox: &Sandbox, command: &str) -> (Vec<String>, Vec<String>) {
-    let with_json = match command.rsplit_once("accession ") {
-        Some((before, call)) => format!("{before}accession --json {call}"),
-        None => panic!("{command}"),
-    };
-    let printed = sandbox.run(&format!("( {with_json} ) 2> stderr.json"));
-    let errors = std::fs::read_to_string(sandbox.path().join("stderr.json")).unwrap();
-    let lines = |text: &str| -> Vec<String> {
-        text.lines().filter(|line| !line.starts_with("? ")).map(str::to_owned).collect()
-    };
-    (lines(&printed), lines(&errors))
+/// The calls with `--json` in a document, and the rows that each prints. What is filtered is left out,
+/// but for the samples, whose rows stay whole.
+fn calls_with_json(document: &Document) -> Vec<(String, Vec<Value>)> {
+    let text = document.code_in("console").join("\n").replace("\\\n", " ");
+    let are_whole = document.path.ends_with("json-samples.md");
+    let mut calls = Vec::new();
+    for (line, printed) in text.split("\n$ ").filter_map(|one| one.split_once('\n')) {
+        let Some((_, call)) = line.trim_start_matches("$ ").rsplit_once("accession ") else {
+            continue;
+        };
+        let is_filtered = call.contains(['|', ';', '>', '&']) && !are_whole;
+        if is_filtered || !call.contains("--json") {
+            continue;
+        }
+        let rows = printed.lines().filter(|line| !line.starts_with("? ")).map(|line| {
+            let row = serde_json::from_str(line);
+            row.unwrap_or_else(|error| panic!("{}: {error}: {line}", document.path.display()))
+        });
+        calls.push((call.to_owned(), rows.collect()));
+    }
+    calls
 }
 
 #[test]
 fn the_reference_names_every_field_that_commands_print_and_no_other() {
-    let (reference, helps, sandbox) = (Reference::read(), helps(), Sandbox::new());
+    let (reference, helps) = (Reference::read(), helps());
     let mut called = BTreeSet::new();
-    let check_line = |form: &str, command: &str, line: &str| {
-        let value: Value =
-            serde_json::from_str(line).unwrap_or_else(|error| panic!("{command}: {error}: {line}"));
-        reference.check(form, &value).unwrap_or_else(|why| panic!("{command}: {why}"));
-    };
-    let run_and_check = |command: &str| {
-        let call = command.rsplit_once("accession ").unwrap().1;
-        let words: Vec<&str> = call.split_whitespace().collect();
-        let (name, _) = command_of(&words, &helps);
-        let form = &reference.printed[&name];
-        let (rows, errors) = run(&sandbox, command);
-        let (is_one, form) = match (form.strip_prefix("one "), form.strip_prefix("rows of ")) {
-            (Some(form), _) => (true, form),
-            (None, Some(form)) => (false, form),
-            (None, None) => panic!("{name} prints no JSON: {form}"),
-        };
-        assert!(!is_one || rows.len() <= 1, "{command}: {} rows", rows.len());
-        let is_refused = errors.iter().any(|line| line.starts_with("{\"error\""));
-        assert_eq!(is_refused, REFUSED.contains(&command), "{command}: {errors:?}");
-        for row in &rows {
-            check_line(form, command, row);
+    for document in documents().into_iter().chain(transcripts()) {
+        for (call, printed) in calls_with_json(&document) {
+            let place = format!("{}: {call}", document.path.display());
+            let (name, _) = command_of(&call.split_whitespace().collect::<Vec<_>>(), &helps);
+            let form = &reference.printed[&name];
+            let is_message = |row: &&Value| row.get("error").or(row.get("warning")).is_some();
+            let (messages, rows): (Vec<&Value>, Vec<&Value>) = printed.iter().partition(is_message);
+            let is_one = form.starts_with("one ") && !call.contains("--all");
+            assert!(!is_one || rows.len() <= 1, "{place}: {} rows", rows.len());
+            let of_row = form.strip_prefix("one ").or(form.strip_prefix("rows of "));
+            assert!(of_row.is_some() || rows.is_empty(), "{place}: {name} prints no JSON: {form}");
+            let rows = rows.into_iter().map(|row| (of_row.unwrap_or_default(), row));
+            let messages =
+                messages.into_iter().map(|row| ("[error](#error) or [warning](#warning)", row));
+            for (form, row) in rows.clone().chain(messages) {
+                reference.check(form, row).unwrap_or_else(|why| panic!("{place}: {why}"));
+            }
+            called.extend(rows.map(|_| name.clone()));
         }
-        for line in &errors {
-            check_line("[error](#error) or [warning](#warning)", command, line);
-        }
-        name
-    };
-    for command in SCENARIO.iter().chain(REFUSED) {
-        called.insert(run_and_check(command));
     }
-    // A damaged registry, so that there are findings.
-    let damaged = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
-    damaged.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    seal_rows(&damaged);
-    drop(damaged);
-    run_and_check("accession verify US");
-
     let seen = reference.seen.borrow();
-    for (heading, fields) in reference.rows.iter().filter(|(heading, _)| *heading != ON_CLUSTER.1) {
-        for field in fields {
-            let key = (heading.clone(), field.name.clone());
-            assert!(seen.contains(&key), "no command printed {}.{}", key.0, key.1);
-        }
-    }
+    let rows = reference.rows.iter().filter(|(heading, _)| *heading != ON_CLUSTER.1);
+    let fields = rows.flat_map(|(heading, fields)| {
+        fields.iter().map(move |field| (heading.clone(), field.name.clone()))
+    });
+    let missing: Vec<_> = fields.filter(|field| !seen.contains(field)).collect();
+    assert!(missing.is_empty(), "no command printed {missing:?}");
     for command in leaf_commands(&helps) {
         let Some(form) = reference.printed.get(command) else {
             panic!("{command} is not in the table of what commands print");

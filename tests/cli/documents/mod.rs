@@ -9,6 +9,7 @@ mod words;
 use std::path::{Path, PathBuf};
 
 pub use commands::{command_of, helps, leaf_commands};
+pub use json::section;
 
 /// A Markdown file of the repository.
 pub struct Document {
@@ -40,6 +41,16 @@ pub fn documents() -> Vec<Document> {
     }
     paths.sort();
     paths.into_iter().map(|path| document(&path)).collect()
+}
+
+/// The transcripts of the tests.
+pub fn transcripts() -> Vec<Document> {
+    let directory = Path::new("tests/cli/transcripts");
+    let entries = std::fs::read_dir(root().join(directory)).unwrap();
+    let mut paths: Vec<PathBuf> =
+        entries.map(|entry| directory.join(entry.unwrap().file_name())).collect();
+    paths.sort();
+    paths.iter().map(|path| document(path)).collect()
 }
 
 /// Every Rust file in a directory of the repository.
