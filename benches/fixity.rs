@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use accession::fixity::{Check, Compute, Depth, Mounted, ReadOptions, RecordedFile, Root};
+use accession::fixity::{Check, Depth, Mounted, Purpose, ReadOptions, RecordedFile, Root};
 use accession::model::Algorithm;
 
 const ROUNDS: usize = 3;
@@ -85,10 +85,11 @@ fn options() -> ReadOptions {
 fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
     let root = Arc::new(Root::open(directory, Mounted::Unknown).unwrap());
     let files = paths.iter().map(|path| Ok(RecordedFile::unrecorded(path.parse().unwrap())));
-    let computed = Compute::start(&root, files, Algorithm::Sha256, options()).unwrap();
+    let computed =
+        Check::start(&root, files, Purpose::Compute(Algorithm::Sha256), options()).unwrap();
     let recorded = computed.map(|computed| {
         let computed = computed.unwrap();
-        let content = computed.content.unwrap();
+        let content = computed.content.unwrap().unwrap();
         let checksums = content.checksum().cloned().into_iter().collect();
         RecordedFile { size: content.size(), checksums, ..computed.file }
     });
@@ -98,8 +99,8 @@ fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
 fn check(directory: &Path, recorded: &[RecordedFile]) {
     let root = Arc::new(Root::open(directory, Mounted::Unknown).unwrap());
     let files = recorded.iter().cloned().map(Ok);
-    let check = Check::start(&root, files, Depth::Content, options()).unwrap();
-    assert_eq!(check.filter(|checked| checked.as_ref().unwrap().problem.is_some()).count(), 0);
+    let check = Check::start(&root, files, Purpose::Check(Depth::Content), options()).unwrap();
+    assert_eq!(check.filter(|checked| checked.as_ref().unwrap().content.is_err()).count(), 0);
 }
 
 fn xargs(directory: &Path, paths: &[String]) {

@@ -1,178 +1,169 @@
-//! Compares files with what is recorded of them, and computes the checksums of those that have none.
-
-use std::sync::Arc;
-use std::time::Duration;
+//! Files, what is recorded of them, and what is found to be wrong with them once they were read.
 
 use super::problem::Problem;
-use super::reader::{HashedFile, ReadOptions, Reading, Readings, Stability};
-use super::recorded::{Depth, RecordedFile, Task};
-use super::root::Root;
-use crate::error::Result;
-use crate::model::{Algorithm, FileContent};
+use super::root::Refusal;
+use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
-/// A file that was checked.
+/// A file of a granule, with everything that is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct RecordedFile {
+    /// The granule that the file belongs to.
+    pub granule_id: GranuleId,
+    /// The path, relative to the root.
+    pub path: String,
+    /// The size in bytes. `None` means that it is not known.
+    pub size: Option<u64>,
+    /// The checksums, at most one of each algorithm.
+    pub checksums: Vec<Checksum>,
+}
+
+impl RecordedFile {
+    /// The file of a granule of which nothing is known: its path equals the id.
+    pub fn unrecorded(granule_id: GranuleId) -> Self {
+        let path = granule_id.as_str().to_owned();
+        RecordedFile { granule_id, path, size: None, checksums: Vec::new() }
+    }
+}
+
+/// How much of each file is checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Depth {
+    /// Its size, and all checksums that this program computes.
+    #[default]
+    Content,
+    /// Its size only. No file is opened.
+    Size,
+}
+
+/// What files are read for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purpose {
+    /// To compare them with what is recorded.
+    Check(Depth),
+    /// To compute their checksums of an algorithm. A file that is not as it is recorded, or is written
+    /// meanwhile, gets none.
+    Compute(Algorithm),
+}
+
+impl Purpose {
+    /// Of which algorithms a file is read, which is only looked at if there are none. `None` means that it is
+    /// not looked at, either.
+    pub(super) fn algorithms(&self, file: &RecordedFile) -> Option<Vec<Algorithm>> {
+        let computed = file.checksums.iter().map(Checksum::algorithm);
+        let mut algorithms: Vec<Algorithm> =
+            computed.filter(|it| !matches!(it, Algorithm::Other(_))).cloned().collect();
+        match self {
+            Purpose::Compute(algorithm) => {
+                // What is recorded is checked on the way: a damaged file gets no checksum.
+                algorithms.retain(|recorded| recorded != algorithm);
+                algorithms.insert(0, algorithm.clone());
+                Some(algorithms)
+            }
+            // Whether the file exists can be found out, although its content cannot be checked.
+            Purpose::Check(Depth::Content) if !file.checksums.is_empty() => Some(algorithms),
+            Purpose::Check(_) => file.size.map(|_| Vec::new()),
+        }
+    }
+}
+
+/// What was found out about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ReadFile {
+    pub size: u64,
+    /// How many bytes were read of it.
+    pub bytes: u64,
+    pub checksums: Vec<Checksum>,
+    pub stability: Stability,
+}
+
+/// Whether a file changed while it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stability {
+    /// Nothing about it changed.
+    Same,
+    /// Its metadata changed, not its size or the time of its bytes, which can be set.
+    Touched,
+    /// It was written, or replaced.
+    Written,
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedFile {
     /// The file, and what is recorded of it.
     pub file: RecordedFile,
     /// The bytes that were read.
     pub bytes: u64,
+    /// Its size and the checksum that was to be computed, or what is wrong. `None` means that it is as it is
+    /// recorded, and none was to be.
+    pub content: Result<Option<FileContent>, Problem>,
+}
+
+impl CheckedFile {
     /// What is wrong. `None` means that it is as it is recorded.
-    pub problem: Option<Problem>,
-}
-
-/// Files that are being checked, in the order of the input. Those that were returned are all those before
-/// the next one.
-pub struct Check<I: Iterator<Item = Result<RecordedFile>>> {
-    readings: Readings<I>,
-    depth: Depth,
-}
-
-impl<I: Iterator<Item = Result<RecordedFile>>> Check<I> {
-    /// Begins to check files below a root. Every file is read once, for all its checksums.
-    ///
-    /// # Performance
-    ///
-    /// The memory does not depend on the number or the size of the files: about 3 MiB for each of the
-    /// jobs, and 4,096 files of the input.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io): no thread can be started. The items of the iterator are
-    /// those of the input; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) means that the monitor
-    /// stopped the check.
-    pub fn start(root: &Arc<Root>, files: I, depth: Depth, options: ReadOptions) -> Result<Self> {
-        Ok(Check { readings: Readings::start(root, files, Task::Check(depth), options)?, depth })
+    pub fn problem(&self) -> Option<&Problem> {
+        self.content.as_ref().err()
     }
 
-    /// Waits until the next file was read, at most for a time. Returns whether the next call of `next`
-    /// returns at once.
-    pub fn wait(&mut self, at_most: Duration) -> bool {
-        self.readings.wait(at_most)
-    }
-}
-
-impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Check<I> {
-    type Item = Result<Checked>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let next = self.readings.next()?;
-        Some(next.map(|(file, reading)| {
-            let bytes = match &reading {
-                Reading::Content(content) => content.size,
-                _ => 0,
-            };
-            let problem = problem(&file, self.depth, reading);
-            Checked { file, bytes, problem }
-        }))
+    /// What was found out about a file. `None` means that it was not looked at.
+    pub(super) fn of(
+        file: RecordedFile,
+        purpose: &Purpose,
+        read: Option<Result<ReadFile, Refusal>>,
+    ) -> Self {
+        let bytes = read.iter().flatten().map(|read| read.bytes).sum();
+        let content = match read {
+            None => Err(Problem::NoRecord),
+            Some(Err(refusal)) => Err(refusal.into()),
+            Some(Ok(read)) => match problem(&file, purpose, &read) {
+                Some(problem) => Err(problem),
+                None => computed(purpose, read),
+            },
+        };
+        CheckedFile { file, bytes, content }
     }
 }
 
 /// Compares what was read of a file with what is recorded.
-fn problem(file: &RecordedFile, depth: Depth, reading: Reading) -> Option<Problem> {
-    match reading {
-        Reading::Nothing => Some(Problem::NoRecord),
-        Reading::Refused(refusal) => Some(refusal.into()),
-        Reading::Size(found) => wrong_size(file, found).or_else(|| uncomputed(file, depth)),
-        Reading::Content(content) => problem_of_content(file, &content),
-    }
-}
-
-/// Compares the content of a file with what is recorded.
-fn problem_of_content(file: &RecordedFile, content: &HashedFile) -> Option<Problem> {
-    let wrong = wrong_size(file, content.size).or_else(|| wrong_checksum(file, content));
-    match content.stability {
-        Stability::Same => wrong,
+fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<Problem> {
+    let wrong_size = file.size.filter(|expected| *expected != read.size);
+    let wrong_size = wrong_size.map(|expected| Problem::Size { expected, found: read.size });
+    let wrong = wrong_size.or_else(|| wrong_checksum(file, read));
+    let uncomputed = || {
+        let expected = file.checksums.first().filter(|_| read.checksums.is_empty())?;
+        let is_wanted = *purpose == Purpose::Check(Depth::Content);
+        is_wanted.then(|| Problem::CannotCompute { expected: expected.clone() })
+    };
+    match read.stability {
+        Stability::Same => wrong.or_else(uncomputed),
         // If it has the recorded bytes, a hard link or a permission was added.
         Stability::Touched => wrong.map(|_| Problem::Changing),
         Stability::Written => Some(Problem::Changing),
     }
 }
 
-fn wrong_size(file: &RecordedFile, found: u64) -> Option<Problem> {
-    let expected = file.size.filter(|expected| *expected != found)?;
-    Some(Problem::Size { expected, found })
-}
-
-/// A file that was not read although it has checksums.
-fn uncomputed(file: &RecordedFile, depth: Depth) -> Option<Problem> {
-    let expected = file.checksums.first().filter(|_| depth == Depth::Content)?;
-    Some(Problem::CannotCompute { expected: expected.clone() })
-}
-
 /// The strongest algorithm of which the checksums differ.
-fn wrong_checksum(file: &RecordedFile, content: &HashedFile) -> Option<Problem> {
-    let found = |algorithm| content.checksums.iter().find(|it| it.algorithm() == algorithm);
+fn wrong_checksum(file: &RecordedFile, read: &ReadFile) -> Option<Problem> {
+    let found = |algorithm| read.checksums.iter().find(|it| it.algorithm() == algorithm);
     let compared = file.checksums.iter().filter_map(|it| Some((it, found(it.algorithm())?)));
     let wrong = compared.filter(|(expected, found)| expected != found);
     let (expected, found) = wrong.max_by_key(|(it, _)| it.algorithm().checksum_bytes())?;
     Some(Problem::Checksum { expected: expected.clone(), found: found.clone() })
 }
 
-/// A file whose checksum was to be computed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Computed {
-    /// The file, and what is recorded of it.
-    pub file: RecordedFile,
-    /// Its size and its checksum, or why there is none.
-    pub content: Result<FileContent, Problem>,
-}
-
-/// Files whose checksums are being computed, in the order of the input.
-pub struct Compute<I: Iterator<Item = Result<RecordedFile>>> {
-    readings: Readings<I>,
-}
-
-impl<I: Iterator<Item = Result<RecordedFile>>> Compute<I> {
-    /// Begins to compute the checksums of files below a root. A file that is not as it is recorded, or is
-    /// written meanwhile, gets none. What it costs is as with [`Check`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Check::start`].
-    pub fn start(
-        root: &Arc<Root>,
-        files: I,
-        algorithm: Algorithm,
-        options: ReadOptions,
-    ) -> Result<Self> {
-        Ok(Compute { readings: Readings::start(root, files, Task::Compute(algorithm), options)? })
-    }
-
-    /// Waits until the next file was read, at most for a time. Returns whether the next call of `next`
-    /// returns at once.
-    pub fn wait(&mut self, at_most: Duration) -> bool {
-        self.readings.wait(at_most)
-    }
-}
-
-impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Compute<I> {
-    type Item = Result<Computed>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        Some(self.readings.next()?.map(|(file, reading)| {
-            let content = content(&file, reading);
-            Computed { file, content }
-        }))
-    }
-}
-
-fn content(file: &RecordedFile, reading: Reading) -> Result<FileContent, Problem> {
-    let content = match reading {
-        Reading::Content(content) => content,
-        other => return Err(problem(file, Depth::Content, other).unwrap_or(Problem::NoRecord)),
-    };
-    if let Some(problem) = problem_of_content(file, &content) {
-        return Err(problem);
+fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Problem> {
+    let ReadFile { size, checksums, stability, .. } = read;
+    if !matches!(purpose, Purpose::Compute(_)) {
+        return Ok(None);
     }
     // Nothing that is recorded proves that its bytes are those that were read: they may have been written,
     // and the time of that set to the former one.
-    if content.stability != Stability::Same && content.checksums.len() < 2 {
+    if stability != Stability::Same && checksums.len() < 2 {
         return Err(Problem::Changing);
     }
-    match content.checksums.into_iter().next() {
-        Some(checksum) => Ok(FileContent::Checksum { checksum, size: Some(content.size) }),
+    Ok(Some(match checksums.into_iter().next() {
+        Some(checksum) => FileContent::Checksum { checksum, size: Some(size) },
         // The algorithm is one that this program does not compute.
-        None => Ok(FileContent::Size(content.size)),
-    }
+        None => FileContent::Size(size),
+    }))
 }

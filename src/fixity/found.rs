@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::check::RecordedFile;
 use super::problem::Problem;
-use super::recorded::RecordedFile;
 use super::unexpected::plain;
 use crate::disk::{SortedEntries, Sorter, scratch};
 use crate::error::Result;

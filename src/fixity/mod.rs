@@ -10,7 +10,7 @@
 //! use std::num::NonZeroUsize;
 //! use std::sync::Arc;
 //!
-//! use accession::fixity::{Check, Depth, Mounted, ReadOptions, RecordedFile, Root};
+//! use accession::fixity::{Check, Depth, Mounted, Purpose, ReadOptions, RecordedFile, Root};
 //! use accession::model::{Algorithm, Checksum};
 //!
 //! # let directory = tempfile::tempdir()?;
@@ -21,8 +21,9 @@
 //!
 //! let root = Arc::new(Root::open(directory.path(), Mounted::Unknown)?);
 //! let files = [Ok(file)].into_iter();
-//! for checked in Check::start(&root, files, Depth::Content, ReadOptions::new(NonZeroUsize::MIN))? {
-//!     let problem = checked?.problem.expect("the file was changed");
+//! let purpose = Purpose::Check(Depth::Content);
+//! for checked in Check::start(&root, files, purpose, ReadOptions::new(NonZeroUsize::MIN))? {
+//!     let problem = checked?.content.expect_err("the file was changed");
 //!     assert_eq!(problem.status(), "checksum");
 //!     assert_eq!(problem.expected(), Some(format!("sha-256:{sha256}")));
 //! }
@@ -36,18 +37,16 @@ mod list;
 mod of_set;
 mod problem;
 mod reader;
-mod recorded;
 mod root;
 mod survey;
 mod unexpected;
 
-pub use check::{Check, Checked, Compute, Computed};
+pub use check::{CheckedFile, Depth, Purpose, RecordedFile};
 pub use found::{Compared, FoundFiles};
 pub use list::{Lacking, ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
 pub use problem::Problem;
-pub use reader::ReadOptions;
-pub use recorded::{Depth, RecordedFile};
+pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
 pub use survey::Survey;
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

@@ -6,15 +6,16 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::check::{Check, Checked, Compute, Computed};
+use super::check::{CheckedFile, Depth, Purpose, RecordedFile};
 use super::problem::Problem;
-use super::reader::ReadOptions;
-use super::recorded::{Depth, RecordedFile};
+use super::reader::{Check, ReadOptions};
 use super::root::Root;
 use super::survey::Survey;
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Algorithm, Content, DatasetName, Entry, Extent, FilePath, KnownFile, Set};
+use crate::model::{
+    Algorithm, Content, DatasetName, Entry, Extent, FileContent, FilePath, KnownFile, Set,
+};
 use crate::registry::{
     Change, ChangeOptions, FileCheck, GranuleFiles, Monitor, NewCheck, Registry, Selection, Stamp,
 };
@@ -222,7 +223,7 @@ impl SetCheck {
             check,
             why_not_recorded,
             depth,
-            files: Some(Check::start(root, files, depth, options)?),
+            files: Some(Check::start(root, files, Purpose::Check(depth), options)?),
             directory,
             unexpected: None,
             saved: Instant::now(),
@@ -278,7 +279,8 @@ impl SetCheck {
                     self.directory.take().map(DirectoryFiles::unexpected).transpose()?;
                 break;
             };
-            let Checked { file, bytes, problem } = checked?;
+            let CheckedFile { file, bytes, content } = checked?;
+            let problem = content.err();
             if let Some(directory) = &mut self.directory {
                 directory.expect(&file.path)?;
             }
@@ -358,7 +360,7 @@ pub struct SetCompute {
     options: ChangeOptions,
     stamp: Stamp,
     /// `None` once all were read.
-    files: Option<Compute<Files>>,
+    files: Option<Check<Files>>,
     /// What was computed and not stated yet.
     change: Change,
     saved: Instant,
@@ -388,7 +390,7 @@ impl SetCompute {
     ///
     /// # Errors
     ///
-    /// Those of [`Registry::change`] and [`Compute::start`].
+    /// Those of [`Registry::change`] and [`Check::start`].
     pub fn start(
         (registry, dataset): (&Registry, &DatasetName),
         root: &Arc<Root>,
@@ -409,7 +411,7 @@ impl SetCompute {
             // A granule that was deleted meanwhile needs no checksum.
             options: ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() },
             stamp: stamp.clone(),
-            files: Some(Compute::start(root, files, algorithm.clone(), options)?),
+            files: Some(Check::start(root, files, Purpose::Compute(algorithm.clone()), options)?),
             change: Change::stating(Extent::Named),
             saved: Instant::now(),
             monitor,
@@ -459,22 +461,19 @@ impl SetCompute {
                 }
                 continue;
             };
-            let Computed { file, content } = computed?;
+            let CheckedFile { file, bytes, content } = computed?;
             self.summary.files += 1;
-            let content = content.and_then(|content| match FilePath::new(file.path.as_str()) {
-                Ok(path) => Ok((path, content)),
-                Err(cause) => Err(Problem::Unreadable { reason: cause.to_string() }),
-            });
-            match content {
+            let path = FilePath::new(file.path.as_str());
+            let path = path.map_err(|cause| Problem::Unreadable { reason: cause.to_string() });
+            match content.and_then(|content| Ok((path?, content))) {
                 Ok((path, content)) => {
-                    self.summary.bytes += content.size().unwrap_or(0);
-                    let (size, checksum) = (content.size(), content.checksum().cloned());
+                    self.summary.bytes += bytes;
+                    let size = content.as_ref().and_then(FileContent::size);
+                    let checksum = content.as_ref().and_then(FileContent::checksum).cloned();
                     let known = KnownFile::new(&file.granule_id, Some(path), size, checksum);
-                    let content = Content::of(&file.granule_id, known.into_iter().collect());
-                    self.change.describe(Entry {
-                        content: content.ok(),
-                        ..Entry::from(file.granule_id)
-                    })?;
+                    let content = Content::of(&file.granule_id, known.into_iter().collect()).ok();
+                    let entry = Entry::from(file.granule_id);
+                    self.change.describe(Entry { content, ..entry })?;
                 }
                 Err(problem) => {
                     self.summary.findings += 1;

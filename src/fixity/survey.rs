@@ -1,6 +1,6 @@
 //! What is known of all files before the first one is read.
 
-use super::recorded::RecordedFile;
+use super::check::RecordedFile;
 use crate::error::Result;
 
 /// The least number of paths in a sample of more files.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use accession::fixity::{
-    Check, Checked, Compute, Depth, Mounted, Problem, ReadOptions, RecordedFile, Root,
+    Check, CheckedFile, Depth, Mounted, Problem, Purpose, ReadOptions, RecordedFile, Root,
 };
 use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{Error, ErrorKind, Monitor};
@@ -60,7 +60,13 @@ impl Tree {
 
     fn check(&self, depth: Depth) -> Vec<(String, Option<Problem>)> {
         let checked = check(&self.root(), self.recorded.clone(), depth, options(3));
-        checked.into_iter().map(|checked| (checked.file.path, checked.problem)).collect()
+        checked
+            .into_iter()
+            .map(|checked| {
+                let problem = checked.problem().cloned();
+                (checked.file.path, problem)
+            })
+            .collect()
     }
 
     /// The status of every file, and for an unreadable one why.
@@ -93,8 +99,9 @@ fn check(
     files: Vec<RecordedFile>,
     depth: Depth,
     options: ReadOptions,
-) -> Vec<Checked> {
-    let check = Check::start(root, files.into_iter().map(Ok), depth, options).unwrap();
+) -> Vec<CheckedFile> {
+    let check =
+        Check::start(root, files.into_iter().map(Ok), Purpose::Check(depth), options).unwrap();
     check.map(Result::unwrap).collect()
 }
 
@@ -103,8 +110,8 @@ fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent
     let mut file = RecordedFile::unrecorded("A".parse().unwrap());
     file.path = path.to_owned();
     let files = [Ok(file)].into_iter();
-    let mut computed = Compute::start(&root, files, algorithm, options(1)).unwrap();
-    computed.next().unwrap().unwrap().content
+    let mut computed = Check::start(&root, files, Purpose::Compute(algorithm), options(1)).unwrap();
+    computed.next().unwrap().unwrap().content.map(Option::unwrap)
 }
 
 #[test]
@@ -240,14 +247,15 @@ fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, ReadOptions
 fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     let (tree, options) = while_reading(act);
     let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options);
-    checked[0].problem.as_ref().map(Problem::status)
+    checked[0].problem().map(Problem::status)
 }
 
 /// The status of a file to which something is done while its checksum is computed.
 fn computed_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     let (tree, options) = while_reading(act);
     let files = std::iter::once(Ok(RecordedFile::unrecorded("A".parse().unwrap())));
-    let mut computed = Compute::start(&tree.root(), files, Algorithm::Sha256, options).unwrap();
+    let mut computed =
+        Check::start(&tree.root(), files, Purpose::Compute(Algorithm::Sha256), options).unwrap();
     computed.next().unwrap().unwrap().content.err().map(|problem| problem.status())
 }
 
@@ -306,7 +314,8 @@ fn a_panic_of_a_thread_that_reads_is_passed_on() {
     tree.file("A", &vec![0; 3_000_000]).file("B", b"abc");
     let options = ReadOptions { monitor: Some(Arc::new(Panicking)), ..options(1) };
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let mut check = Check::start(&tree.root(), files, Depth::Content, options).unwrap();
+    let mut check =
+        Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| check.next())).is_err());
 }
 
@@ -321,7 +330,7 @@ fn files_are_returned_in_order_however_long_each_takes() {
         let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options(jobs));
         let files: Vec<&RecordedFile> = checked.iter().map(|checked| &checked.file).collect();
         assert_eq!(files, tree.recorded.iter().collect::<Vec<_>>());
-        assert!(checked.iter().all(|checked| checked.problem.is_none()));
+        assert!(checked.iter().all(|checked| checked.problem().is_none()));
         assert_eq!(checked[50].bytes, 3_000_000);
     }
 }
@@ -336,9 +345,10 @@ fn no_more_of_the_input_is_taken_than_a_window() {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(file)
     });
-    let mut check = Check::start(&tree.root(), files, Depth::Content, options(2)).unwrap();
+    let mut check =
+        Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
     for returned in 1..=10_000 {
-        assert_eq!(check.next().unwrap().unwrap().problem, None);
+        assert_eq!(check.next().unwrap().unwrap().problem(), None);
         assert!(taken.load(Ordering::Relaxed) <= returned + 4_096, "after {returned}");
     }
 }
@@ -373,7 +383,7 @@ fn a_monitor_stops_the_check_within_a_file() {
     tree.file("A", &vec![0; 9_000_000]).file("B", b"abc");
     let options = ReadOptions { monitor: Some(Arc::new(Stopping)), ..options(2) };
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let check = Check::start(&tree.root(), files, Depth::Content, options).unwrap();
+    let check = Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
     let results: Vec<_> = check.collect();
     let error = results.into_iter().next_back().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Interrupted);
@@ -385,8 +395,9 @@ fn an_error_of_the_input_ends_the_check_at_its_place() {
     tree.file("A", b"abc");
     let error = Error::new(ErrorKind::Damaged, "a row is damaged");
     let files = [Ok(abc("A")), Err(error), Ok(abc("A"))].into_iter();
-    let mut check = Check::start(&tree.root(), files, Depth::Content, options(2)).unwrap();
-    assert_eq!(check.next().unwrap().unwrap().problem, None);
+    let mut check =
+        Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
+    assert_eq!(check.next().unwrap().unwrap().problem(), None);
     assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Damaged);
     assert!(check.next().is_none());
 }
@@ -430,8 +441,10 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
     tree.recorded[1].size = Some(3);
     tree.recorded[3].checksums = abc("D").checksums;
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let compute = Compute::start(&tree.root(), files, Algorithm::Crc32, options(2)).unwrap();
-    let contents: Vec<_> = compute.map(|computed| computed.unwrap().content).collect();
+    let compute =
+        Check::start(&tree.root(), files, Purpose::Compute(Algorithm::Crc32), options(2)).unwrap();
+    let contents: Vec<_> =
+        compute.map(|computed| computed.unwrap().content.map(Option::unwrap)).collect();
     let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();
     assert_eq!(contents[0], Ok(FileContent::Checksum { checksum, size: Some(3) }));
     assert_eq!(contents[1], Err(Problem::Size { expected: 3, found: 4 }));
@@ -567,7 +580,7 @@ mod on_unix {
         );
         let devices = Arc::new(Root::open(Path::new("/dev"), Mounted::Unknown).unwrap());
         let checked = check(&devices, vec![abc("null")], Depth::Content, options(1));
-        let problem = checked[0].problem.clone();
+        let problem = checked[0].problem().cloned();
         assert_eq!(line("null", problem), "null unreadable: a device");
     }
 
@@ -592,7 +605,7 @@ mod on_unix {
         let mut file = abc("mem");
         file.size = None;
         let checked = check(&process, vec![file, abc("status")], Depth::Content, options(1));
-        let status = line("mem", checked[0].problem.clone());
+        let status = line("mem", checked[0].problem().cloned());
         assert_eq!(status, "mem unreadable: Input/output error");
     }
 }
