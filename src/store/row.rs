@@ -14,35 +14,105 @@ use super::{Error, Result};
 use crate::model::quoted;
 
 /// A row of a table. The columns that say to what it belongs are not part of it.
-pub(crate) trait Row: Sized {
+pub(crate) trait Row: Part {
     fn table() -> &'static StoredTable;
-
-    /// Reads the columns of a row, in their order.
-    fn decode(reader: &mut Reader<'_>) -> Result<Self>;
-
-    /// Adds the values of the columns, in their order.
-    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>);
 
     /// Removes the name of who recorded it.
     fn hide_recorder(&mut self) {}
 }
 
-/// Implements [`Row`] for a type that has a field for each column, in the order of the columns. Several
-/// columns can be a field together.
-macro_rules! row {
-    ($row:ident in $table:ident { $($field:ident $(: $inner:ident { $($part:ident),+ })?),+ $(,)? }
-        $(hides $($recorder:ident).+)?) => {
-        impl $crate::store::row::Row for $row {
-            fn table() -> &'static $crate::store::statement::StoredTable {
-                &$crate::store::statement::$table
-            }
+/// What one or several columns of a row say.
+pub(crate) trait Part: Sized {
+    /// How many columns there are.
+    const COLUMNS: usize;
+
+    /// Reads the columns, in their order.
+    fn decode(reader: &mut Reader<'_>) -> Result<Self>;
+
+    /// Adds the values of the columns, in their order.
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>);
+}
+
+impl<F: Field> Part for F {
+    const COLUMNS: usize = 1;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        F::read(reader.value()?, reader.column - 1)
+    }
+
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        values.push(self.value());
+    }
+}
+
+impl<A: Part, B: Part> Part for (A, B) {
+    const COLUMNS: usize = A::COLUMNS + B::COLUMNS;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        Ok((A::decode(reader)?, B::decode(reader)?))
+    }
+
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        self.0.encode(values);
+        self.1.encode(values);
+    }
+}
+
+/// Implements [`Part`] for a type whose fields are what the columns say, in their order. What is in no
+/// column of the table is `beside` them in the query, or empty as it is read.
+macro_rules! part {
+    ($part:ident { $($field:ident),+ $(,)? } $(beside { $($beside:ident),+ } empty { $($empty:ident),* })?) => {
+        impl $crate::store::row::Part for $part {
+            const COLUMNS: usize = <[&str]>::len(&[$(stringify!($field)),+]);
 
             fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
-                Ok($row { $($field: row!(@read reader $($inner { $($part),+ })?)),+ })
+                Ok($part {
+                    $($field: $crate::store::row::Part::decode(reader)?,)+
+                    $($($beside: reader.beside()?,)+ $($empty: Default::default(),)*)?
+                })
             }
 
             fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
-                $(row!(@add values, &self.$field $(, $($part),+)?);)+
+                $($crate::store::row::Part::encode(&self.$field, values);)+
+            }
+        }
+    };
+}
+
+/// Implements [`Part`] for what is NULL in all its columns if it is `None`.
+macro_rules! optional_part {
+    ($part:ty) => {
+        impl $crate::store::row::Part for Option<$part> {
+            const COLUMNS: usize = <$part as $crate::store::row::Part>::COLUMNS;
+
+            fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
+                if reader.skip_null(Self::COLUMNS)? {
+                    return Ok(None);
+                }
+                $crate::store::row::Part::decode(reader).map(Some)
+            }
+
+            fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
+                match self {
+                    Some(part) => part.encode(values),
+                    None => values.extend(std::iter::repeat_n(
+                        $crate::store::statement::Value::Null,
+                        Self::COLUMNS,
+                    )),
+                }
+            }
+        }
+    };
+}
+
+/// Implements [`Row`] for a type whose fields are what the columns of a table say.
+macro_rules! row {
+    ($row:ident in $table:ident { $($field:ident),+ $(,)? } $(hides $($recorder:ident).+)? $(, $($rest:tt)+)?) => {
+        $crate::store::row::part!($row { $($field),+ } $($($rest)+)?);
+
+        impl $crate::store::row::Row for $row {
+            fn table() -> &'static $crate::store::statement::StoredTable {
+                &$crate::store::statement::$table
             }
 
             $(fn hide_recorder(&mut self) {
@@ -50,19 +120,9 @@ macro_rules! row {
             })?
         }
     };
-    (@read $reader:ident) => { $reader.next()? };
-    (@read $reader:ident $inner:ident { $($part:ident),+ }) => {
-        $inner { $($part: $reader.next()?),+ }
-    };
-    (@add $values:ident, $field:expr) => {
-        $values.push($crate::store::statement::Field::value($field))
-    };
-    (@add $values:ident, $field:expr, $($part:ident),+) => {
-        $($values.push($crate::store::statement::Field::value(&$field.$part));)+
-    };
 }
 
-pub(super) use row;
+pub(super) use {optional_part, part, row};
 
 /// What the values of most rows take.
 const CHECKED_BYTES: usize = 256;
@@ -71,15 +131,35 @@ const CHECKED_BYTES: usize = 256;
 pub(crate) struct Reader<'row> {
     row: &'row dyn Columns,
     column: usize,
+    /// The next column that is not of the table.
+    beside: usize,
     /// What the checksum of the row is of, as far as it was read.
     checked: &'row mut Vec<u8>,
 }
 
 impl<'row> Reader<'row> {
-    /// The value in the next column.
-    pub(super) fn next<F: Field>(&mut self) -> Result<F> {
-        let value = self.value()?;
-        F::read(value, self.column - 1)
+    /// What the next columns say.
+    pub(super) fn next<P: Part>(&mut self) -> Result<P> {
+        P::decode(self)
+    }
+
+    /// The next value that is beside the columns of the table.
+    pub(super) fn beside<F: Field>(&mut self) -> Result<F> {
+        self.beside += 1;
+        self.row.get(self.beside - 1)
+    }
+
+    /// Skips so many columns if the first of them is NULL.
+    pub(super) fn skip_null(&mut self, columns: usize) -> Result<bool> {
+        let is_null = self.row.value(self.column)? == Value::Null;
+        if is_null {
+            self.skip(columns)?;
+        }
+        Ok(is_null)
+    }
+
+    fn skip(&mut self, columns: usize) -> Result<()> {
+        (0..columns).try_for_each(|_| self.value().map(drop))
     }
 
     fn value(&mut self) -> Result<Value<'row>> {
@@ -99,10 +179,9 @@ pub(super) fn read<R: Row>(
 ) -> Result<(R, bool)> {
     let table = R::table();
     checked.clear();
-    let mut reader = Reader { row, column: first, checked };
-    for _ in 0..table.owner {
-        reader.value()?;
-    }
+    let beside = first + table.columns.len() + 1;
+    let mut reader = Reader { row, column: first, beside, checked };
+    reader.skip(table.owner)?;
     let decoded = R::decode(&mut reader)?;
     debug_assert_eq!(reader.column, first + table.columns.len(), "{}", table.name);
     Ok((decoded, row.value(reader.column)? == i64::from(crc32fast::hash(reader.checked)).into()))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::model::{
     Annotation, Content, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance,
-    LastPull, Limits, Timestamp, Withdrawal,
+    LastPull, Limits, Subset, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -38,6 +38,13 @@ pub(crate) struct DatasetKey(pub(in crate::store) i64);
 
 /// What is locked for what does not belong to a dataset: a new dataset, payment ids.
 pub(in crate::store) const REGISTRY: DatasetKey = DatasetKey(0);
+
+/// A subset that was cited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredSubset {
+    pub key: SubsetKey,
+    pub subset: Subset,
+}
 
 /// The key of a cited subset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

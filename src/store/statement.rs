@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
 use crate::model::{
-    Content, DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Timestamp,
+    Content, Criteria, DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern,
+    SourceOptions, Timestamp,
 };
 
 /// A table whose rows are read and written whole.
@@ -338,8 +339,29 @@ fields! {
     GranuleId: "granule id", Value::Text(text) => GranuleId::new(text).ok(),
         |granule_id| granule_id.into();
     Limit: "limit", Value::Text(text) => text.parse().ok(), |limit| limit.to_string().into();
+    SourceOptions: "JSON object of options", Value::Text(text) => serde_json::from_str(&text).ok(),
+        |options| serde_json::json!(options).to_string().into();
+    Criteria: "JSON array of patterns", Value::Text(text) => criteria_from(&text),
+        |criteria| criteria_text(criteria).into();
+    SubsetKey: "key", Value::Int(key) => key.try_into().ok().map(SubsetKey), |subset| (*subset).into();
+    SourceKey: "key", Value::Int(key) => key.try_into().ok().map(SourceKey), |source| (*source).into();
     serde_json::Value: "JSON value", Value::Text(text) => serde_json::from_str(&text).ok(),
         |json| json.to_string().into();
+}
+
+/// The criteria of a subset as a JSON array of strings: its patterns, or an empty array if the granules
+/// are named one by one.
+fn criteria_text(criteria: &Criteria) -> String {
+    let patterns = match criteria {
+        Criteria::Patterns(patterns) => patterns.as_slice(),
+        Criteria::Named => &[],
+    };
+    serde_json::json!(patterns).to_string()
+}
+
+/// The criteria that a column states.
+fn criteria_from(text: &str) -> Option<Criteria> {
+    serde_json::from_str::<Option<Vec<Pattern>>>(text).ok().map(Criteria::from)
 }
 
 /// Its own error names it: a testing version permitted other names.

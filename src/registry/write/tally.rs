@@ -53,7 +53,7 @@ pub(super) fn record(
     let mut instances: Vec<Instance> = Vec::with_capacity(times.len());
     let (mut stored, mut note_bytes) = (0, 0);
     let store = |instances: &mut [Instance]| -> Result<()> {
-        transaction.insert_instances(target.dataset, instances)?;
+        transaction.insert(target.dataset, instances)?;
         if target.results.is_some() {
             instances.iter_mut().for_each(|instance| instance.note = None);
         }

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use crate::model::{Annotation, Confirmation, Timestamp};
 use crate::store::Result;
 use crate::store::page::check_order;
-use crate::store::row::row;
+use crate::store::row::{part, row};
 use crate::store::rows::{DatasetKey, StoredAnnotation};
 use crate::store::session::View;
 use crate::store::statement::{Columns, Sql, Value};
 
-row!(StoredAnnotation in ANNOTATION {
-    timestamp, number, annotation: Annotation { note, questionable, recorded, recorded_by }
-} hides annotation.recorded_by);
+row!(StoredAnnotation in ANNOTATION { timestamp, number, annotation } hides annotation.recorded_by);
+part!(Annotation { note, questionable, recorded, recorded_by });
 row!(Confirmation in CONFIRMATION { recorded, recorded_by, granules } hides recorded_by);
 
 impl View {

@@ -9,10 +9,10 @@ use crate::model::{
 };
 use crate::store::Result;
 use crate::store::page::check_order;
-use crate::store::row::{Reader, Row, row};
+use crate::store::row::{Part, Reader, Row, optional_part, part, row};
 use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Columns, Field, Sql, StoredTable, Value, damaged};
+use crate::store::statement::{self, Columns, Sql, StoredTable, Value, damaged};
 
 /// A name that a dataset gave up.
 struct FormerName {
@@ -99,7 +99,7 @@ impl View {
     /// locked until the end of the transaction. `None` means that no dataset has or had the name.
     pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
         static DATASET: Sql = Sql::new(
-            "SELECT {dataset.*}, {instance.*},
+            "SELECT {dataset.*}, {instance.*}, dataset.name, CAST(NULL AS bigint),
                 EXISTS (
                     SELECT 1
                     FROM {annotation}
@@ -116,15 +116,9 @@ impl View {
         );
         let Some(key) = self.key_of(name)? else { return Ok(None) };
         let decode = |stored: StoredDataset, row: &dyn Columns, first: usize| {
-            let name = stored.dataset.name.clone();
-            let has_annotations = row.get(first + statement::INSTANCE.columns.len() + 1)?;
             let has_history = row.get::<Option<i64>>(first)?.is_some();
-            let latest = has_history
-                .then(|| {
-                    self.instance_from(row, first, (name, None, has_annotations), &mut Vec::new())
-                })
-                .transpose()?;
-            Ok((stored, latest))
+            let latest = has_history.then(|| self.instance_from(row, first, &mut Vec::new()));
+            Ok((stored, latest.transpose()?))
         };
         self.session.lock_with_next(key);
         let found = self.select_with(&DATASET, &[key.into()], decode)?.pop();
@@ -310,35 +304,31 @@ impl Row for StoredDataset {
     fn table() -> &'static StoredTable {
         &statement::DATASET
     }
+}
+
+impl Part for StoredDataset {
+    const COLUMNS: usize = statement::DATASET.columns.len();
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        let (key, _name, _doi): (_, DatasetName, Option<String>) =
-            (reader.next()?, reader.next()?, reader.next()?);
-        let (withdrawn, note) = (reader.next::<Option<Timestamp>>()?, reader.next()?);
-        let (max_delete, max_add, max_replace) = (reader.next()?, reader.next()?, reader.next()?);
-        Ok(StoredDataset {
-            key,
-            dataset: record_from(reader.next()?)?,
-            withdrawn: withdrawn.map(|timestamp| Withdrawal { timestamp, note }),
-            limits: Limits { max_delete, max_add, max_replace },
-        })
+        let (key, _name): (_, DatasetName) = reader.next()?;
+        let (_doi, withdrawn): (Option<String>, _) = reader.next()?;
+        let (limits, record) = reader.next()?;
+        Ok(StoredDataset { key, dataset: record_from(record)?, withdrawn, limits })
     }
 
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let StoredDataset { key, dataset, withdrawn, limits } = self;
-        values.extend([
-            (*key).into(),
-            (&dataset.name).into(),
-            dataset.doi.as_ref().map(Doi::as_str).into(),
-            withdrawn.as_ref().map(|withdrawn| withdrawn.timestamp).into(),
-            withdrawn.as_ref().and_then(|withdrawn| withdrawn.note.as_deref()).into(),
-            limits.max_delete.value(),
-            limits.max_add.value(),
-            limits.max_replace.value(),
-            serde_json::json!(dataset).to_string().into(),
-        ]);
+        let doi = dataset.doi.as_ref().map(Doi::as_str);
+        values.extend([(*key).into(), (&dataset.name).into(), doi.into()]);
+        withdrawn.encode(values);
+        limits.encode(values);
+        values.push(serde_json::json!(dataset).to_string().into());
     }
 }
+
+part!(Withdrawal { timestamp, note });
+optional_part!(Withdrawal);
+part!(Limits { max_delete, max_add, max_replace });
 
 /// The record that a column holds. A licence may be any string: only in a log of others it must be one
 /// that the command line accepts.

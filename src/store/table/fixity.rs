@@ -2,47 +2,17 @@
 
 use crate::model::{DatasetName, Timestamp};
 use crate::store::Result;
-use crate::store::row::{Reader, Row, row};
+use crate::store::row::{optional_part, row};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Sql, StoredTable, Value};
+use crate::store::statement::{Sql, Value};
 
 row!(StoredFinding in FIXITY_FINDING {
     granule_id, path, root, status, expected, found, first_seen
 });
 
-impl Row for StoredRoot {
-    fn table() -> &'static StoredTable {
-        &statement::FIXITY_ROOT
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        Ok(StoredRoot {
-            root: reader.next()?,
-            cursor: reader.next()?,
-            cycle_started: reader.next()?,
-            full_since: reader.next()?,
-            lock: reader.next::<Option<String>>()?.zip(reader.next()?),
-            files: reader.next()?,
-            bytes: reader.next()?,
-        })
-    }
-
-    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let locked_by = self.lock.as_ref().map(|(run, _)| run.as_str());
-        let locked_until: Option<Timestamp> = self.lock.as_ref().map(|(_, until)| *until);
-        values.extend([
-            self.root.as_str().into(),
-            self.cursor.as_deref().into(),
-            self.cycle_started.into(),
-            self.full_since.into(),
-            locked_by.into(),
-            locked_until.into(),
-            self.files.into(),
-            self.bytes.into(),
-        ]);
-    }
-}
+row!(StoredRoot in FIXITY_ROOT { root, cursor, cycle_started, full_since, lock, files, bytes });
+optional_part!((String, Timestamp));
 
 impl View {
     /// The roots in which files of a dataset were checked, by name.

@@ -8,7 +8,7 @@ use crate::store::Result;
 use crate::store::page::{check_order, paged};
 use crate::store::row::{read, row};
 use crate::store::rows::{DatasetKey, StoredInstance};
-use crate::store::session::{Transaction, View};
+use crate::store::session::View;
 use crate::store::statement::{self, Columns, Sql, Value, damaged};
 
 /// A query of the columns of an [`Instance`], followed by the given clauses: those of its row, the name
@@ -41,25 +41,10 @@ macro_rules! select_instance {
     };
 }
 
-/// A row of the table.
-struct InstanceRow {
-    timestamp: Timestamp,
-    identifier: Identifier,
-    digest: Digest,
-    granules: u64,
-    ingested: u64,
-    deleted: u64,
-    described: u64,
-    replaced: u64,
-    recorded: Timestamp,
-    recorded_by: Option<String>,
-    note: Option<String>,
-}
-
-row!(InstanceRow in INSTANCE {
+row!(Instance in INSTANCE {
     timestamp, identifier, digest, granules, ingested, deleted, described, replaced, recorded,
     recorded_by, note
-} hides recorded_by);
+} hides recorded_by, beside { dataset, until } empty { annotations });
 
 /// An instance as it was read, of which the annotations are still to be read if it has any.
 pub(super) struct ReadInstance {
@@ -189,8 +174,7 @@ impl View {
             LIMIT 1",
         );
         let values = [dataset.into(), after.into(), before.into()];
-        let deletion = self.select::<InstanceRow>(&DELETION, &values)?;
-        Ok(!deletion.is_empty())
+        self.has_sound(&DELETION, &values)
     }
 
     /// The instance in force at an instant. `None` means that it is before the first change.
@@ -385,8 +369,7 @@ impl View {
         );
         let has = |sql| -> Result<bool> {
             let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
-            let timely = self.select::<InstanceRow>(sql, &values)?;
-            Ok(!timely.is_empty())
+            self.has_sound(sql, &values)
         };
         Ok(has(&LAST)? || has(&FIRST)?)
     }
@@ -402,6 +385,16 @@ impl View {
         self.count(&COUNT, &values)
     }
 
+    /// Whether a query of rows has one, which agrees with its checksum.
+    fn has_sound(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<bool> {
+        let mut has_one = false;
+        self.each_sound(sql, values, &statement::INSTANCE, &mut |_| {
+            has_one = true;
+            Ok(())
+        })?;
+        Ok(has_one)
+    }
+
     fn instances(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<Instance>> {
         self.stored_instances(sql, values)?.into_iter().map(sound).collect()
     }
@@ -415,45 +408,26 @@ impl View {
     }
 
     fn read_instances(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ReadInstance>> {
-        let rest = statement::INSTANCE.columns.len() + 1;
         let mut checked = Vec::new();
         let mut instances = Vec::new();
         self.session.rows(sql, values, &mut |row| {
-            let beside = (row.get(rest)?, row.get(rest + 1)?, row.get(rest + 2)?);
-            instances.push(self.instance_from(row, 0, beside, &mut checked)?);
+            instances.push(self.instance_from(row, 0, &mut checked)?);
             Ok(())
         })?;
         Ok(instances)
     }
 
-    /// The instance whose row begins with a column, of this dataset, until this time, and with
-    /// annotations if it has any. `checked` is a buffer.
+    /// The instance whose row begins with a column, before the name of its dataset, when the next change
+    /// took effect, and whether it has annotations. `checked` is a buffer.
     pub(super) fn instance_from(
         &self,
         row: &dyn Columns,
         first: usize,
-        (dataset, until, has_annotations): (DatasetName, Option<Timestamp>, bool),
         checked: &mut Vec<u8>,
     ) -> Result<ReadInstance> {
-        let (read, is_sound) = read::<InstanceRow>(row, first, checked)?;
-        let read = self.shown(read);
-        let instance = Instance {
-            dataset,
-            timestamp: read.timestamp,
-            until,
-            identifier: read.identifier,
-            digest: read.digest,
-            granules: read.granules,
-            ingested: read.ingested,
-            deleted: read.deleted,
-            described: read.described,
-            replaced: read.replaced,
-            recorded: read.recorded,
-            recorded_by: read.recorded_by,
-            note: read.note,
-            annotations: Vec::new(),
-        };
-        let stored = StoredInstance { instance, is_sound };
+        let (instance, is_sound) = read(row, first, checked)?;
+        let stored = StoredInstance { instance: self.shown(instance), is_sound };
+        let has_annotations = row.get(first + statement::INSTANCE.columns.len() + 3)?;
         Ok(ReadInstance { dataset: row.get(first)?, stored, has_annotations })
     }
 
@@ -484,25 +458,5 @@ pub(super) fn sound(StoredInstance { instance, is_sound }: StoredInstance) -> Re
             "the row of {} at {} differs from its checksum",
             instance.dataset, instance.timestamp
         ))),
-    }
-}
-
-impl Transaction {
-    /// Adds rows to a history. `until` is not stored, since it is the timestamp of the next row.
-    pub fn insert_instances(&self, dataset: DatasetKey, instances: &[Instance]) -> Result<()> {
-        let row = |instance: &Instance| InstanceRow {
-            timestamp: instance.timestamp,
-            identifier: instance.identifier,
-            digest: instance.digest,
-            granules: instance.granules,
-            ingested: instance.ingested,
-            deleted: instance.deleted,
-            described: instance.described,
-            replaced: instance.replaced,
-            recorded: instance.recorded,
-            recorded_by: instance.recorded_by.clone(),
-            note: instance.note.clone(),
-        };
-        self.insert(dataset, &instances.iter().map(row).collect::<Vec<_>>())
     }
 }

@@ -1,55 +1,26 @@
 //! The tables `mirror_source` and `log_change`: what a mirror has read of its primaries, and with
 //! what success.
 
-use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
+use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
+use crate::store::Result;
 use crate::store::page::check_order;
-use crate::store::row::{Reader, Row, row};
+use crate::store::row::{Part, optional_part, part, row};
 use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Existing, Sql, StoredTable, Value, damaged};
-use crate::store::{Error, Result};
+use crate::store::statement::{self, Existing, Sql, Value};
 
 /// A row of the table `mirror_source`.
 struct SourceRow {
-    id: u64,
+    id: SourceKey,
     stored: StoredSource,
 }
 
-impl Row for SourceRow {
-    fn table() -> &'static StoredTable {
-        &statement::MIRROR_SOURCE
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
-        let (id, source, read) = (reader.next()?, reader.next()?, reader.next()?);
-        let (identical, etag) = (reader.next()?, reader.next()?);
-        let pulled = reader.next::<Option<Timestamp>>()?.zip(reader.next::<Option<String>>()?);
-        let pulled = pulled.map(|(recorded, options)| {
-            let options = serde_json::from_str(&options).map_err(damaged)?;
-            Ok::<_, Error>(LastPull { recorded, options })
-        });
-        let failed = reader.next::<Option<Timestamp>>()?.zip(reader.next()?);
-        let failed = failed.map(|(recorded, message)| FailedAttempt { recorded, message });
-        let pulled = pulled.transpose()?;
-        Ok(SourceRow { id, stored: StoredSource { source, read, identical, etag, pulled, failed } })
-    }
-
-    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let StoredSource { source, read, identical, etag, pulled, failed } = &self.stored;
-        let options = pulled.as_ref().map(|pulled| serde_json::json!(pulled.options).to_string());
-        values.extend([
-            self.id.into(),
-            source.as_str().into(),
-            (*read).into(),
-            (*identical).into(),
-            etag.as_deref().into(),
-            pulled.as_ref().map(|pulled| pulled.recorded).into(),
-            options.into(),
-            failed.as_ref().map(|failed| failed.recorded).into(),
-            failed.as_ref().map(|failed| failed.message.as_str()).into(),
-        ]);
-    }
-}
+row!(SourceRow in MIRROR_SOURCE { id, stored });
+part!(StoredSource { source, read, identical, etag, pulled, failed });
+part!(LastPull { recorded, options });
+part!(FailedAttempt { recorded, message });
+optional_part!(LastPull);
+optional_part!(FailedAttempt);
 
 row!(LogChange in LOG_CHANGE {
     number, timestamp, identifier, digest, check, bytes, granules, ingested, deleted, described,
@@ -61,7 +32,7 @@ impl View {
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
         let mut sources: Vec<SourceRow> = self.after(dataset, &[], u32::MAX)?;
         sources.sort_by(|one, other| one.stored.source.cmp(&other.stored.source));
-        Ok(sources.into_iter().map(|SourceRow { id, stored }| (SourceKey(id), stored)).collect())
+        Ok(sources.into_iter().map(|SourceRow { id, stored }| (id, stored)).collect())
     }
 
     /// The state of the primaries that were read for some datasets, by dataset and source. Asks every
@@ -141,13 +112,13 @@ impl Transaction {
         let last = known.iter().map(|(key, _)| key.0).max().unwrap_or(0);
         let before = known.into_iter().find(|(_, before)| before.source == stored.source);
         let (key, before) = before.unzip();
-        let mut row = SourceRow { id: key.map_or(last + 1, |key| key.0), stored: stored.clone() };
+        let mut row = SourceRow { id: key.unwrap_or(SourceKey(last + 1)), stored: stored.clone() };
         if let Some(before) = before {
             row.stored.identical = row.stored.identical.or(before.identical);
             row.stored.pulled = row.stored.pulled.or(before.pulled);
         }
         self.put(dataset, &row)?;
-        Ok(SourceKey(row.id))
+        Ok(row.id)
     }
 
     /// Stores that the last attempt to read a primary failed. One that was never read is not added.
@@ -163,7 +134,7 @@ impl Transaction {
             None => Ok(()),
             Some((key, stored)) => {
                 let stored = StoredSource { failed: Some(failed.clone()), ..stored };
-                self.put(dataset, &SourceRow { id: key.0, stored })
+                self.put(dataset, &SourceRow { id: key, stored })
             }
         }
     }

@@ -1,28 +1,18 @@
 //! The tables `saved_selection` and `named_granule`: the subsets of datasets that were cited.
 
 use super::granule::granule;
-use crate::model::{
-    Criteria, Digest, Granule, GranuleId, Identifier, Pattern, Subset, Timestamp, ValueError,
-};
+use crate::model::{Criteria, Digest, Granule, GranuleId, Identifier, Subset, Timestamp};
 use crate::store::Result;
 use crate::store::page::{check_order, paged};
-use crate::store::row::row;
-use crate::store::rows::{DatasetKey, SubsetKey};
+use crate::store::row::{part, row};
+use crate::store::rows::{DatasetKey, StoredSubset, SubsetKey};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Existing, Field, Sql, Value};
 
-/// A row of the table `saved_selection`.
-struct SubsetRow {
-    id: u64,
-    timestamp: Timestamp,
-    patterns: String,
-    identifier: Identifier,
-    digest: Digest,
-    granules: u64,
-    cited: Timestamp,
-}
-
-row!(SubsetRow in SAVED_SELECTION { id, timestamp, patterns, identifier, digest, granules, cited });
+row!(StoredSubset in SAVED_SELECTION { key, subset });
+part!(Subset {
+    timestamp, criteria, identifier, digest, granules, cited
+} beside { dataset } empty {});
 
 /// A row of the table `named_granule`.
 struct NamedRow {
@@ -57,9 +47,7 @@ impl View {
             "WHERE saved_selection.dataset_id = ?1 AND saved_selection.identifier = ?2
               AND saved_selection.digest = ?3 AND saved_selection.patterns = ?4"
         );
-        let criteria = criteria_text(criteria);
-        let values =
-            [dataset.into(), identifier.into(), (&digest).into(), criteria.as_str().into()];
+        let values = [dataset.into(), identifier.into(), (&digest).into(), criteria.value()];
         Ok(self.subsets(&SAME, &values)?.pop())
     }
 
@@ -196,18 +184,8 @@ impl View {
 
 impl View {
     fn subsets(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<(SubsetKey, Subset)>> {
-        self.select_with(sql, values, |row: SubsetRow, columns, rest| {
-            let subset = Subset {
-                dataset: columns.get(rest)?,
-                timestamp: row.timestamp,
-                criteria: criteria_from(&row.patterns)?,
-                identifier: row.identifier,
-                digest: row.digest,
-                granules: row.granules,
-                cited: row.cited,
-            };
-            Ok((SubsetKey(row.id), subset))
-        })
+        let stored = self.select(sql, values)?;
+        Ok(stored.into_iter().map(|StoredSubset { key, subset }| (key, subset)).collect())
     }
 }
 
@@ -215,17 +193,9 @@ impl Transaction {
     /// Adds a subset that is not stored yet.
     pub fn insert_subset(&self, dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey> {
         self.session.lock(dataset)?;
-        let row = SubsetRow {
-            id: self.last_subset(dataset)? + 1,
-            timestamp: subset.timestamp,
-            patterns: criteria_text(&subset.criteria),
-            identifier: subset.identifier,
-            digest: subset.digest,
-            granules: subset.granules,
-            cited: subset.cited,
-        };
-        self.insert(dataset, std::slice::from_ref(&row))?;
-        Ok(SubsetKey(row.id))
+        let key = SubsetKey(self.last_subset(dataset)? + 1);
+        self.insert(dataset, &[StoredSubset { key, subset: subset.clone() }])?;
+        Ok(key)
     }
 
     /// Adds the granules that a new subset names.
@@ -240,21 +210,4 @@ impl Transaction {
             values.extend([subset.into(), granule_id.into()]);
         })
     }
-}
-
-/// The criteria of a subset as a JSON array of strings: its patterns, or an empty array if the granules
-/// are named one by one.
-fn criteria_text(criteria: &Criteria) -> String {
-    let patterns = match criteria {
-        Criteria::Patterns(patterns) => patterns.as_slice(),
-        Criteria::Named => &[],
-    };
-    patterns.iter().map(Pattern::as_str).collect::<serde_json::Value>().to_string()
-}
-
-/// The criteria that a column states.
-fn criteria_from(text: &str) -> Result<Criteria> {
-    let written: Vec<String> = serde_json::from_str(text).map_err(damaged)?;
-    let patterns = written.iter().map(|text| text.parse()).collect::<Result<_, ValueError>>();
-    Ok(Criteria::of_patterns(patterns.map_err(damaged)?).unwrap_or(Criteria::Named))
 }
