@@ -159,7 +159,7 @@ impl DatasetPage {
                 section #changes {
                     h2 { "Last changes" }
                     (history::table(site, &self.recent, Picks::None))
-                    @if site.is_complete() { (self.whole_history(site)) }
+                    (self.whole_history(site))
                 }
             }
             @if !subsets.is_empty() {
@@ -184,9 +184,8 @@ impl DatasetPage {
                 div.top {
                     p.big {
                         span.label { "The set that is held now" }
-                        @if site.is_complete() {
-                            a.di #di href=(site.href(&Site::set(latest.identifier))) { "DI:" (latest.identifier) }
-                        } @else { span.di #di { "DI:" (latest.identifier) } }
+                        @let place = site.place_of(latest.identifier, &latest.dataset, latest.timestamp);
+                        a.di #di href=(site.href(&place)) { "DI:" (latest.identifier) }
                         " " (copy_button("di", "the identifier"))
                     }
                     p.count {
@@ -292,7 +291,11 @@ impl DatasetPage {
     }
 
     fn whole_history(&self, site: &Site) -> Markup {
-        let path = site.href(&Site::history(&self.listed.dataset.name));
+        let name = &self.listed.dataset.name;
+        if !site.is_complete() {
+            return html! { p.chips { a href=(site.href(&Site::months(name))) { (self.all_changes()) } } };
+        }
+        let path = site.href(&Site::history(name));
         html! {
             p.chips {
                 a href=(path) {

@@ -110,8 +110,7 @@ fn row(site: &Site, instance: &Instance, newest: Option<[Timestamp; 2]>) -> Mark
                 } @else { (time_in_table(*timestamp)) }
             }
             td.di {
-                @if site.is_complete() { a href=(site.href(&Site::set(*identifier))) { "DI:" (identifier) } }
-                @else { "DI:" (identifier) }
+                a href=(site.href(&site.place_of(*identifier, dataset, *timestamp))) { "DI:" (identifier) }
             }
             td.n.held { (grouped(*granules)) i.u { " held" } }
             td.n.plus { @if *ingested > 0 { "+" (grouped(*ingested)) } }
@@ -142,9 +141,8 @@ pub(super) fn subsets(site: &Site, subsets: &[Subset]) -> Markup {
                 @for subset in subsets {
                     tr {
                         td.di {
-                            @if site.is_complete() {
-                                a href=(site.href(&Site::set(subset.identifier))) { "DI:" (subset.identifier) }
-                            } @else { "DI:" (subset.identifier) }
+                            @let place = site.place_of(subset.identifier, &subset.dataset, subset.timestamp);
+                            a href=(site.href(&place)) { "DI:" (subset.identifier) }
                         }
                         td.n { (grouped(subset.granules)) i.u { " granules" } }
                         td.fill { (criteria(&subset.criteria)) }

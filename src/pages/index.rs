@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::figures::{ago, counted, date, grouped, visible};
-use super::layout::{Head, Section, page};
+use super::layout::{Head, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
 use crate::model::{DatasetName, Timestamp};
@@ -76,7 +76,7 @@ impl IndexPage {
                     }
                 }
             }
-            @if site.is_complete() { (self.search(site)) }
+            @if site.is_complete() { (self.search(site)) } @else { (resolver()) }
             (self.summary(site))
             @if !self.rows.is_empty() { (self.table(site)) }
             @if let Some(next) = &self.next {
@@ -84,7 +84,7 @@ impl IndexPage {
             }
             p.small.soft {
                 @if !self.rows.is_empty() {
-                    "Confirmed: when a listing of the archive last agreed with what is registered. "
+                    "Confirmed: when a listing of the archive last agreed with what is recorded. "
                 }
                 @if site.is_complete() && !self.shows_withdrawn && self.query.is_empty() {
                     a href=(site.href("/?withdrawn=listed")) { "Show withdrawn datasets too" } " · "

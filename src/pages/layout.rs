@@ -36,6 +36,9 @@ pub(super) struct Head {
     pub is_unlisted: bool,
     /// The address that is shown in place of this page. `None` means that there is none.
     pub refresh: Option<String>,
+    /// The path from which links are relative, of a page that is sent at any address. `None` means that it is the
+    /// page's own.
+    pub base: Option<String>,
 }
 
 /// An entry of the navigation.
@@ -75,6 +78,7 @@ pub(super) fn page(site: &Site, head: &Head, main: &Markup) -> Markup {
         html lang="en" {
             head {
                 meta charset="utf-8";
+                @if let Some(path) = &head.base { base href=(path); }
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (head.title) " · " (site.name) }
                 @if let Some(text) = &description { meta name="description" content=(text); }
@@ -244,4 +248,38 @@ pub fn moved(site: &Site, present: &DatasetName) -> String {
         ..Head::default()
     };
     page(site, &head, &main).into_string()
+}
+
+/// The page of a site of files that a web server sends in place of one that is not there. With a script, it leads the
+/// address of an identifier to the place of its set.
+pub fn not_found(site: &Site) -> String {
+    let main = html! {
+        div.head {
+            h1 { "There is no such page" }
+            p.lead { "Is it the address of an identifier? It may be misspelt, or of another archive." }
+        }
+        (resolver())
+        p.actions { a.button.main href=(site.href("/")) { "All datasets" } }
+    };
+    let head = Head {
+        title: "There is no such page".to_owned(),
+        is_unlisted: true,
+        base: Some(format!("{}/", site.base_path())),
+        ..Head::default()
+    };
+    page(site, &head, &main).into_string()
+}
+
+/// The field in which a reader of a site of files pastes an identifier. It needs the script, and is hidden without.
+pub(super) fn resolver() -> Markup {
+    html! {
+        form.text data-resolve hidden {
+            label for="identifier" { "An identifier from a paper" }
+            div.field {
+                input #identifier autocomplete="off" spellcheck="false" placeholder="DI:…";
+                " " button.main { "Find its set" }
+            }
+            p #found role="status" {}
+        }
+    }
 }

@@ -18,6 +18,7 @@ mod history;
 mod identifier;
 mod index;
 mod layout;
+mod month;
 mod plot;
 mod record;
 mod set;
@@ -32,7 +33,8 @@ pub use feed::{Feed, FeedEntry};
 pub use history::HistoryPage;
 pub use identifier::identifier_page;
 pub use index::IndexPage;
-pub use layout::{Detail, ProblemPage, moved};
+pub use layout::{Detail, ProblemPage, moved, not_found};
+pub use month::{LISTS, Month, MonthPage, MonthSums, list_name, months_page};
 pub use set::SetPage;
 pub use site::{SITEMAP_ADDRESSES, Serves, Site, SitemapEntry, entries, robots, sitemap};
 

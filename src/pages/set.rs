@@ -336,7 +336,7 @@ impl SetPage {
         let instance = self.cited.set.instance();
         html! {
             p.text.small {
-                "Nobody registered this part yet. Its address is that of the whole set with the pattern, and neither \
+                "Nobody has cited this part yet. Its address is that of the whole set with the pattern, and neither \
                  ever changes. Once the archive registers it with this command, its identifier leads here, too:"
             }
             (command("register", &html! {

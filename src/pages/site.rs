@@ -74,7 +74,7 @@ impl Site {
     }
 
     /// The path of the public address: `/registry` of `https://archive.example/registry`.
-    pub(super) fn base_path(&self) -> &str {
+    pub(crate) fn base_path(&self) -> &str {
         let url = self.public_url.as_deref().unwrap_or_default();
         let Some((_, after_scheme)) = url.split_once("://") else { return "" };
         after_scheme.find('/').map_or("", |slash| &after_scheme[slash..])

@@ -4,8 +4,8 @@ use std::io::{self, Seek, Write};
 
 use tempfile::SpooledTempFile;
 
-use super::files::{ANNOTATIONS, SUBSETS, head_in, text_in};
-use super::log::{self, is_same};
+use super::files::{ANNOTATIONS, SUBSETS, head_in, text_in, write_spooled};
+use super::log;
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, Result};
 use crate::mirror::log::{
@@ -68,11 +68,11 @@ pub(super) fn publish(
     let segments = prepared.log.segments();
     let bytes = log::append(&log, &announced, segments, &mut prepared.lines)?;
     log::compress(&log, segments)?;
-    write_beside(&directory, SUBSETS, &mut prepared.subsets)?;
+    write_spooled(&directory, SUBSETS, &mut prepared.subsets)?;
     let [_, annotations] = prepared.digests;
     // Most datasets have none. Those that were published are not taken back.
     if !annotations.is_empty() || directory.read(ANNOTATIONS)?.is_some() {
-        write_beside(&directory, ANNOTATIONS, &mut prepared.annotations)?;
+        write_spooled(&directory, ANNOTATIONS, &mut prepared.annotations)?;
     }
     let Prepared { listed, log, digests, .. } = &prepared;
     let head = Head::of(listed, log, *digests);
@@ -152,25 +152,6 @@ fn announced(
     let note = log::check_end(&log::entered(directory)?, &head)?;
     log::check_continued(snapshot, name, &head, directory, note.as_deref())?;
     Ok(Some(*head))
-}
-
-/// Writes a file beside a log, unless it is there as it is to be.
-fn write_beside(directory: &Directory, name: &str, lines: &mut SpooledTempFile) -> Result<()> {
-    if let Some(found) = directory.read(name)? {
-        let path = directory.path_of(name);
-        let is_same = is_same(&mut io::BufReader::new(found), lines);
-        if is_same.map_err(|source| Error::cannot("read", &path, source))? {
-            return Ok(());
-        }
-        lines.rewind().map_err(unwritten)?;
-    }
-    directory.replace(name, |file| {
-        match io::copy(lines, file)? {
-            // Most datasets have none, and an empty file has nothing that could be lost.
-            0 => Ok(()),
-            _ => file.sync_data(),
-        }
-    })
 }
 
 /// Writes a head. One that says the same gets a new date: its age tells a registry without changes

@@ -1,10 +1,12 @@
 //! The files of a published directory: their names, their heads and their lock.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
-use crate::disk::Directory;
+use tempfile::SpooledTempFile;
+
+use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
@@ -20,12 +22,16 @@ pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
 const LOCK: &str = ".accession-publish.lock";
 
 /// What publishing writes into the root of a directory.
-const PUBLISHED: [&str; 9] = [
+const PUBLISHED: [&str; 13] = [
+    "404.html",
     DATASETS,
+    "di",
+    "di.map",
     "feed.atom",
     "icon.svg",
     "identifier.html",
     "index.html",
+    "lists",
     "robots.txt",
     "script.js",
     "sitemap.xml",
@@ -109,6 +115,58 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
             Err(Error::published_damaged(&path, None, "it is not UTF-8"))
         }
         Err(source) => Err(Error::cannot("read", &path, source)),
+    }
+}
+
+/// Writes a file, unless its content is unchanged. It is not made durable: the next run would
+/// write it again.
+pub(super) fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
+    if let Some(file) = directory.read(name)? {
+        let mut found = Vec::new();
+        let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
+        read.map_err(|source| Error::cannot("read", &directory.path_of(name), source))?;
+        if found == text.as_bytes() {
+            return Ok(());
+        }
+    }
+    directory.replace(name, |file| file.write_all(text.as_bytes()))
+}
+
+/// Writes a file of lines durably, unless it is there as it is to be.
+pub(super) fn write_spooled(
+    directory: &Directory,
+    name: &str,
+    lines: &mut SpooledTempFile,
+) -> Result<()> {
+    if let Some(found) = directory.read(name)? {
+        let path = directory.path_of(name);
+        let is_same = is_same(&mut io::BufReader::new(found), lines);
+        if is_same.map_err(|source| Error::cannot("read", &path, source))? {
+            return Ok(());
+        }
+        lines.rewind().map_err(|source| scratch::unusable("write", source))?;
+    }
+    directory.replace(name, |file| {
+        match io::copy(lines, file)? {
+            // Most datasets have none, and an empty file has nothing that could be lost.
+            0 => Ok(()),
+            _ => file.sync_data(),
+        }
+    })
+}
+
+/// Whether two files have the same content.
+pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
+    const BLOCK: u64 = 64 * 1_024;
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    loop {
+        one.clear();
+        other.clear();
+        left.by_ref().take(BLOCK).read_to_end(&mut one)?;
+        right.by_ref().take(BLOCK).read_to_end(&mut other)?;
+        if one != other || one.is_empty() {
+            return Ok(one == other);
+        }
     }
 }
 

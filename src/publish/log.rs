@@ -10,6 +10,7 @@ use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use serde::Deserialize;
 
+use super::files::is_same;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{Head, MAX_LINE_BYTES, Segment, Segments, verified};
@@ -201,21 +202,6 @@ fn check_compressed(log: &Directory, segments: &Segments) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether two files have the same content.
-pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result<bool> {
-    const BLOCK: u64 = 64 * 1_024;
-    let (mut one, mut other) = (Vec::new(), Vec::new());
-    loop {
-        one.clear();
-        other.clear();
-        left.by_ref().take(BLOCK).read_to_end(&mut one)?;
-        right.by_ref().take(BLOCK).read_to_end(&mut other)?;
-        if one != other || one.is_empty() {
-            return Ok(one == other);
-        }
-    }
 }
 
 /// Whether the history of a dataset begins with what was published.

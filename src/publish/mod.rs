@@ -29,6 +29,8 @@ mod files;
 mod log;
 #[cfg(feature = "serve")]
 mod pages;
+#[cfg(feature = "serve")]
+mod resolve;
 #[cfg(test)]
 mod tests;
 mod verify;

@@ -1,19 +1,20 @@
 //! The pages of published datasets, so that a directory on any web server is a catalogue. What they say
 //! about their site is kept in the directory.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{Place, text_in};
+use super::files::{Place, text_in, write};
+use super::resolve::Resolver;
 use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::mirror::HEAD;
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
     DatasetPage, Detail, FILES, Feed, IndexPage, Serves, Site, entries, identifier_page, moved,
-    robots, sitemap,
+    not_found, robots, sitemap,
 };
 use crate::registry::{Edit, Listed, Registry, Withdrawn};
 
@@ -48,17 +49,20 @@ pub fn publish_pages(
     // Who recorded a change is not published.
     let registry = registry.published(&[]);
     let published = published(&registry, &datasets)?;
-    let site = kept.site(2);
+    let (site, months) = (kept.site(2), kept.site(3));
+    let mut resolver = Resolver::default();
     for listed in published.iter().filter(|listed| !left_out.contains(&listed.dataset.name)) {
         let name = &listed.dataset.name;
         let directory = datasets.enter_or_create(name.as_str())?;
         for (file, text) in dataset_files(&registry, name, &site, now)? {
             write(&directory, file, &text)?;
         }
+        resolver.add(&registry, (listed, &months), (&place.root, &datasets))?;
         for former in &listed.former_names {
             write(&datasets.enter_or_create(former.as_str())?, INDEX, &moved(&site, name))?;
         }
     }
+    resolver.finish(&place.root, &kept.site(0))?;
     let files = site_files(&registry, &kept.site(0), published, now)?;
     write_all(&place.root, &files)?;
     // Only what an earlier run wrote is removed.
@@ -142,25 +146,12 @@ fn site_files(
     files.push((below_root(site.identifier_page()), identifier_page(site)));
     files.push((FEED.to_owned(), feed));
     files.push((INDEX.to_owned(), index.html(site)));
+    files.push(("404.html".to_owned(), not_found(site)));
     if site.public_url.is_some() {
         files.push(("sitemap.xml".to_owned(), sitemap(site, &entries)));
         files.push(("robots.txt".to_owned(), robots(site)));
     }
     Ok(files)
-}
-
-/// Writes a file, unless its content is unchanged. It is not made durable: the next run would
-/// write it again.
-fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
-    if let Some(file) = directory.read(name)? {
-        let mut found = Vec::new();
-        let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
-        read.map_err(|source| Error::cannot("read", &directory.path_of(name), source))?;
-        if found == text.as_bytes() {
-            return Ok(());
-        }
-    }
-    directory.replace(name, |file| file.write_all(text.as_bytes()))
 }
 
 const FILE: &str = ".accession-publish.json";

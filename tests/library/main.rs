@@ -71,6 +71,7 @@ mod publish_links;
 mod publish_verify;
 #[cfg(feature = "serve")]
 mod published_pages;
+mod published_sets;
 mod random_contents;
 mod random_histories;
 mod recognise;

@@ -72,8 +72,16 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
         published(&registry, www, &[], public_url);
         let mut seen = 0;
         assert!(text(www, "identifier.html").contains("How an identifier is computed"));
-        let pages =
-            ["", "datasets/A/", "datasets/B/", "datasets/NEW/", "datasets/OLD/", "datasets/DI:1/"];
+        let pages = [
+            "",
+            "datasets/A/",
+            "datasets/A/history/",
+            "datasets/B/",
+            "datasets/NEW/",
+            "datasets/OLD/",
+            "datasets/DI:1/",
+            "datasets/DI:1/history/",
+        ];
         for directory in pages {
             let page = text(www, &format!("{directory}index.html"));
             assert!(page.starts_with("<!DOCTYPE html>") && page.contains("US Archive"));

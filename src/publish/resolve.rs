@@ -1,0 +1,290 @@
+//! What resolves identifiers where only files are served: the months of each history, with an anchor for each
+//! set; 256 shards that say where an identifier or a digest leads; the same as a map for nginx; and the
+//! canonical lists of the latest sets and of those that were cited.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Seek, Write};
+
+use flate2::{Compression, GzBuilder};
+use serde::{Deserialize, Serialize};
+use tempfile::SpooledTempFile;
+
+use super::files::{text_in, write, write_spooled};
+use crate::citation::Citation;
+use crate::disk::scratch::{self, value_of};
+use crate::disk::{Directory, SortedEntries, Sorter};
+use crate::error::{Error, Result};
+use crate::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset, Timestamp};
+use crate::pages::{LISTS, Month, MonthPage, MonthSums, Site, list_name, months_page};
+use crate::registry::{Listed, Registry, Selection, Snapshot};
+
+/// The directory of the shards.
+pub(super) const SHARDS: &str = "di";
+
+/// The map for nginx.
+pub(super) const MAP: &str = "di.map";
+
+/// The directory of the months of a dataset.
+const HISTORY: &str = "history";
+
+/// Where an identifier leads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Held {
+    /// When it came into force; of a subset, the set of which it is.
+    from: Timestamp,
+    dataset: DatasetName,
+    /// When another one did. `None` means that it is in force, or that it is a subset.
+    until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    subset: bool,
+}
+
+/// The identifiers and the digests that begin with the same two digits.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Shard {
+    /// Of each identifier, the first period first.
+    sets: BTreeMap<String, Vec<Held>>,
+    /// The identifier of each digest.
+    digests: BTreeMap<String, String>,
+}
+
+/// What is collected while the months of datasets are written.
+#[derive(Default)]
+pub(super) struct Resolver {
+    sets: Sorter,
+    digests: Sorter,
+    /// The present and the former names of the datasets whose months were written.
+    written: BTreeSet<DatasetName>,
+    /// The digests whose lists are there.
+    lists: BTreeSet<Digest>,
+}
+
+impl Resolver {
+    /// Writes the months of a dataset, and the lists of its latest set and of its cited subsets. Costs a pass over its
+    /// history.
+    pub fn add(
+        &mut self,
+        registry: &Registry,
+        (listed, site): (&Listed, &Site),
+        (root, datasets): (&Directory, &Directory),
+    ) -> Result<()> {
+        let name = &listed.dataset.name;
+        self.written.extend(listed.former_names.iter().cloned());
+        self.written.insert(name.clone());
+        let lists = root.enter_or_create(LISTS)?;
+        let latest = listed.latest.clone().map(Set::Instance);
+        let mut subsets: BTreeMap<Month, Vec<Subset>> = BTreeMap::new();
+        let cited = subset_sets(&registry.snapshot()?, name)?;
+        for set in latest.into_iter().chain(cited) {
+            self.write_list(registry, &lists, &set)?;
+            if let Some(subset) = set.subset() {
+                let held = Held {
+                    from: subset.timestamp,
+                    dataset: name.clone(),
+                    until: None,
+                    subset: true,
+                };
+                self.lead(subset.identifier, subset.digest, Some(&held))?;
+                subsets.entry(Month::of(subset.timestamp)).or_default().push(subset.clone());
+            }
+        }
+        let directory = datasets.enter_or_create(name.as_str())?.enter_or_create(HISTORY)?;
+        let (mut sums, mut months) = (Vec::new(), Months::of(&registry.snapshot()?, name)?);
+        // Consecutive instances with one identifier are one period.
+        let mut period: Option<(Identifier, Held)> = None;
+        while let Some(instances) = months.next_month()? {
+            for instance in &instances {
+                self.lead(instance.identifier, instance.digest, None)?;
+                match &mut period {
+                    Some((identifier, held)) if *identifier == instance.identifier => {
+                        held.until = instance.until;
+                    }
+                    before => {
+                        let held = Held {
+                            from: instance.timestamp,
+                            dataset: name.clone(),
+                            until: instance.until,
+                            subset: false,
+                        };
+                        if let Some((identifier, held)) =
+                            before.replace((instance.identifier, held))
+                        {
+                            self.lead_set(identifier, &held)?;
+                        }
+                    }
+                }
+            }
+            let Some(last) = instances.last() else { break };
+            let month = Month::of(last.timestamp);
+            sums.push(MonthSums { month, changes: instances.len() as u64, held: last.granules });
+            let at = Some(Moment::Instant(last.timestamp));
+            let cited =
+                registry.snapshot()?.cite(&Selection::Dataset { name: name.clone(), at })?;
+            let page = MonthPage {
+                listed,
+                month,
+                instances: &instances,
+                subsets: subsets.get(&month).map_or(&[], Vec::as_slice),
+                citation: &Citation::new(cited, at, last.timestamp.day()),
+                lists: &self.lists,
+            };
+            write(&directory, &format!("{month}.html"), &page.html(site))?;
+        }
+        if let Some((identifier, held)) = period {
+            self.lead_set(identifier, &held)?;
+        }
+        write(&directory, "index.html", &months_page(site, listed, &sums))
+    }
+
+    fn lead(&mut self, identifier: Identifier, digest: Digest, held: Option<&Held>) -> Result<()> {
+        let digits = hex::encode(digest.as_bytes());
+        self.digests.add(&[digits.as_bytes()], &[identifier.to_string().as_bytes()])?;
+        held.map_or(Ok(()), |held| self.lead_set(identifier, held))
+    }
+
+    fn lead_set(&mut self, identifier: Identifier, held: &Held) -> Result<()> {
+        let held =
+            serde_json::to_vec(held).map_err(|error| scratch::unusable("write", error.into()))?;
+        self.sets.add(&[identifier.to_string().as_bytes()], &[&held])
+    }
+
+    /// Writes the canonical list of a set, which is proved, unless it is there.
+    fn write_list(&mut self, registry: &Registry, lists: &Directory, set: &Set) -> Result<()> {
+        let name = list_name(set.digest());
+        self.lists.insert(set.digest());
+        if lists.read(&name)?.is_some() {
+            return Ok(());
+        }
+        let files = registry.snapshot()?.files(set)?;
+        let mut failed = None;
+        let written = lists.replace(&name, |file| {
+            // Without a time and a name, the same list gives the same bytes.
+            let mut zip = GzBuilder::new().write(file, Compression::default());
+            let mut line = Vec::new();
+            for granule in files {
+                let granule = granule.map_err(|error| keep(error, &mut failed))?;
+                line.clear();
+                granule.content.write_line(granule.granule_id.as_str(), &mut line);
+                zip.write_all(&line)?;
+            }
+            zip.finish().map(drop)
+        });
+        match failed {
+            Some(error) => Err(error),
+            None => written,
+        }
+    }
+
+    /// Writes the shards and the map, and removes the lists that nothing names. What a shard says of a dataset that was
+    /// not written now stays.
+    pub fn finish(self, root: &Directory, site: &Site) -> Result<()> {
+        let Resolver { sets, digests, written, lists } = self;
+        let shards = root.enter_or_create(SHARDS)?;
+        let (mut sets, mut digests) =
+            (SortedEntries::of(sets)?.peekable(), SortedEntries::of(digests)?.peekable());
+        let mut map = scratch::spool();
+        let mut has_others = false;
+        for number in 0..=u8::MAX {
+            let digits = format!("{number:02x}");
+            let file = format!("{digits}.json");
+            // A shard that is damaged is made again.
+            let before = text_in(&shards, &file)?.unwrap_or_default();
+            let mut shard: Shard = serde_json::from_str(&before).unwrap_or_default();
+            for periods in shard.sets.values_mut() {
+                periods.retain(|held| !written.contains(&held.dataset));
+                has_others |= !periods.is_empty();
+            }
+            while let Some((identifier, held)) = next_of(&mut sets, &digits)? {
+                shard.sets.entry(identifier).or_default().push(value_of(&held)?);
+            }
+            while let Some((digest, identifier)) = next_of(&mut digests, &digits)? {
+                let identifier = String::from_utf8_lossy(&identifier).into_owned();
+                shard.digests.insert(digest, identifier);
+            }
+            shard.sets.retain(|_, periods| !periods.is_empty());
+            for (identifier, periods) in &mut shard.sets {
+                periods.sort();
+                write_line(&mut map, site, identifier, &periods[0])?;
+            }
+            let text = serde_json::to_string(&shard);
+            let text =
+                text.map_err(|error| Error::cannot("write", &shards.path_of(&file), error.into()))?;
+            write(&shards, &file, &text)?;
+        }
+        map.rewind().map_err(|source| scratch::unusable("read", source))?;
+        write_spooled(root, MAP, &mut map)?;
+        // Lists of the others may still be named.
+        if has_others {
+            return Ok(());
+        }
+        let wanted: BTreeSet<String> = lists.into_iter().map(list_name).collect();
+        if let Some(directory) = root.enter(LISTS)? {
+            let is_left = |name: &String| name.ends_with(".txt.gz") && !wanted.contains(name);
+            for name in directory.names()?.iter().filter(|name| is_left(name)) {
+                directory.remove(name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A line of the map: the address of an identifier, and where it leads.
+fn write_line(map: &mut SpooledTempFile, site: &Site, identifier: &str, held: &Held) -> Result<()> {
+    let Held { from, dataset, .. } = held;
+    let page = Site::month(dataset, Month::of(*from));
+    let base = site.base_path();
+    writeln!(map, "\"{base}/DI:{identifier}\" \"{base}{page}#{identifier}\";")
+        .map_err(|source| scratch::unusable("write", source))
+}
+
+type Entries = std::iter::Peekable<SortedEntries>;
+
+/// The next entry whose key begins with these digits.
+fn next_of(entries: &mut Entries, digits: &str) -> Result<Option<(String, Box<[u8]>)>> {
+    let is_it = |entry: &Result<(Box<[u8]>, Box<[u8]>)>| {
+        entry.as_ref().map_or(true, |(key, _)| key.starts_with(digits.as_bytes()))
+    };
+    let next = entries.next_if(is_it).transpose()?;
+    Ok(next.map(|(key, value)| (String::from_utf8_lossy(&key).into_owned(), value)))
+}
+
+/// The cited subsets of a dataset, each with the instance of which it is.
+fn subset_sets(snapshot: &Snapshot, name: &DatasetName) -> Result<Vec<Set>> {
+    let mut sets = Vec::new();
+    for subset in snapshot.subsets(name)? {
+        let with = snapshot.subsets_with(subset.identifier, usize::MAX)?;
+        sets.extend(with.into_iter().filter(|set| set.subset() == Some(&subset)));
+    }
+    Ok(sets)
+}
+
+/// The instances of a history, a month at a time.
+struct Months {
+    history: std::iter::Peekable<crate::registry::History>,
+}
+
+impl Months {
+    fn of(snapshot: &Snapshot, name: &DatasetName) -> Result<Self> {
+        Ok(Months { history: snapshot.history(name)?.peekable() })
+    }
+
+    fn next_month(&mut self) -> Result<Option<Vec<Instance>>> {
+        let Some(first) = self.history.next().transpose()? else { return Ok(None) };
+        let month = Month::of(first.timestamp);
+        let mut instances = vec![first];
+        let is_of_month = |next: &Result<Instance>| {
+            next.as_ref().map_or(true, |next| Month::of(next.timestamp) == month)
+        };
+        while let Some(next) = self.history.next_if(is_of_month) {
+            instances.push(next?);
+        }
+        Ok(Some(instances))
+    }
+}
+
+/// Keeps why something could not be read while a file was written.
+fn keep(error: Error, failed: &mut Option<Error>) -> std::io::Error {
+    let shown = std::io::Error::other(error.to_string());
+    failed.get_or_insert(error);
+    shown
+}

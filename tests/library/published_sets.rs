@@ -1,0 +1,192 @@
+//! A published directory resolves every identifier and every digest, on any web server.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use accession::model::{Digest, Identifier};
+use accession::publish::{SiteSettings, publish_pages};
+use accession::registry::Edit;
+use accession::{Members, Registry, Stamp, Timestamp};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::exported::publish_all;
+use crate::harness::history::{change, name, now};
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn publish(registry: &Registry, directory: &Path, url: Option<&str>) {
+    publish_all(registry, directory).unwrap();
+    let public_url = url.map_or(Edit::Keep, |url| Edit::Set(url.to_owned()));
+    let settings = SiteSettings { public_url, ..SiteSettings::default() };
+    publish_pages(registry, directory, &settings, &[], now()).unwrap();
+}
+
+fn text(directory: &Path, file: &str) -> String {
+    std::fs::read_to_string(directory.join(file)).unwrap_or_default()
+}
+
+/// Each file with its bytes and the time at which it was written.
+fn files(directory: &Path) -> BTreeMap<String, (Vec<u8>, std::time::SystemTime)> {
+    let mut found = BTreeMap::new();
+    let mut paths = vec![directory.to_owned()];
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            let written = path.metadata().unwrap().modified().unwrap();
+            let name = path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned();
+            found.insert(name, (std::fs::read(&path).unwrap(), written));
+        }
+    }
+    found
+}
+
+/// Where the shards of a directory lead an identifier: the first period's page.
+fn page_of(directory: &Path, identifier: &str) -> Option<String> {
+    let shard: Value =
+        serde_json::from_str(&text(directory, &format!("di/{}.json", &identifier[..2]))).unwrap();
+    let set = shard["sets"].get(identifier)?.get(0)?;
+    let (dataset, from) = (set["dataset"].as_str()?, set["from"].as_str()?);
+    Some(format!("datasets/{dataset}/history/{}.html", &from[..7]))
+}
+
+/// Each identifier of a dataset has a place on a page, to which its digest leads too.
+fn assert_resolves(registry: &Registry, directory: &Path, dataset: &str) -> usize {
+    let mut resolved = 0;
+    let subsets = registry.snapshot().unwrap().subsets(&name(dataset)).unwrap().into_iter();
+    let instances = registry.snapshot().unwrap().history(&name(dataset)).unwrap();
+    let instances = instances.map(Result::unwrap).map(|it| (it.identifier, it.digest));
+    let all: Vec<(Identifier, Digest)> =
+        instances.chain(subsets.map(|subset| (subset.identifier, subset.digest))).collect();
+    for (identifier, digest) in all {
+        let identifier = identifier.to_string();
+        let page = text(directory, &page_of(directory, &identifier).unwrap());
+        let anchor = format!(" id=\"{identifier}\"");
+        assert_eq!(page.matches(&anchor).count(), 1, "{identifier}");
+        let digest = hex::encode(digest.as_bytes());
+        assert!(page.contains(&digest), "{digest}");
+        let shard = text(directory, &format!("di/{}.json", &digest[..2]));
+        let shard: Value = serde_json::from_str(&shard).unwrap();
+        assert_eq!(shard["digests"][&digest], identifier);
+        resolved += 1;
+    }
+    resolved
+}
+
+/// A registry whose sets come back, within a month and later, with a cited subset.
+fn registry() -> Registry {
+    let registry = Registry::in_memory().unwrap();
+    for (time, ingested, deleted) in [
+        ("2001-01-02T00:00:00Z", vec!["A"], vec![]),
+        ("2001-01-03T00:00:00Z", vec!["B"], vec![]),
+        ("2001-01-04T00:00:00Z", vec![], vec!["B"]),
+        ("2001-03-01T00:00:00Z", vec!["B"], vec![]),
+    ] {
+        let stamp = Stamp::at(at(time), now());
+        registry.change(&name("D"), &change(ingested, deleted), &stamp).unwrap();
+    }
+    let members = Members::Patterns(vec!["B".parse().unwrap()]);
+    registry.cite_subset(&name("D"), None, &members, now()).unwrap();
+    registry
+}
+
+#[test]
+fn each_identifier_and_each_digest_leads_to_its_place() {
+    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let www = place.path();
+    publish(&registry, www, Some("https://data.example.org/a"));
+    assert_eq!(assert_resolves(&registry, www, "D"), 5);
+    assert_eq!(page_of(www, "00000000000000000000000000000000"), None);
+    // The map of nginx leads there as well.
+    let map = text(www, "di.map");
+    assert_eq!(map.lines().count(), 3);
+    for line in map.lines() {
+        let (address, place) = line.trim_end_matches(';').split_once(' ').unwrap();
+        let identifier = &address.trim_matches('"')["/a/DI:".len()..];
+        let page = page_of(www, identifier).unwrap();
+        assert_eq!(place, format!("\"/a/{page}#{identifier}\""));
+    }
+    // The page for addresses that are not there has its links below the public address.
+    assert!(text(www, "404.html").contains("<base href=\"/a/\">"));
+}
+
+#[test]
+fn the_lists_of_the_latest_set_and_of_cited_subsets_have_their_digests() {
+    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let www = place.path();
+    publish(&registry, www, None);
+    let mut lists = 0;
+    for entry in std::fs::read_dir(www.join("lists")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut list = Vec::new();
+        let file = std::fs::File::open(&path).unwrap();
+        flate2::read::GzDecoder::new(file).read_to_end(&mut list).unwrap();
+        let digest = format!("{}.txt.gz", hex::encode(Sha256::digest(&list)));
+        assert_eq!(path.file_name().unwrap().to_str(), Some(digest.as_str()));
+        lists += 1;
+    }
+    assert_eq!(lists, 2);
+    // Another set is the latest one: its list takes the place of the former one.
+    let stamp = Stamp::at(at("2001-04-01T00:00:00Z"), now());
+    registry.change(&name("D"), &change(["C"], []), &stamp).unwrap();
+    publish(&registry, www, None);
+    assert_eq!(std::fs::read_dir(www.join("lists")).unwrap().count(), 2);
+    let page = text(www, "datasets/D/history/2001-04.html");
+    let link = page.split("../../../lists/").nth(1).unwrap().split('"').next().unwrap();
+    assert!(www.join("lists").join(link).is_file());
+}
+
+#[test]
+fn a_night_writes_what_it_changes_and_no_other_file() {
+    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let www = place.path();
+    publish(&registry, www, None);
+    let before = files(www);
+    publish(&registry, www, None);
+    let stamp = Stamp::at(at("2001-04-01T00:00:00Z"), now());
+    registry.change(&name("D"), &change(["C"], []), &stamp).unwrap();
+    publish(&registry, www, None);
+    let after = files(www);
+    let written: Vec<&str> = after
+        .iter()
+        .filter(|(file, state)| before.get(*file) != Some(state))
+        .map(|(file, _)| file.as_str())
+        .filter(|file| file.contains("history/") || file.starts_with("di/"))
+        .collect();
+    let months: Vec<&&str> = written.iter().filter(|file| file.contains("history/")).collect();
+    // April; March, whose last set was replaced now; and January, which had the same set, whose list made place.
+    let expected = ["2001-01.html", "2001-03.html", "2001-04.html", "index.html"];
+    assert_eq!(months.len(), expected.len(), "{written:?}");
+    assert!(months.iter().zip(expected).all(|(file, name)| file.ends_with(name)), "{written:?}");
+    // The new identifier, its digest, and the one that it ended.
+    assert!(written.len() <= months.len() + 3, "{written:?}");
+    assert_eq!(assert_resolves(&registry, www, "D"), 6);
+}
+
+#[test]
+fn what_another_registry_published_still_resolves_and_a_former_name_does_not() {
+    let place = tempfile::tempdir().unwrap();
+    let (www, first) = (place.path(), registry());
+    publish(&first, www, None);
+    let second = Registry::in_memory().unwrap();
+    let stamp = Stamp::at(at("2001-01-05T00:00:00Z"), now());
+    second.change(&name("E"), &change(["E"], []), &stamp).unwrap();
+    publish(&second, www, None);
+    assert_resolves(&second, www, "E");
+    assert_eq!(assert_resolves(&first, www, "D"), 5);
+    assert!(std::fs::read_dir(www.join("lists")).unwrap().count() >= 3);
+    // A damaged shard is made again from the registry.
+    for number in 0..=255_u8 {
+        std::fs::write(www.join(format!("di/{number:02x}.json")), "{").unwrap();
+    }
+    first.rename_dataset(&name("D"), &name("F"), &Stamp::now(now())).unwrap();
+    for _ in 0..2 {
+        publish(&first, www, None);
+        assert_eq!(assert_resolves(&first, www, "F"), 5);
+        assert!(!text(www, "di.map").contains("datasets/D/"));
+    }
+}
