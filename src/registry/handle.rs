@@ -37,7 +37,10 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 pub struct Registry {
     store: Store,
     monitor: Option<Arc<dyn Monitor>>,
-    visibility: Visibility,
+    /// Whether others see it: who recorded a change is not shown.
+    is_public: bool,
+    /// The names of the datasets that its snapshots show. `None` means all.
+    published: Option<Arc<[DatasetName]>>,
 }
 
 /// How a registry is opened.
@@ -91,7 +94,7 @@ impl OpenOptions {
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
         let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
-        Ok(Registry { store, monitor: None, visibility: Visibility::All })
+        Ok(Registry::of(store))
     }
 }
 
@@ -125,7 +128,7 @@ impl Registry {
     /// The error of a registry: there is not enough memory.
     pub fn in_memory() -> Result<Self> {
         let store = Store::in_memory(BUSY_WAIT)?;
-        Ok(Registry { store, monitor: None, visibility: Visibility::All })
+        Ok(Registry::of(store))
     }
 
     /// Creates a new registry that is to be put in place at `path` later.
@@ -136,7 +139,7 @@ impl Registry {
     pub fn prepare(path: &Path) -> Result<NewRegistry> {
         let (store, new) = Store::create(path, None, BUSY_WAIT)
             .map_err(|error| error.in_registry(&store::shown_name(path)))?;
-        let registry = Registry { store, monitor: None, visibility: Visibility::All };
+        let registry = Registry::of(store);
         Ok(NewRegistry { registry, new, path: path.to_owned() })
     }
 
@@ -152,21 +155,22 @@ impl Registry {
     /// recorded a change is shown of none.
     #[must_use]
     pub fn published(&self, names: &[DatasetName]) -> Self {
-        let visibility = match names {
-            [] => Visibility::Public,
-            names => Visibility::Named(names.into()),
-        };
-        Registry { visibility, ..self.clone() }
+        let published = (!names.is_empty()).then(|| names.into());
+        Registry { is_public: true, published, ..self.clone() }
     }
 
-    /// Which datasets a snapshot shows.
-    pub(super) fn shown(&self, read: &store::View) -> Result<Shown> {
-        self.visibility.of(read)
+    /// The present names of the datasets that a snapshot shows. `None` means all.
+    pub(super) fn shown(&self, read: &store::View) -> Result<Option<BTreeSet<DatasetName>>> {
+        let shown = |name| Ok(read.dataset(name)?.map(|(_, dataset)| dataset.name));
+        let published = self.published.as_ref();
+        published
+            .map(|names| names.iter().filter_map(|name| shown(name).transpose()).collect())
+            .transpose()
     }
 
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None, visibility: Visibility::All }
+        Registry { store, monitor: None, is_public: false, published: None }
     }
 
     /// Returns the same registry with the monitor of another one.
@@ -278,7 +282,7 @@ impl Registry {
         }
         let read = self.store.snapshot(self.watch().as_ref());
         let read = read.map_err(|error| self.named(error))?;
-        Ok(read.for_public(self.visibility.is_public()))
+        Ok(read.for_public(self.is_public))
     }
 
     /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it.
@@ -347,56 +351,5 @@ impl NewRegistry {
         let NewRegistry { registry, new, path } = self;
         let put = new.put_in_place(Some(registry.into_store()));
         put.map_err(|error| error.in_registry(&store::shown_name(&path)))
-    }
-}
-
-/// Which datasets the snapshots of a registry show.
-#[derive(Debug, Clone, Default)]
-pub(super) enum Visibility {
-    /// All of them.
-    #[default]
-    All,
-    /// All of them, without who recorded a change.
-    Public,
-    /// Those that have, or once had, one of these names, without who recorded a change.
-    Named(Arc<[DatasetName]>),
-}
-
-/// Which datasets one snapshot shows.
-#[derive(Debug)]
-pub(super) enum Shown {
-    All,
-    /// By their names at the time of the snapshot.
-    Named(BTreeSet<DatasetName>),
-}
-
-impl Visibility {
-    /// Whether others see the registry.
-    pub fn is_public(&self) -> bool {
-        !matches!(self, Visibility::All)
-    }
-
-    /// Which datasets a snapshot shows.
-    pub fn of(&self, read: &store::View) -> Result<Shown> {
-        Ok(match self {
-            Visibility::All | Visibility::Public => Shown::All,
-            Visibility::Named(names) => {
-                let mut shown = BTreeSet::new();
-                for name in names.iter() {
-                    shown.extend(read.dataset(name)?.map(|(_, dataset)| dataset.name));
-                }
-                Shown::Named(shown)
-            }
-        })
-    }
-}
-
-impl Shown {
-    /// Whether a dataset with this present name is shown.
-    pub fn shows(&self, name: &DatasetName) -> bool {
-        match self {
-            Shown::All => true,
-            Shown::Named(names) => names.contains(name),
-        }
     }
 }

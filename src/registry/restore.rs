@@ -13,9 +13,7 @@ use super::verify::Verified;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
-use crate::store::{
-    self, Access, BUSY_WAIT, DatasetKey, NewFile, Transaction, Withdrawn, WorkerRow, paged,
-};
+use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, Withdrawn, WorkerRow, paged};
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
@@ -125,15 +123,11 @@ fn lacks(
     if target.symlink_metadata().is_err() {
         return Ok(Ok(Lacks::default()));
     }
-    let present = match open(target, Access::Read, monitor) {
-        Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
-        Err(error) => return Ok(Err(error)),
-        Ok(present) => present,
-    };
-    match Lacks::of(&present, copy) {
-        Ok(lacks) => Ok(Ok(lacks)),
-        Err(Unknown::Unreadable(error)) => Ok(Err(error)),
-        Err(Unknown::Failed(error)) => Err(error),
+    let present = open(target, Access::Read, monitor);
+    match present.and_then(|it| Resolving::of(&it).map_err(|error| it.named(error))) {
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+        Err(error) => Ok(Err(error)),
+        Ok(resolving) => resolving.lacking_in(copy).map(Ok),
     }
 }
 
@@ -210,23 +204,19 @@ impl Lacks {
     }
 }
 
-/// Why it cannot be found what a copy lacks.
-enum Unknown {
-    /// The registry cannot be read.
-    Unreadable(Error),
-    /// The copy cannot be read, or the work was stopped.
-    Failed(Error),
+/// What resolves in a registry.
+#[derive(Default)]
+struct Resolving {
+    /// The names of each dataset, the present one first.
+    datasets: Vec<Vec<DatasetName>>,
+    /// The instances and the cited subsets, each set once, by dataset and time.
+    sets: Vec<(Identifier, Digest)>,
 }
 
-impl Lacks {
-    /// Finds what `copy` lacks of `present`. Costs a look-up for each change and each cited subset.
-    fn of(present: &Registry, copy: &Registry) -> Result<Self, Unknown> {
-        let read = present.read().map_err(|error| unreadable(present, error))?;
-        let copied = copy.read().map_err(Unknown::Failed)?;
-        let search = Search { present, read: &read, copy: &copied };
-        let (mut lacks, mut seen) = (Lacks::default(), HashSet::new());
-        let mut lacking = HashSet::new();
-        let mut progress = copy.begin("comparing", "identifiers", None);
+impl Resolving {
+    fn of(registry: &Registry) -> Result<Self> {
+        let read = registry.read()?;
+        let (mut resolving, mut seen) = (Resolving::default(), HashSet::new());
         let datasets = paged(
             None,
             |after: &Option<DatasetName>, limit| {
@@ -235,76 +225,47 @@ impl Lacks {
             |(_, last)| Some(last.name.clone()),
         );
         for dataset in datasets {
-            let (key, dataset) = search.ask(dataset)?;
-            if !search.has_dataset(key, &dataset.name)? {
-                lacks.datasets.push(dataset.name.clone());
+            let (key, dataset) = dataset?;
+            let given_up = read.names_given_up(key)?.into_iter().map(|(name, _)| name);
+            resolving.datasets.push([dataset.name].into_iter().chain(given_up).collect());
+            let mut add = |set| {
+                if seen.insert(set) {
+                    resolving.sets.push(set);
+                }
+            };
+            for instance in read.history(key, None, Timestamp::MAX) {
+                let Instance { identifier, digest, .. } = instance?;
+                add((identifier, digest));
             }
-            search.each_set(key, |identifier, digest| {
-                progress.advance()?;
-                if !seen.insert((identifier, digest)) {
-                    return Ok(());
+            let subsets = read.subsets_of(key)?.into_iter();
+            subsets.for_each(|(_, subset)| add((subset.identifier, subset.digest)));
+        }
+        Ok(resolving)
+    }
+
+    /// Costs a look-up for each change and each cited subset.
+    fn lacking_in(self, copy: &Registry) -> Result<Lacks> {
+        let read = copy.read()?;
+        let (mut lacks, mut lacking) = (Lacks::default(), HashSet::new());
+        for names in self.datasets {
+            let has = |name| Ok::<_, Error>(read.dataset(name)?.is_some());
+            if !names.iter().map(has).collect::<Result<Vec<bool>>>()?.contains(&true) {
+                lacks.datasets.extend(names.into_iter().next());
+            }
+        }
+        let total = Some(self.sets.len() as u64);
+        let mut progress = copy.begin("comparing", "identifiers", total);
+        for (identifier, digest) in self.sets {
+            progress.advance()?;
+            if read.latest_with(identifier)?.is_none() && read.subsets_with(identifier)?.is_empty()
+            {
+                if lacking.insert(identifier) {
+                    lacks.identifiers.push(identifier);
                 }
-                if !resolves(&copied, identifier)? {
-                    if lacking.insert(identifier) {
-                        lacks.identifiers.push(identifier);
-                    }
-                } else if copied.digests_between((digest, digest), 1)?.is_empty() {
-                    lacks.digests.push(digest);
-                }
-                Ok(())
-            })?;
+            } else if read.digests_between((digest, digest), 1)?.is_empty() {
+                lacks.digests.push(digest);
+            }
         }
         Ok(lacks)
-    }
-}
-
-struct Search<'a> {
-    present: &'a Registry,
-    read: &'a store::View,
-    copy: &'a store::View,
-}
-
-impl Search<'_> {
-    /// Reads from the registry that is compared with its copy.
-    fn ask<T>(&self, result: Result<T, Error>) -> Result<T, Unknown> {
-        result.map_err(|error| unreadable(self.present, error))
-    }
-
-    /// Whether a dataset of the copy has the present name of one, or a name that it had before.
-    fn has_dataset(&self, key: DatasetKey, name: &DatasetName) -> Result<bool, Unknown> {
-        let given_up = self.ask(self.read.names_given_up(key))?;
-        for name in [name].into_iter().chain(given_up.iter().map(|(name, _)| name)) {
-            if self.copy.dataset(name).map_err(Unknown::Failed)?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn each_set(
-        &self,
-        key: DatasetKey,
-        mut show: impl FnMut(Identifier, Digest) -> Result<()>,
-    ) -> Result<(), Unknown> {
-        for instance in self.read.history(key, None, Timestamp::MAX) {
-            let Instance { identifier, digest, .. } = self.ask(instance)?;
-            show(identifier, digest).map_err(Unknown::Failed)?;
-        }
-        for (_, subset) in self.ask(self.read.subsets_of(key))? {
-            show(subset.identifier, subset.digest).map_err(Unknown::Failed)?;
-        }
-        Ok(())
-    }
-}
-
-/// Whether an identifier resolves in a copy.
-fn resolves(copy: &store::View, identifier: Identifier) -> Result<bool> {
-    Ok(copy.latest_with(identifier)?.is_some() || !copy.subsets_with(identifier)?.is_empty())
-}
-
-fn unreadable(present: &Registry, error: Error) -> Unknown {
-    match error.kind() {
-        ErrorKind::Interrupted => Unknown::Failed(error),
-        _ => Unknown::Unreadable(present.named(error)),
     }
 }

@@ -6,7 +6,6 @@ use super::select::{Selected, Selection};
 use super::view::{Seen, Snapshot, with_instance};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Instance, Listed, Set, Subset, Timestamp};
-use crate::registry::handle::Shown;
 use crate::registry::proof::Proof;
 use crate::store;
 
@@ -61,8 +60,7 @@ pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Resu
     let Selected { set, others } = selected;
     let name = set.dataset();
     let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
-    let all = Seen { known: Timestamp::MAX, shown: &Shown::All };
-    let period = period_of(read, set.clone(), all)?;
+    let period = period_of(read, set.clone(), &Seen::ALL)?;
     let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
         Some(before) => read.instance_at(key, before)?,
         None => None,

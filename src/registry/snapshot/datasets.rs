@@ -43,7 +43,7 @@ impl Snapshot {
     ) -> Result<Listed> {
         self.ask(|read| {
             let listed = read_row(read, name)?.map(|(_, listed)| listed);
-            let shown = listed.filter(|listed| self.shown.shows(&listed.dataset.name));
+            let shown = listed.filter(|listed| self.seen.shows(&listed.dataset.name));
             shown.ok_or_else(|| Error::dataset_unknown(name))
         })
     }
@@ -65,7 +65,7 @@ impl Snapshot {
     /// The error of a registry: the registry cannot be read.
     pub fn named_in_any_case(&self, name: &DatasetName) -> Result<Option<DatasetName>> {
         let mut names = self.ask(|read| read.names_in_any_case(name))?;
-        names.retain(|name| self.shown.shows(name));
+        names.retain(|name| self.seen.shows(name));
         Ok(names.pop().filter(|_| names.is_empty()))
     }
 
@@ -77,7 +77,7 @@ impl Snapshot {
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
         self.ask(|read| {
             let found = read.dataset(name)?;
-            Ok(found.is_some_and(|(_, dataset)| self.shown.shows(&dataset.name)))
+            Ok(found.is_some_and(|(_, dataset)| self.seen.shows(&dataset.name)))
         })
     }
 
@@ -102,7 +102,7 @@ impl Snapshot {
                 let is_last = found.len() < missing as usize;
                 after = found.last().map(|(_, listed)| listed.dataset.name.clone());
                 let shown = found.into_iter().map(|(_, listed)| listed);
-                page.datasets.extend(shown.filter(|it| self.shown.shows(&it.dataset.name)));
+                page.datasets.extend(shown.filter(|it| self.seen.shows(&it.dataset.name)));
                 if is_last {
                     return Ok(page);
                 }
@@ -171,7 +171,7 @@ impl Snapshot {
                 .then(|| found.last().map(|(_, dataset)| dataset.name.clone()))
                 .flatten();
             let records = found.into_iter().map(|(_, dataset)| dataset);
-            Ok((records.filter(|dataset| self.shown.shows(&dataset.name)).collect(), next))
+            Ok((records.filter(|dataset| self.seen.shows(&dataset.name)).collect(), next))
         })
     }
 
@@ -225,7 +225,7 @@ impl Snapshot {
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         self.ask(|read| {
             let mut names = read.datasets_with_doi(doi)?;
-            names.retain(|name| self.shown.shows(name));
+            names.retain(|name| self.seen.shows(name));
             Ok(names)
         })
     }

@@ -103,7 +103,7 @@ impl Snapshot {
     /// The error of a registry: the registry cannot be read.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
         let mut names = self.ask(store::View::checked_datasets)?;
-        names.retain(|name| self.shown.shows(name));
+        names.retain(|name| self.seen.shows(name));
         Ok(names)
     }
 

@@ -27,11 +27,11 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask_of(dataset, |read, key| {
-            let latest = latest_known(read, key, self.known)?.map(|latest| latest.timestamp);
+            let latest = latest_known(read, key, self.seen.known)?.map(|latest| latest.timestamp);
             Ok(History {
                 registry: self.registry.clone(),
                 dataset: key,
-                known: self.known,
+                known: self.seen.known,
                 latest,
                 since: None,
                 until: latest,
@@ -56,7 +56,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<Instance>> {
         self.ask_of(dataset, |read, key| {
-            let latest = latest_known(read, key, self.known)?;
+            let latest = latest_known(read, key, self.seen.known)?;
             let Some(latest) = latest.filter(|_| limit > 0) else { return Ok(Vec::new()) };
             match before.filter(|before| *before <= latest.timestamp) {
                 Some(before) => Ok(read.instances_before(key, before, None, limit)?),
@@ -78,7 +78,7 @@ impl Snapshot {
     pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
         self.ask_of(dataset, |read, key| {
             let first = read.first_instance(key)?;
-            Ok(first.map(|first| self.seen().instance(read, first)).transpose()?.flatten())
+            Ok(first.map(|first| self.seen.instance(read, first)).transpose()?.flatten())
         })
     }
 
@@ -93,7 +93,7 @@ impl Snapshot {
         identifier: Identifier,
     ) -> Result<Vec<Instance>> {
         self.ask_of(dataset, |read, key| {
-            self.seen().instances(read, read.instances_of_with(key, identifier)?)
+            self.seen.instances(read, read.instances_of_with(key, identifier)?)
         })
     }
 
@@ -177,7 +177,7 @@ impl Snapshot {
         /// The greatest number of such spans in a history.
         const MAX_SPANS: i64 = 4_096;
         self.ask_of(dataset, |read, key| {
-            let last = latest_known(read, key, self.known)?;
+            let last = latest_known(read, key, self.seen.known)?;
             let Some((first, last)) = read.first_instance(key)?.zip(last) else {
                 return Ok((Vec::new(), Vec::new()));
             };
@@ -216,7 +216,7 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask_of(dataset, |read, key| {
-            let Some(latest) = latest_known(read, key, self.known)? else { return Ok(0) };
+            let Some(latest) = latest_known(read, key, self.seen.known)? else { return Ok(0) };
             let latest = latest.timestamp;
             read.count_instances(key, up_to.map_or(latest, |up_to| up_to.min(latest)))
         })
@@ -390,7 +390,7 @@ impl Snapshot {
                 let found = page(read, last.as_ref(), missing)?;
                 let is_last = found.len() < missing as usize;
                 last = found.last().cloned();
-                periods.extend(found.into_iter().filter(|row| self.shown.shows(&row.dataset)));
+                periods.extend(found.into_iter().filter(|row| self.seen.shows(&row.dataset)));
                 if is_last || periods.len() == limit as usize {
                     return Ok(periods);
                 }

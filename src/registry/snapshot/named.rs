@@ -4,8 +4,7 @@
 use super::select::{Selection, select_seen};
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result, Unknown};
-use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, Timestamp, meant};
-use crate::registry::handle::Shown;
+use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, meant};
 
 /// How many names or identifiers an error lists.
 const MAX_LISTED: usize = 5;
@@ -86,7 +85,7 @@ impl Snapshot {
         mut identifiers: Vec<Identifier>,
         dataset: Option<&DatasetName>,
     ) -> Result<Vec<Identifier>> {
-        let is_whole = matches!(self.shown, Shown::All) && self.known == Timestamp::MAX;
+        let is_whole = self.seen.is_all();
         if is_whole && dataset.is_none() {
             return Ok(identifiers);
         }
@@ -94,7 +93,7 @@ impl Snapshot {
         identifiers.retain(|&identifier| {
             let selection =
                 Selection::Identifier { identifier, dataset: dataset.cloned(), at: None };
-            match self.ask(|read| select_seen(read, &selection, self.seen())) {
+            match self.ask(|read| select_seen(read, &selection, &self.seen)) {
                 Ok(_) => true,
                 Err(error) if error.kind() == ErrorKind::IdentifierUnknown => false,
                 Err(error) => {

@@ -195,7 +195,7 @@ impl Snapshot {
             let mut resolution = Resolution::default();
             let dataset = dataset.map(|dataset| self.dataset_of(read, dataset)).transpose()?;
             let key = dataset.as_ref().map(|(key, _)| *key);
-            let seen = self.seen();
+            let seen = &self.seen;
             let instances = instances(read, identifier, key).map(|it| seen.instance(read, it?));
             let instances = instances.filter_map(Result::transpose);
             let with_digest =
@@ -231,7 +231,7 @@ impl Snapshot {
         self.ask(|read| {
             // Those of datasets that are not shown do not count.
             let instances =
-                read.all_with(identifier, after).map(|it| self.seen().instance(read, it?));
+                read.all_with(identifier, after).map(|it| self.seen.instance(read, it?));
             periods(instances.filter_map(Result::transpose)).take(limit as usize).collect()
         })
     }
@@ -242,7 +242,7 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn period(&self, set: Set) -> Result<Resolved> {
-        self.ask(|read| period_of(read, set, self.seen()))
+        self.ask(|read| period_of(read, set, &self.seen))
     }
 
     /// The subsets that were cited with an identifier, each with the instance from which it was
@@ -255,7 +255,7 @@ impl Snapshot {
     pub fn subsets_with(&self, identifier: Identifier, limit: usize) -> Result<Vec<Set>> {
         self.ask(|read| {
             let subsets = read.subsets_with(identifier)?.into_iter();
-            let sets = subsets.map(|(_, subset)| self.seen().subset(read, subset));
+            let sets = subsets.map(|(_, subset)| self.seen.subset(read, subset));
             sets.filter_map(Result::transpose).take(limit).collect()
         })
     }
@@ -286,7 +286,7 @@ fn periods(
 }
 
 /// The period of a set: of its instance, or of the one from which the subset was selected.
-pub(super) fn period_of(read: &store::View, set: Set, seen: Seen<'_>) -> Result<Resolved> {
+pub(super) fn period_of(read: &store::View, set: Set, seen: &Seen) -> Result<Resolved> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
     let instances = seen.instances(read, read.instances_of_with(key, *identifier)?)?;

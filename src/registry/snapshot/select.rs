@@ -2,10 +2,7 @@
 
 use super::view::{Seen, Snapshot, dataset_of, instances, latest_known};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp,
-};
-use crate::registry::handle::Shown;
+use crate::model::{DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set};
 use crate::store::{self, DatasetKey};
 
 /// A reference to a set of granules, as a person writes it.
@@ -61,29 +58,28 @@ impl Snapshot {
     /// [`ErrorKind::BeforeHistory`](crate::ErrorKind::BeforeHistory),
     /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
-        self.ask(|read| select_seen(read, selection, self.seen()))
+        self.ask(|read| select_seen(read, selection, &self.seen))
     }
 }
 
 /// Finds the set to which a selection refers.
 pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> Result<Selected> {
-    select_seen(read, selection, Seen { known: Timestamp::MAX, shown: &Shown::All })
+    select_seen(read, selection, &Seen::ALL)
 }
 
 pub(super) fn select_seen(
     read: &store::View,
     selection: &Selection,
-    seen: Seen<'_>,
+    seen: &Seen,
 ) -> Result<Selected> {
-    let Seen { known, shown } = seen;
     let shown = |name: &DatasetName| {
         let of_name = dataset_of(read, name)?;
-        if shown.shows(&of_name.1) { Ok(of_name) } else { Err(Error::dataset_unknown(name)) }
+        if seen.shows(&of_name.1) { Ok(of_name) } else { Err(Error::dataset_unknown(name)) }
     };
     match selection {
         Selection::Dataset { name, at } => {
             let (dataset, _) = shown(name)?;
-            let Some(latest) = latest_known(read, dataset, known)? else {
+            let Some(latest) = latest_known(read, dataset, seen.known)? else {
                 return Err(nothing_known(read, dataset, name)?);
             };
             match at {
@@ -124,7 +120,7 @@ pub(super) fn select_seen(
 }
 
 /// The most recent instance with a digest, or else the first subset.
-fn of_digest(read: &store::View, digest: Digest, seen: Seen<'_>) -> Result<Option<Set>> {
+fn of_digest(read: &store::View, digest: Digest, seen: &Seen) -> Result<Option<Set>> {
     let instances = seen.instances(read, read.instances_with_digest(digest)?)?;
     if let Some(latest) = instances.into_iter().max_by_key(|instance| instance.timestamp) {
         return Ok(Some(Set::Instance(latest)));
@@ -157,7 +153,7 @@ fn latest_with(
     identifier: Identifier,
     dataset: Option<DatasetKey>,
     at: Option<Moment>,
-    seen: Seen<'_>,
+    seen: &Seen,
 ) -> Result<Option<Instance>> {
     if dataset.is_none() && at.is_none() {
         let latest = read.latest_with(identifier)?;
@@ -180,7 +176,7 @@ fn subset_of(
     read: &store::View,
     identifier: Identifier,
     dataset: Option<&DatasetName>,
-    seen: Seen<'_>,
+    seen: &Seen,
 ) -> Result<Option<Set>> {
     for (_, subset) in read.subsets_with(identifier)? {
         if dataset.is_none_or(|dataset| subset.dataset == *dataset)

@@ -1,11 +1,11 @@
 //! One consistent state of a registry.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Identifier, Instance, Set, Subset, Timestamp};
 use crate::registry::handle::Registry;
-use crate::registry::handle::Shown;
 use crate::store::{self, DatasetKey};
 
 /// One consistent state of a registry, on which all queries are made.
@@ -39,24 +39,36 @@ use crate::store::{self, DatasetKey};
 pub struct Snapshot {
     pub(super) registry: Registry,
     pub(super) read: store::View,
-    /// Changes that were recorded later are not known.
-    pub(super) known: Timestamp,
-    pub(super) shown: Shown,
+    pub(super) seen: Seen,
 }
 
 /// What a snapshot shows: the changes and subsets that are known, of the datasets that are shown.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Seen<'a> {
+#[derive(Debug)]
+pub(super) struct Seen {
     /// Changes that were recorded later are not known.
     pub known: Timestamp,
-    pub shown: &'a Shown,
+    /// The present names of the datasets that are shown. `None` means all.
+    shown: Option<BTreeSet<DatasetName>>,
 }
 
-impl Seen<'_> {
+impl Seen {
+    /// Everything.
+    pub const ALL: Seen = Seen { known: Timestamp::MAX, shown: None };
+
+    /// Whether it is everything.
+    pub fn is_all(&self) -> bool {
+        self.shown.is_none() && self.known == Timestamp::MAX
+    }
+
+    /// Whether a dataset with this present name is shown.
+    pub fn shows(&self, name: &DatasetName) -> bool {
+        self.shown.as_ref().is_none_or(|shown| shown.contains(name))
+    }
+
     /// An instance as it is known, which changes that are not known have not ended. `None` means that
     /// it is not known, or of a dataset that is not shown.
-    pub fn instance(self, read: &store::View, instance: Instance) -> Result<Option<Instance>> {
-        if !self.shown.shows(&instance.dataset) {
+    pub fn instance(&self, read: &store::View, instance: Instance) -> Result<Option<Instance>> {
+        if !self.shows(&instance.dataset) {
             return Ok(None);
         }
         if self.known == Timestamp::MAX {
@@ -72,7 +84,7 @@ impl Seen<'_> {
     }
 
     /// The instances that are known, as they are known.
-    pub fn instances(self, read: &store::View, instances: Vec<Instance>) -> Result<Vec<Instance>> {
+    pub fn instances(&self, read: &store::View, instances: Vec<Instance>) -> Result<Vec<Instance>> {
         let known = instances.into_iter().map(|instance| self.instance(read, instance));
         known.filter_map(Result::transpose).collect()
     }
@@ -83,8 +95,8 @@ impl Seen<'_> {
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
-    pub fn subset(self, read: &store::View, subset: Subset) -> Result<Option<Set>> {
-        if subset.cited > self.known || !self.shown.shows(&subset.dataset) {
+    pub fn subset(&self, read: &store::View, subset: Subset) -> Result<Option<Set>> {
+        if subset.cited > self.known || !self.shows(&subset.dataset) {
             return Ok(None);
         }
         let instance = self.instance(read, instance_of(read, &subset)?)?;
@@ -102,7 +114,8 @@ impl Registry {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let read = self.read()?;
         let shown = self.shown(&read).map_err(|error| self.named(error))?;
-        Ok(Snapshot { registry: self.clone(), read, known: Timestamp::MAX, shown })
+        let seen = Seen { known: Timestamp::MAX, shown };
+        Ok(Snapshot { registry: self.clone(), read, seen })
     }
 }
 
@@ -112,12 +125,8 @@ impl Snapshot {
     /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.
     #[must_use]
     pub fn known_at(self, recorded: Timestamp) -> Self {
-        Snapshot { known: recorded, read: self.read.annotated_by(recorded), ..self }
-    }
-
-    /// What this snapshot shows.
-    pub(super) fn seen(&self) -> Seen<'_> {
-        Seen { known: self.known, shown: &self.shown }
+        let seen = Seen { known: recorded, ..self.seen };
+        Snapshot { seen, read: self.read.annotated_by(recorded), ..self }
     }
 
     /// The key and the present name of a dataset, which must exist and be shown.
@@ -127,7 +136,7 @@ impl Snapshot {
         name: &DatasetName,
     ) -> Result<(DatasetKey, DatasetName)> {
         let (key, present) = dataset_of(read, name)?;
-        match self.shown.shows(&present) {
+        match self.seen.shows(&present) {
             true => Ok((key, present)),
             false => Err(Error::dataset_unknown(name)),
         }
