@@ -1,6 +1,6 @@
 //! Citations that are pasted, and the records and patterns that are typed.
 
-use accession::citation::recognise::{Stated, find};
+use accession::citation::recognise::{Statement, find};
 use accession::citation::record;
 use accession::model::Creator;
 use accession::{Dataset, Pattern};
@@ -12,7 +12,8 @@ pub fn pasted(bytes: &[u8]) {
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
     for pasted in find(&text) {
         // No identifier is invented; hyphens and line ends may be within it.
-        if let (Some(Stated::Read(identifier)), false) = (pasted.identifier, text.contains('\\')) {
+        if let (Some(Statement::Read(identifier)), false) = (pasted.identifier, text.contains('\\'))
+        {
             assert!(digits.contains(&identifier.to_string()), "{identifier}");
         }
     }

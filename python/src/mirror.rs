@@ -7,7 +7,8 @@ use accession::citation::typed::refuse_future;
 use accession::disk::Spool;
 use accession::input::{InputFormat, OpenedFile};
 use accession::mirror::{
-    MirrorDifference, OtherContent, Outcome, PullOptions, Pulled, Source, Status, read_replica,
+    MirrorDifference, OtherContent, Outcome, PrimarySource, PullOptions, Pulled, Status,
+    read_replica,
 };
 use accession::model::{ContentMatch, SourceOptions};
 use accession::{ChangeOptions, DatasetName, Error, Import, Moment, Monitor};
@@ -52,14 +53,14 @@ impl Primary {
         opened: &Opened,
         mirror: &DatasetName,
         monitor: &Arc<dyn Monitor>,
-    ) -> Result<Source, Failure> {
+    ) -> Result<PrimarySource, Failure> {
         self.at.map_or(Ok(()), |at| refuse_future(at, now()))?;
         if let Some(place) = self.place {
-            return Ok(Source::named(place, self.options));
+            return Ok(PrimarySource::named(place, self.options));
         }
         let snapshot = opened.reader(Arc::clone(monitor))?.snapshot()?;
         let mut known = snapshot.mirror_sources(mirror)?.into_iter();
-        let last = known.find_map(|known| Source::of_last_pull(known, self.options.clone()));
+        let last = known.find_map(|known| PrimarySource::of_last_pull(known, self.options.clone()));
         last.ok_or_else(|| {
             let message = format!("{mirror} was not pulled from any primary yet");
             Failure::usage(message, "name the primary")
@@ -230,7 +231,7 @@ pub fn import(
     let registry = opened.writer(Arc::clone(monitor))?;
     let stamp = opened.stamp(at);
     let name = wanted.source.to_string_lossy();
-    if let Some(remote) = Source::named(&wanted.source, wanted.http).remote(now())? {
+    if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
         if import.is_daily {
             return Err(Failure::usage("a log has its own times: they cannot become days", ""));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::recognise::{Pasted, Stated};
+use super::recognise::{Pasted, Statement};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
     Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Timestamp,
@@ -17,7 +17,7 @@ use crate::registry::{
 
 /// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Checked {
+pub struct CheckedCitations {
     /// Whether every citation is known, states nothing that contradicts the registry, and is of a set that
     /// is not questionable.
     pub ok: bool,
@@ -105,7 +105,7 @@ pub struct Checker {
     kept_rows: usize,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
-    checked: Checked,
+    checked: CheckedCitations,
     /// The place of each set in what was checked.
     places: HashMap<Identifier, usize>,
 }
@@ -123,7 +123,7 @@ impl Checker {
             resolved: HashMap::new(),
             kept_rows: 0,
             compared_left: MAX_COMPARED,
-            checked: Checked { ok: true, sets: Vec::new() },
+            checked: CheckedCitations { ok: true, sets: Vec::new() },
             places: HashMap::new(),
         })
     }
@@ -150,7 +150,7 @@ impl Checker {
     }
 
     /// What was found of all citations together. The sets are in the order of their first citations.
-    pub fn checked(self) -> Checked {
+    pub fn checked(self) -> CheckedCitations {
         self.checked
     }
 
@@ -170,24 +170,24 @@ impl Checker {
 
     fn verdict(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
         let date = pasted.date.as_ref().map(|date| match date {
-            Stated::Read(moment) => moment.to_string(),
-            Stated::Unreadable(text) => text.clone(),
+            Statement::Read(moment) => moment.to_string(),
+            Statement::Unreadable(text) => text.clone(),
         });
         let mut verdict =
             Verdict { doi: pasted.doi.clone(), date, ..Verdict::unknown(citation, None) };
         let digest = match &pasted.digest {
-            Some(Stated::Unreadable(text)) => {
+            Some(Statement::Unreadable(text)) => {
                 verdict.problem =
                     Some(format!("{} is not a digest: {}", quoted(text), not_a_digest()));
                 return Ok(verdict);
             }
-            Some(Stated::Read(digest)) => Some(digest.clone()),
+            Some(Statement::Read(digest)) => Some(digest.clone()),
             None => None,
         };
         verdict.digest.clone_from(&digest);
         let identifier = match (&pasted.identifier, &digest) {
-            (Some(Stated::Read(identifier)), _) => *identifier,
-            (Some(Stated::Unreadable(text)), _) => {
+            (Some(Statement::Read(identifier)), _) => *identifier,
+            (Some(Statement::Unreadable(text)), _) => {
                 verdict.problem = Some(format!(
                     "{} is not an identifier, which has 32 hexadecimal digits{}",
                     quoted(text),
@@ -212,7 +212,7 @@ impl Checker {
         };
         verdict.identifier = Some(identifier);
         let moment = match &pasted.date {
-            Some(Stated::Read(moment)) => Some(*moment),
+            Some(Statement::Read(moment)) => Some(*moment),
             _ => None,
         };
         let resolution = self.resolve(identifier, moment)?;
@@ -227,7 +227,7 @@ impl Checker {
         }
         let named = self.named_by(pasted)?;
         let held = match named.as_slice() {
-            [] => Held {
+            [] => HeldByNamed {
                 ever: true,
                 then: resolution.agreement.filter(|_| moment.is_some()),
                 is_unknown_then: resolution.is_unknown_then(),
@@ -288,8 +288,8 @@ impl Checker {
         identifier: Identifier,
         names: &[DatasetName],
         at: Option<Moment>,
-    ) -> Result<Held> {
-        let mut held = Held { ever: false, then: None, is_unknown_then: false };
+    ) -> Result<HeldByNamed> {
+        let mut held = HeldByNamed { ever: false, then: None, is_unknown_then: false };
         for name in names {
             let resolution = self.snapshot.resolve(identifier, Some(name), at)?;
             held.ever |= !resolution.rows.is_empty();
@@ -301,7 +301,7 @@ impl Checker {
 }
 
 /// Whether the datasets that a citation names held its set.
-struct Held {
+struct HeldByNamed {
     /// Whether one of them ever held it.
     ever: bool,
     /// Why it agrees with the date. `None` means that it does not agree, or that there is no date.
@@ -315,10 +315,10 @@ fn problem(
     verdict: &Verdict,
     pasted: &Pasted,
     named: &[DatasetName],
-    held: &Held,
+    held: &HeldByNamed,
     resolution: &Resolution,
 ) -> Option<String> {
-    if let Some(Stated::Unreadable(text)) = &pasted.date {
+    if let Some(Statement::Unreadable(text)) = &pasted.date {
         return Some(format!("{} is not a date", quoted(text)));
     }
     if !held.ever {
@@ -398,7 +398,7 @@ fn elsewhere<'a>(
     pasted: &Pasted,
     resolution: &'a Resolution,
 ) -> Option<&'a DatasetName> {
-    let Some(Stated::Read(moment)) = &pasted.date else { return None };
+    let Some(Statement::Read(moment)) = &pasted.date else { return None };
     let agrees =
         |row: &&Resolved| !named.contains(row.set.dataset()) && row.is_in_force_during(*moment);
     resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
@@ -426,7 +426,7 @@ fn note(
             "it was in force at {at} according to the registry at that time; a change that was recorded later contradicts this"
         ));
     }
-    let Some(Stated::Read(moment)) = &pasted.date else { return None };
+    let Some(Statement::Read(moment)) = &pasted.date else { return None };
     if verdict.agrees.is_none() {
         return Some(format!(
             "it is a subset, whose granules are known; whether it was the same at {at} is not known"

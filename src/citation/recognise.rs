@@ -6,7 +6,7 @@
 //! by a space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
 //! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
 //! reference has no other identifier. In a reference without any identifier, a digest names the set. What follows `DI:` and cannot be read as an identifier is reported
-//! as [`Stated::Unreadable`]: a wrong number of digits, or another letter among them.
+//! as [`Statement::Unreadable`]: a wrong number of digits, or another letter among them.
 //!
 //! # DOIs and dates
 //!
@@ -37,20 +37,20 @@ use crate::model::{DatasetName, Digest, DigestPrefix, Doi, Identifier, Moment};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pasted {
     /// The identifier. `None` means that the set is named by its digest alone.
-    pub identifier: Option<Stated<Identifier>>,
+    pub identifier: Option<Statement<Identifier>>,
     /// The digest; `None` if there is none.
-    pub digest: Option<Stated<DigestPrefix>>,
+    pub digest: Option<Statement<DigestPrefix>>,
     /// The DOI; `None` if there is none that can be read.
     pub doi: Option<Doi>,
     /// The name of the dataset in an archive, which a tuple without a DOI contains.
     pub dataset: Option<DatasetName>,
     /// The time for which the set is cited; `None` if the citation does not state one.
-    pub date: Option<Stated<Moment>>,
+    pub date: Option<Statement<Moment>>,
 }
 
 /// Something that a citation states.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Stated<T> {
+pub enum Statement<T> {
     /// The value.
     Read(T),
     /// The text in its place, which cannot be read.
@@ -65,12 +65,12 @@ pub enum Stated<T> {
 /// # Examples
 ///
 /// ```
-/// use accession::citation::recognise::{Stated, find};
+/// use accession::citation::recognise::{Statement, find};
 ///
 /// let text = "{ doi:10.9999/US/FOOL2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }";
 /// let found = find(text);
 /// assert_eq!(found.len(), 1);
-/// assert_eq!(found[0].date, Some(Stated::Read("2001-01-05".parse()?)));
+/// assert_eq!(found[0].date, Some(Statement::Read("2001-01-05".parse()?)));
 /// # Ok::<(), accession::model::TimestampError>(())
 /// ```
 pub fn find(text: &str) -> Vec<Pasted> {
@@ -167,7 +167,7 @@ fn full_stop(text: &str) -> Option<usize> {
 struct Members {
     doi: Option<Doi>,
     dataset: Option<DatasetName>,
-    date: Option<Stated<Moment>>,
+    date: Option<Statement<Moment>>,
 }
 
 impl Members {
@@ -203,7 +203,7 @@ impl Members {
 const PHRASES: [&str; 2] = ["as held at ", "as held on "];
 
 /// The date of a statement directly after an identifier: `DI:…, as held at 2001-01-05`.
-fn date_after(after: &str) -> Option<Stated<Moment>> {
+fn date_after(after: &str) -> Option<Statement<Moment>> {
     let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
     let text = after.trim_start_matches([' ', ',', ')', ']', '}', '"', '.']);
     let phrases = PHRASES.into_iter().chain(["as of "]);
@@ -214,14 +214,14 @@ fn date_after(after: &str) -> Option<Stated<Moment>> {
 }
 
 /// The date between commas before an identifier, as in a tuple without braces.
-fn date_before(before: &str) -> Option<Stated<Moment>> {
+fn date_before(before: &str) -> Option<Statement<Moment>> {
     let before = before.trim_end().strip_suffix(',')?;
     let (_, date) = before.rsplit_once([',', ';'])?;
-    date.trim().parse().ok().map(Stated::Read)
+    date.trim().parse().ok().map(Statement::Read)
 }
 
 /// The date of the last statement before an identifier or, without one, of the first after it.
-fn nearest_date(before: &str, after: &str) -> Option<Stated<Moment>> {
+fn nearest_date(before: &str, after: &str) -> Option<Statement<Moment>> {
     let near = before.ceil_char_boundary(before.len().saturating_sub(DATE_NEAR_BYTES));
     let before = one_spaced(&before[near..]);
     let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
@@ -237,7 +237,7 @@ fn nearest_date(before: &str, after: &str) -> Option<Stated<Moment>> {
 }
 
 /// The date with which a text begins. `None` if it does not begin with a year and a hyphen.
-fn stated_date(text: &str) -> Option<Stated<Moment>> {
+fn stated_date(text: &str) -> Option<Statement<Moment>> {
     let text = text.trim_start_matches(['"', '\'', '(']);
     let (year, rest) = text.split_at_checked(4)?;
     if !year.bytes().all(|byte| byte.is_ascii_digit()) || !rest.starts_with('-') {
@@ -252,8 +252,8 @@ fn stated_date(text: &str) -> Option<Stated<Moment>> {
     // A space may be in the place of the T: `2001-01-05 10:00:00Z`.
     let second = text[first.len()..].strip_prefix(' ').map(word).unwrap_or_default();
     Some(match format!("{first} {second}").parse().or_else(|_| first.parse()) {
-        Ok(moment) => Stated::Read(moment),
-        Err(_) => Stated::Unreadable(first.chars().take(30).collect()),
+        Ok(moment) => Statement::Read(moment),
+        Err(_) => Statement::Unreadable(first.chars().take(30).collect()),
     })
 }
 
@@ -344,12 +344,12 @@ struct Mark {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
-    Identifier(Stated<Identifier>),
-    Digest(Stated<DigestPrefix>),
+    Identifier(Statement<Identifier>),
+    Digest(Statement<DigestPrefix>),
 }
 
 impl Mark {
-    fn identifier(location: Range<usize>, identifier: Stated<Identifier>) -> Self {
+    fn identifier(location: Range<usize>, identifier: Statement<Identifier>) -> Self {
         Mark { location, name: Name::Identifier(identifier) }
     }
 }
@@ -387,7 +387,7 @@ fn marks(text: &str) -> Vec<Mark> {
 }
 
 /// The first digest in a text.
-fn first_digest(text: &str) -> Option<(Range<usize>, Stated<DigestPrefix>)> {
+fn first_digest(text: &str) -> Option<(Range<usize>, Statement<DigestPrefix>)> {
     let prefix = Digest::PREFIX;
     let words = text.as_bytes().windows(prefix.len()).enumerate();
     let mut starts = words.filter(|(start, word)| {
@@ -401,13 +401,16 @@ fn first_digest(text: &str) -> Option<(Range<usize>, Stated<DigestPrefix>)> {
     if let Some((digits, end)) = broken_digits(text, from, 64)
         && let Ok(digest) = format!("{prefix}{digits}").parse()
     {
-        return Some((start..end, Stated::Read(digest)));
+        return Some((start..end, Statement::Read(digest)));
     }
     let rest = &text[from..];
     let end = from + rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
     let word = &text[start..end];
     let shown = || word.chars().take(80).collect();
-    Some((start..end, word.parse().map_or_else(|_| Stated::Unreadable(shown()), Stated::Read)))
+    Some((
+        start..end,
+        word.parse().map_or_else(|_| Statement::Unreadable(shown()), Statement::Read),
+    ))
 }
 
 /// The identifier whose `DI:` begins at `start`; `None` if the text after it is not meant as one.
@@ -417,12 +420,12 @@ fn mark_at(text: &str, start: usize) -> Option<Mark> {
     if let Some((digits, end)) = broken_digits(text, digits_from, DIGITS)
         && let Ok(identifier) = digits.parse()
     {
-        return Some(Mark::identifier(start..end, Stated::Read(identifier)));
+        return Some(Mark::identifier(start..end, Statement::Read(identifier)));
     }
     let length = length_of_attempt(&text[digits_from..])?;
     let end = digits_from + length;
     let shown = text[digits_from..end].chars().take(40).collect::<String>();
-    Some(Mark::identifier(start..end, Stated::Unreadable(format!("DI:{shown}"))))
+    Some(Mark::identifier(start..end, Statement::Unreadable(format!("DI:{shown}"))))
 }
 
 /// So many digits from `start` on, which may be broken over lines or once by a space; and their end.
@@ -495,7 +498,7 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
             && let Ok(identifier) = word.parse()
         {
             let location = start..start + word.len();
-            marks.push(Mark::identifier(location, Stated::Read(identifier)));
+            marks.push(Mark::identifier(location, Statement::Read(identifier)));
         }
         start += part.len();
     }
@@ -534,10 +537,10 @@ mod tests {
 
     fn shown(marks: Vec<Mark>) -> Vec<String> {
         let shown = |mark: Mark| match mark.name {
-            Name::Identifier(Stated::Read(identifier)) => {
+            Name::Identifier(Statement::Read(identifier)) => {
                 identifier.to_string().replace(DIGITS, "A")
             }
-            Name::Identifier(Stated::Unreadable(text)) => {
+            Name::Identifier(Statement::Unreadable(text)) => {
                 format!("!{}", text.replace(&DIGITS[1..], "…"))
             }
             Name::Digest(digest) => format!("{digest:?}"),

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::recognise::{Stated, find};
+use super::recognise::{Statement, find};
 use crate::error::{Error, ErrorKind, Result, Unknown};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
@@ -21,74 +21,16 @@ pub struct TypedSet(Typed);
 enum Typed {
     Selection(Selection),
     Doi(Doi, Option<Moment>),
-    Short(Short),
+    /// What may be the first digits of an identifier. A dataset of that name comes first.
+    Short(GivenIdentifier),
 }
 
-/// What may be the first digits of an identifier. A dataset of that name comes first.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Short {
-    text: String,
-    name: Option<DatasetName>,
-    prefix: Result<IdentifierPrefix, ValueError>,
-}
-
-impl Short {
-    /// Reads `DI:` with letters and digits after it, or at least 8 hexadecimal digits. `None` means that
-    /// the string is neither.
-    fn of(text: &str) -> Option<Self> {
-        let prefix = text.parse();
-        let marked = is_marked(text).then(|| text[3..].trim_start());
-        if marked.is_some_and(|digits| digits.parse::<Identifier>().is_ok()) {
-            return None;
-        }
-        let is_marked =
-            marked.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_alphanumeric()));
-        (is_marked || prefix.is_ok()).then(|| Short {
-            text: text.to_owned(),
-            name: text.parse().ok(),
-            prefix,
-        })
-    }
-
-    fn selection(self, snapshot: &Snapshot) -> Result<Selection> {
-        let dataset = self.name.map(|name| match snapshot.dataset(&name) {
-            Ok(_) => Ok(Selection::Dataset { name, at: None }),
-            Err(error) => Err(error),
-        });
-        let unknown = match dataset {
-            Some(Ok(selection)) => return Ok(selection),
-            Some(Err(error)) if error.kind() != ErrorKind::DatasetUnknown => {
-                return Err(error);
-            }
-            Some(Err(error)) if !is_marked(&self.text) => Some(error),
-            _ => None,
-        };
-        match (whole(&self.text, &self.prefix, snapshot, None), unknown) {
-            (Ok(identifier), _) => {
-                Ok(Selection::Identifier { identifier, dataset: None, at: None })
-            }
-            (Err(error), Some(unknown)) if error.kind() == ErrorKind::IdentifierUnknown => {
-                Err(unknown)
-            }
-            (Err(error), _) => Err(error),
-        }
-    }
-}
-
-/// The identifier of which the first digits were typed: of a dataset, or of any.
-fn whole(
-    text: &str,
-    prefix: &Result<IdentifierPrefix, ValueError>,
-    snapshot: &Snapshot,
-    dataset: Option<&DatasetName>,
-) -> Result<Identifier> {
-    match prefix {
-        Ok(prefix) => snapshot.identifier_beginning(prefix, dataset),
-        Err(error) => {
-            let unknown = Unknown::Identifier(text.to_owned());
-            Err(Error::new(ErrorKind::Usage, error.to_string()).about(unknown))
-        }
-    }
+/// Whether a string may be the first digits of an identifier: `DI:` with letters and digits after it, or at
+/// least 8 hexadecimal digits.
+fn is_short(text: &str) -> bool {
+    let is_alphanumeric = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_marked(text) && is_alphanumeric(text[3..].trim_start())
+        || text.parse::<IdentifierPrefix>().is_ok()
 }
 
 /// Whether `DI:` precedes the text.
@@ -130,7 +72,7 @@ impl TypedSet {
             Typed::Doi(doi, at) => {
                 Ok(Selection::Dataset { name: snapshot.dataset_with_doi(&doi)?, at })
             }
-            Typed::Short(short) => short.selection(snapshot),
+            Typed::Short(given) => given.selection(snapshot),
         }
     }
 }
@@ -192,14 +134,15 @@ impl FromStr for TypedSet {
                 at: None,
             }))
         };
-        if let Ok(identifier) = text.parse::<Identifier>() {
+        let digits = text.parse::<IdentifierPrefix>();
+        if let Some(identifier) = digits.ok().and_then(|digits| digits.whole()) {
             return Ok(of_identifier(identifier));
         }
         if DigestPrefix::is_meant(text) {
             return Ok(TypedSet(Typed::Selection(Selection::Digest(text.parse()?))));
         }
-        if let Some(short) = Short::of(text) {
-            return Ok(TypedSet(Typed::Short(short)));
+        if is_short(text) {
+            return Ok(TypedSet(Typed::Short(GivenIdentifier::of(text))));
         }
         let (name, time) = match text.split_once('@') {
             Some((name, time)) => (name, Some(time)),
@@ -269,11 +212,11 @@ fn identifier_in(text: &str) -> Result<Identifier, TypedIdentifierError> {
     let mut found = None;
     for stated in find(text).into_iter().filter_map(|pasted| pasted.identifier) {
         match (stated, found) {
-            (Stated::Unreadable(text), _) => return Err(TypedIdentifierError::Unreadable(text)),
-            (Stated::Read(other), Some(first)) if other != first => {
+            (Statement::Unreadable(text), _) => return Err(TypedIdentifierError::Unreadable(text)),
+            (Statement::Read(other), Some(first)) if other != first => {
                 return Err(TypedIdentifierError::Several(first, other));
             }
-            (Stated::Read(identifier), _) => found = Some(identifier),
+            (Statement::Read(identifier), _) => found = Some(identifier),
         }
     }
     found.ok_or(TypedIdentifierError::Nothing)
@@ -281,41 +224,62 @@ fn identifier_in(text: &str) -> Result<Identifier, TypedIdentifierError> {
 
 /// An identifier of a registry as it is typed, alone or in a citation or an address, or its first digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GivenIdentifier {
-    /// All of it.
-    Whole(Identifier),
-    /// What was typed, and the digits if they can be the first of an identifier.
-    Short(String, Result<IdentifierPrefix, ValueError>),
+pub struct GivenIdentifier {
+    /// What was typed.
+    text: String,
+    /// The digits, if an identifier can begin so.
+    digits: Result<IdentifierPrefix, ValueError>,
 }
 
 impl FromStr for GivenIdentifier {
     type Err = TypedIdentifierError;
 
     fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
-        if let Ok(identifier) = text.parse() {
-            return Ok(GivenIdentifier::Whole(identifier));
-        }
         // A letter among the digits, or a digit too few or too many, is a slip.
         let is_slip = (31..=33).contains(&text.len())
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        match Short::of(text) {
-            Some(short) => Ok(GivenIdentifier::Short(short.text, short.prefix)),
-            None if is_slip => Ok(GivenIdentifier::Short(text.to_owned(), text.parse())),
-            None => identifier_in(text).map(GivenIdentifier::Whole),
+        if is_slip || is_short(text) {
+            return Ok(GivenIdentifier::of(text));
         }
+        identifier_in(text).map(|identifier| GivenIdentifier::of(&identifier.to_string()))
     }
 }
 
 impl GivenIdentifier {
+    fn of(text: &str) -> Self {
+        GivenIdentifier { text: text.to_owned(), digits: text.parse() }
+    }
+
     /// The identifier: of a dataset, or of any.
     ///
     /// # Errors
     ///
     /// The first digits are those of no identifier, or of several.
     pub fn whole(&self, snapshot: &Snapshot, dataset: Option<&DatasetName>) -> Result<Identifier> {
-        match self {
-            GivenIdentifier::Whole(identifier) => Ok(*identifier),
-            GivenIdentifier::Short(text, prefix) => whole(text, prefix, snapshot, dataset),
+        match &self.digits {
+            Ok(digits) => snapshot.identifier_beginning(digits, dataset),
+            Err(error) => {
+                let unknown = Unknown::Identifier(self.text.clone());
+                Err(Error::new(ErrorKind::Usage, error.to_string()).about(unknown))
+            }
+        }
+    }
+
+    /// The set: the one in force in a dataset of this name, or else that of the identifier.
+    fn selection(&self, snapshot: &Snapshot) -> Result<Selection> {
+        let mut unknown = None;
+        if let Ok(name) = self.text.parse() {
+            match snapshot.dataset(&name) {
+                Ok(_) => return Ok(Selection::Dataset { name, at: None }),
+                Err(error) if error.kind() != ErrorKind::DatasetUnknown => return Err(error),
+                Err(error) => unknown = Some(error).filter(|_| !is_marked(&self.text)),
+            }
+        }
+        match self.whole(snapshot, None) {
+            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
+                Err(unknown.unwrap_or(error))
+            }
+            whole => Ok(Selection::Identifier { identifier: whole?, dataset: None, at: None }),
         }
     }
 }
@@ -333,9 +297,8 @@ impl TypedName {
     /// Whether it is the name of a set with this identifier and this digest.
     pub fn is_of(&self, identifier: Identifier, digest: Digest) -> bool {
         match self {
-            TypedName::Identifier(GivenIdentifier::Whole(whole)) => *whole == identifier,
-            TypedName::Identifier(GivenIdentifier::Short(_, prefix)) => {
-                prefix.as_ref().is_ok_and(|prefix| prefix.begins(identifier))
+            TypedName::Identifier(given) => {
+                given.digits.as_ref().is_ok_and(|digits| digits.begins(identifier))
             }
             TypedName::Digest(prefix) => prefix.begins(digest),
         }
@@ -365,8 +328,10 @@ impl TypedName {
 impl fmt::Display for TypedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TypedName::Identifier(GivenIdentifier::Whole(whole)) => whole.fmt(f),
-            TypedName::Identifier(GivenIdentifier::Short(text, _)) => f.pad(text),
+            TypedName::Identifier(given) => match &given.digits {
+                Ok(digits) if digits.whole().is_some() => digits.fmt(f),
+                _ => f.pad(&given.text),
+            },
             TypedName::Digest(prefix) => prefix.fmt(f),
         }
     }
@@ -440,7 +405,8 @@ mod tests {
         ] {
             assert_eq!(identifier_in(&text).unwrap().to_string(), digits, "{text}");
             let given = text.parse::<GivenIdentifier>().unwrap();
-            assert_eq!(given, GivenIdentifier::Whole(digits.parse().unwrap()), "{text}");
+            let whole = given.digits.ok().and_then(|digits| digits.whole());
+            assert_eq!(whole, digits.parse().ok(), "{text}");
         }
     }
 

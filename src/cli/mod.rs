@@ -23,6 +23,13 @@ macro_rules! commands {
     };
 }
 
+/// An object of JSON as `serde_json::json!` writes it, whose members keep their order.
+macro_rules! object {
+    ({ $($name:literal: $value:expr),+ $(,)? }) => {
+        $crate::cli::output::Object(vec![$(($name, serde_json::json!($value))),+])
+    };
+}
+
 mod applied;
 mod args;
 mod command;

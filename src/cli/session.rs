@@ -265,8 +265,8 @@ impl Session {
     }
 
     /// A list whose rows are printed one by one.
-    pub fn list(&self, columns: &'static [Column]) -> List {
-        List(Table::new(columns, self.out.columns()))
+    pub fn list(&self, columns: &'static [Column]) -> PrintedList {
+        PrintedList(Table::new(columns, self.out.columns()))
     }
 
     /// Prints a single result: as JSON, or a line for each of the columns that it has.
@@ -318,9 +318,9 @@ impl Session {
 }
 
 /// A list that is printed while its rows are added: lines of JSON, or a table.
-pub struct List(Table);
+pub struct PrintedList(Table);
 
-impl List {
+impl PrintedList {
     /// Adds a row.
     pub fn add(&mut self, session: &mut Session, row: &impl Serialize) -> io::Result<()> {
         match session.is_json() {

@@ -28,7 +28,7 @@ pub use primary::Primary;
 pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
 pub(crate) use read::read_log;
 pub use replica::{Replica, read_replica};
-pub use source::{Source, SourceFailure};
+pub use source::{PrimarySource, SourceFailure};
 
 use serde::Serialize;
 

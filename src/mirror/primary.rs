@@ -87,23 +87,6 @@ impl Primary {
         Ok(Some(primary))
     }
 
-    /// Refuses to read a source that is remembered, and is no longer a file or a directory: a device or
-    /// a pipe in its place has no end, or never begins.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io).
-    pub fn check_remembered(path: &Path) -> Result<()> {
-        match path.metadata() {
-            Ok(found) if !found.is_file() && !found.is_dir() => {
-                let what = "it is no longer a regular file";
-                Err(Error::cannot("read", path, io::Error::other(what)))
-            }
-            // Opening it says why it cannot be read.
-            _ => Ok(()),
-        }
-    }
-
     /// Copies a manifest to a temporary file, to read it from there; `name` is what messages call
     /// it.
     ///

@@ -15,7 +15,7 @@ use crate::registry::{MirrorSource, Registry, Stamp};
 
 /// Where a primary is, and how it is read.
 #[derive(Clone)]
-pub struct Source {
+pub struct PrimarySource {
     origin: Origin,
     options: SourceOptions,
     /// Whether it is that of the last pull, and was not named.
@@ -47,11 +47,11 @@ impl From<SourceFailure> for Error {
     }
 }
 
-impl Source {
+impl PrimarySource {
     /// A primary that is named: the address of a published dataset, a published directory, a manifest,
     /// compressed with gzip or not, or a registry file.
     pub fn named(place: impl Into<PathBuf>, options: SourceOptions) -> Self {
-        Source {
+        PrimarySource {
             origin: Origin::Place(place.into()),
             options,
             is_remembered: false,
@@ -71,21 +71,21 @@ impl Source {
         now: Timestamp,
     ) -> Result<Self> {
         let origin = Origin::Stream(Arc::new(copied(manifest, name, &options, now)?));
-        Ok(Source { origin, ..Source::named("", options) })
+        Ok(PrimarySource { origin, ..PrimarySource::named("", options) })
     }
 
     /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
     /// `None` means that `known` is another one.
     pub fn of_last_pull(known: MirrorSource, options: SourceOptions) -> Option<Self> {
         let pulled = known.pulled.filter(|_| known.is_default)?;
-        let source = Source::named(known.source, options.or(&pulled.options));
-        Some(Source { is_remembered: true, ..source })
+        let source = PrimarySource::named(known.source, options.or(&pulled.options));
+        Some(PrimarySource { is_remembered: true, ..source })
     }
 
     /// The same source, which calls this before a request is repeated.
     #[must_use]
     pub fn reporting(self, retrying: impl Fn(&Retry<'_>) + Send + Sync + 'static) -> Self {
-        Source { retrying: Arc::new(retrying), ..self }
+        PrimarySource { retrying: Arc::new(retrying), ..self }
     }
 
     /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
@@ -109,7 +109,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Those of [`Source::remote`] and [`Primary::open`]; what is remembered is no longer a file.
+    /// Those of [`PrimarySource::remote`] and [`Primary::open`]; what is remembered is no longer a file.
     pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
         let place = match &self.origin {
             Origin::Place(place) => place,
@@ -121,7 +121,9 @@ impl Source {
             Primary::at_address(remote, named)
         } else if place.metadata().is_ok_and(is_stream) {
             if self.is_remembered {
-                Primary::check_remembered(place)?;
+                // A device or a pipe in its place has no end, or never begins.
+                let what = io::Error::other("it is no longer a regular file");
+                return Err(Error::cannot("read", place, what));
             }
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
             copied(file, &place.to_string_lossy(), &self.options, now)?
@@ -138,7 +140,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Those of [`Source::open`] and [`compare()`].
+    /// Those of [`PrimarySource::open`] and [`compare()`].
     pub fn compare(
         &self,
         registry: &Registry,
@@ -162,7 +164,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Those of [`Source::open`] and [`pull()`].
+    /// Those of [`PrimarySource::open`] and [`pull()`].
     pub fn pull(
         &self,
         registry: &Registry,

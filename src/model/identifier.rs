@@ -44,7 +44,7 @@ impl Identifier {
     }
 }
 
-/// The first digits of an identifier, at least [`IdentifierPrefix::MIN_DIGITS`] and fewer than 32.
+/// The first digits of an identifier, at least [`IdentifierPrefix::MIN_DIGITS`], or all of them.
 ///
 /// # Examples
 ///
@@ -61,6 +61,11 @@ pub struct IdentifierPrefix(Box<str>);
 impl IdentifierPrefix {
     /// The fewest digits that are accepted as the beginning of an identifier.
     pub const MIN_DIGITS: usize = 8;
+
+    /// The identifier, if these are all of its digits.
+    pub fn whole(&self) -> Option<Identifier> {
+        self.0.parse().ok()
+    }
 
     /// Whether an identifier begins so.
     pub fn begins(&self, identifier: Identifier) -> bool {
@@ -81,7 +86,7 @@ impl FromStr for IdentifierPrefix {
 
     /// # Errors
     ///
-    /// - `"DI:123"`, or 32 digits: the length
+    /// - `"DI:123"`, or 33 digits: the length
     /// - `"76312O19"`: a letter
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let digits = without_prefix(text).trim_start();
@@ -93,7 +98,7 @@ impl FromStr for IdentifierPrefix {
             ));
         }
         match digits.len() {
-            Self::MIN_DIGITS..32 => Ok(IdentifierPrefix(digits.to_ascii_lowercase().into())),
+            Self::MIN_DIGITS..=32 => Ok(IdentifierPrefix(digits.to_ascii_lowercase().into())),
             digits => refused(format!("32 hexadecimal digits, this has {digits}")),
         }
     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figures::{annotations, counted, identifier as code, time, visible};
 use super::layout::{Head, Section, page};
 use super::site::Site;
-use crate::citation::check::{Checked, Verdict};
+use crate::citation::check::{CheckedCitations, Verdict};
 
 /// How many intervals are shown for a citation.
 const MAX_INTERVALS: usize = 10;
@@ -18,7 +18,7 @@ pub struct CheckPage {
     /// The verdict on each citation, in order; at most ten of its intervals are shown.
     pub quoted: Vec<Quoted>,
     /// What the citations have in common. `None` means that nothing was checked.
-    pub checked: Option<Checked>,
+    pub checked: Option<CheckedCitations>,
     /// Why the text cannot be checked. `None` means that it can.
     pub problem: Option<String>,
 }
@@ -69,7 +69,7 @@ impl CheckPage {
         }
     }
 
-    fn results(&self, site: &Site, checked: &Checked) -> Markup {
+    fn results(&self, site: &Site, checked: &CheckedCitations) -> Markup {
         let wrong = self.quoted.iter().filter(|quoted| !quoted.verdict.ok).count();
         html! {
             section #results aria-label="Results" {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::check::{Checked, Checker, Verdict};
+use accession::citation::check::{CheckedCitations, Checker, Verdict};
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::Edit;
 use accession::{DatasetEdit, Identifier, Members, Moment, Registry, Selection, Stamp};
@@ -39,7 +39,7 @@ fn issued() -> BTreeSet<Identifier> {
 }
 
 /// What is known of each citation in a text, and of all together.
-fn checked(registry: &Registry, text: &str) -> (Vec<Verdict>, Checked) {
+fn checked(registry: &Registry, text: &str) -> (Vec<Verdict>, CheckedCitations) {
     let mut checker = Checker::new(registry, now()).unwrap();
     let pasted = recognise::find(text);
     let verdicts = (1..).zip(&pasted).map(|(number, pasted)| checker.check(number, pasted));

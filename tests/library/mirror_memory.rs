@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::mirror::{
-    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
-    compare, pull, source_name,
+    Comparison, FirstDifference, Outcome, Primary, PrimarySource, PullOptions, PullPolicy, Pulled,
+    Status, compare, pull, source_name,
 };
 use accession::model::SourceOptions;
 use accession::registry::{MirrorSource, NewAnnotation};
@@ -400,16 +400,20 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     publishing.join().unwrap();
 }
 
-#[cfg(unix)]
 #[test]
-fn a_remembered_source_that_became_a_pipe_or_a_device_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let link = directory.path().join("us.jsonl");
-    std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
-    let error = Primary::check_remembered(&link).unwrap_err();
+fn a_remembered_source_that_became_a_device_is_refused() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A"]));
+    let source = PrimarySource::named(&mirror.path, SourceOptions::default());
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let stamp = Stamp::now(now());
+    source.pull(&mirror.registry, &name("mirror"), options, &stamp).unwrap();
+    let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
+    let [known] = <[MirrorSource; 1]>::try_from(known).unwrap();
+    let source = PrimarySource::of_last_pull(known, SourceOptions::default()).unwrap();
+    source.open(&name("mirror"), now()).unwrap();
+    std::fs::remove_file(&mirror.path).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &mirror.path).unwrap();
+    let error = source.open(&name("mirror"), now()).err().unwrap();
     assert!(error.with_causes().contains("no longer a regular file"), "{error}");
-    std::fs::remove_file(&link).unwrap();
-    std::fs::write(&link, "").unwrap();
-    Primary::check_remembered(&link).unwrap();
-    Primary::check_remembered(directory.path()).unwrap();
 }

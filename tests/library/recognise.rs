@@ -1,6 +1,6 @@
 //! Citations are recognised in whatever people paste.
 
-use accession::citation::recognise::{Pasted, Stated, citations_of, dois_of, find};
+use accession::citation::recognise::{Pasted, Statement, citations_of, dois_of, find};
 use accession::citation::references::{Reference, references};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
@@ -9,15 +9,15 @@ const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 fn found(text: &str) -> Vec<String> {
     let one = |pasted: Pasted| {
         let identifier = match pasted.identifier {
-            Some(Stated::Read(identifier)) => identifier.to_string().replace(DI, "A"),
-            Some(Stated::Unreadable(text)) => format!("!{text}"),
+            Some(Statement::Read(identifier)) => identifier.to_string().replace(DI, "A"),
+            Some(Statement::Unreadable(text)) => format!("!{text}"),
             None => "-".to_owned(),
         };
         let doi = pasted.doi.map_or("-".to_owned(), |doi| doi.to_string());
         let date = match pasted.date {
             None => "-".to_owned(),
-            Some(Stated::Read(moment)) => moment.to_string(),
-            Some(Stated::Unreadable(text)) => format!("!{text}"),
+            Some(Statement::Read(moment)) => moment.to_string(),
+            Some(Statement::Unreadable(text)) => format!("!{text}"),
         };
         format!("{identifier} {doi} {date}")
     };
@@ -44,8 +44,8 @@ fn digests_are_found_beside_identifiers_and_alone() {
     for (text, expected) in cases {
         let [pasted] = find(&text).try_into().unwrap();
         let digest = pasted.digest.map(|digest| match digest {
-            Stated::Read(digest) => digest.to_string(),
-            Stated::Unreadable(text) => format!("!{text}"),
+            Statement::Read(digest) => digest.to_string(),
+            Statement::Unreadable(text) => format!("!{text}"),
         });
         assert_eq!(digest.as_deref(), expected, "{text}");
         assert_eq!(pasted.identifier.is_none(), !text.contains("DI:"), "{text}");

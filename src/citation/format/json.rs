@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::citation::facts::{Citation, CitedLicence, single_line};
+use crate::citation::facts::{Citation, CitedLicence, nonblank_line, single_line};
 use crate::model::{Creator, Doi};
 
 /// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
@@ -42,13 +42,11 @@ fn csl_author(creator: &Creator) -> Value {
         return json!({ "literal": single_line(creator.name()) });
     };
     let (given, suffix) = creator.given_and_suffix();
-    let mut person = json!({ "family": single_line(family) });
-    for (name, text) in [("given", given), ("suffix", suffix)] {
-        if !text.is_empty() {
-            person[name] = single_line(text).into();
-        }
-    }
-    person
+    without_nulls(json!({
+        "family": single_line(family),
+        "given": nonblank_line(Some(given)),
+        "suffix": nonblank_line(Some(suffix)),
+    }))
 }
 
 fn custom(citation: &Citation) -> Value {
@@ -108,22 +106,17 @@ fn datacite_creator(creator: &Creator) -> Value {
     let name = single_line(&creator.full_name());
     match creator {
         Creator::Organisation { .. } => json!({ "name": name, "nameType": "Organizational" }),
-        Creator::Person { family, given, orcid } => {
-            let mut person = json!({
-                "name": name, "nameType": "Personal", "familyName": single_line(family),
-            });
-            if !given.is_empty() {
-                person["givenName"] = single_line(given).into();
-            }
-            if let Some(orcid) = orcid {
-                person["nameIdentifiers"] = json!([{
-                    "nameIdentifier": orcid.address(),
-                    "nameIdentifierScheme": "ORCID",
-                    "schemeUri": "https://orcid.org",
-                }]);
-            }
-            person
-        }
+        Creator::Person { family, given, orcid } => without_nulls(json!({
+            "name": name,
+            "nameType": "Personal",
+            "familyName": single_line(family),
+            "givenName": nonblank_line(Some(given)),
+            "nameIdentifiers": orcid.as_ref().map(|orcid| json!([{
+                "nameIdentifier": orcid.address(),
+                "nameIdentifierScheme": "ORCID",
+                "schemeUri": "https://orcid.org",
+            }])),
+        })),
     }
 }
 
@@ -233,47 +226,39 @@ fn json_ld_creator(creator: &Creator) -> Value {
             if !suffix.is_empty() {
                 name.push_str(&format!(", {}", single_line(suffix)));
             }
-            let mut person =
-                json!({ "@type": "Person", "name": name, "familyName": single_line(family) });
-            for (name, text) in [("givenName", given), ("honorificSuffix", suffix)] {
-                if !text.is_empty() {
-                    person[name] = single_line(text).into();
-                }
-            }
-            if let Some(orcid) = orcid {
-                person["@id"] = orcid.address().into();
-            }
-            person
+            without_nulls(json!({
+                "@type": "Person",
+                "name": name,
+                "familyName": single_line(family),
+                "givenName": nonblank_line(Some(given)),
+                "honorificSuffix": nonblank_line(Some(suffix)),
+                "@id": orcid.as_ref().map(|orcid| orcid.address()),
+            }))
         }
     }
 }
 
 fn identifiers(citation: &Citation) -> Value {
-    let mut identifiers = vec![
+    let doi = citation.record.doi.as_ref().map(|doi| {
         json!({
             "@type": "PropertyValue",
-            "propertyID": "DatasetInstance identifier (md5-chain)",
-            "value": citation.prefixed_identifier(),
-        }),
-        json!({
-            "@type": "PropertyValue",
-            "propertyID": "DatasetInstance digest (sha256-list)",
-            "value": citation.digest,
-        }),
-    ];
-    if let Some(doi) = &citation.record.doi {
-        identifiers.insert(
-            0,
-            json!({
-                "@type": "PropertyValue",
-                "@id": doi.address(),
-                "propertyID": "https://registry.identifiers.org/registry/doi",
-                "value": format!("doi:{doi}"),
-                "url": doi.address(),
-            }),
-        );
-    }
-    identifiers.into()
+            "@id": doi.address(),
+            "propertyID": "https://registry.identifiers.org/registry/doi",
+            "value": format!("doi:{doi}"),
+            "url": doi.address(),
+        })
+    });
+    let identifier = json!({
+        "@type": "PropertyValue",
+        "propertyID": "DatasetInstance identifier (md5-chain)",
+        "value": citation.prefixed_identifier(),
+    });
+    let digest = json!({
+        "@type": "PropertyValue",
+        "propertyID": "DatasetInstance digest (sha256-list)",
+        "value": citation.digest,
+    });
+    doi.into_iter().chain([identifier, digest]).collect()
 }
 
 /// The identifier as a checksum, with a comment that it is not the MD5 of a file.

@@ -11,7 +11,6 @@ use accession::model::{Algorithm, Limit, quoted};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
-use crate::cli::output::for_shell;
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -87,27 +86,6 @@ impl GranuleArgs {
             ));
         }
         Ok(Entries::new(session, &self.ids, &self.from, options, &self.paths, missing))
-    }
-}
-
-impl GranuleArgs {
-    /// The options with which another command reads the same list: a file that cannot be read again,
-    /// or ids as arguments, are `FILE`.
-    pub fn as_typed(&self) -> String {
-        let named = |file: &InputFile| match file.path().map(Path::to_string_lossy) {
-            Some(path) => for_shell(&path),
-            None => "FILE".to_owned(),
-        };
-        let mut files: Vec<String> = self.from.iter().map(named).collect();
-        if files.is_empty() {
-            files.push("FILE".to_owned());
-        }
-        let mut words: Vec<String> = files.iter().map(|file| format!("--from {file}")).collect();
-        let FormatArgs { format: TypedFormat(format), column } = &self.format;
-        words.extend(format.map(|format| format!("--format {format}")));
-        words.extend(column.as_ref().map(|column| format!("--column {}", for_shell(column))));
-        words.extend(Some(self.paths.to_string()).filter(|paths| !paths.is_empty()));
-        words.join(" ")
     }
 }
 

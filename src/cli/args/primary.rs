@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::citation::typed::refuse_future;
-use accession::mirror::{Remote, Retry, Source};
+use accession::mirror::{PrimarySource, Remote, Retry};
 use accession::model::{SourceOptions, WarningKind, age};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName, Moment};
@@ -38,18 +38,21 @@ pub struct PrimaryArgs {
 
 impl PrimaryArgs {
     /// The primary of a mirror: the one that was named, or else its default.
-    pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<Source> {
+    pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
         let now = session.now()?;
         self.primary_at.map_or(Ok(()), |at| refuse_future(at, now))?;
         let primary_dataset = self.primary_dataset.clone();
         let options = SourceOptions { primary_dataset, ..self.http.options()? };
         match &self.primary {
-            Some(InputFile::Path(path)) => Ok(reporting(Source::named(path, options), session)),
-            Some(stream) => Ok(Source::read(stdin(), &stream.name(), options, now)?),
+            Some(InputFile::Path(path)) => {
+                Ok(reporting(PrimarySource::named(path, options), session))
+            }
+            Some(stream) => Ok(PrimarySource::read(stdin(), &stream.name(), options, now)?),
             None => {
                 let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
-                let default =
-                    sources.into_iter().find_map(|it| Source::of_last_pull(it, options.clone()));
+                let default = sources
+                    .into_iter()
+                    .find_map(|it| PrimarySource::of_last_pull(it, options.clone()));
                 default.map(|source| reporting(source, session)).ok_or_else(|| {
                     Error::usage(format!("{mirror} was not pulled from any primary yet"))
                         .with_hint(format!("name it: `accession mirror pull {mirror} PRIMARY`"))
@@ -59,8 +62,12 @@ impl PrimaryArgs {
     }
 
     /// The primary from which a mirror was last pulled. `None`: `known` is another one.
-    pub fn default_source(&self, known: MirrorSource, session: &Session) -> Result<Option<Source>> {
-        let source = Source::of_last_pull(known, self.http.options()?);
+    pub fn default_source(
+        &self,
+        known: MirrorSource,
+        session: &Session,
+    ) -> Result<Option<PrimarySource>> {
+        let source = PrimarySource::of_last_pull(known, self.http.options()?);
         Ok(source.map(|source| reporting(source, session)))
     }
 }
@@ -74,7 +81,7 @@ pub fn warn_of_not_remembered(session: &Session, why: Option<accession::Error>) 
 }
 
 /// A source whose repeated requests are reported.
-fn reporting(source: Source, session: &Session) -> Source {
+fn reporting(source: PrimarySource, session: &Session) -> PrimarySource {
     match (session.is_verbose(), session.is_json()) {
         (true, true) => source.reporting(report_as_json),
         (true, false) => source.reporting(report),
@@ -125,7 +132,7 @@ impl HttpArgs {
     /// The dataset at an address. Nothing is requested yet. `None`: the file is not an address.
     pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Remote>> {
         let Some(path) = file.path() else { return Ok(None) };
-        let source = reporting(Source::named(path, self.options()?), session);
+        let source = reporting(PrimarySource::named(path, self.options()?), session);
         Ok(source.remote(session.now()?)?)
     }
 }

@@ -157,7 +157,7 @@ impl Delete {
 ///   accession change US.FOOL2.002 --ingest new.txt --delete old.txt
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Change {
+pub struct ChangeBoth {
     /// The dataset
     dataset: DatasetName,
 
@@ -193,7 +193,7 @@ pub struct Change {
     skip_missing: bool,
 }
 
-impl Change {
+impl ChangeBoth {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.ingest.is_empty() && self.delete.is_empty() {
             return Err(Error::usage("no granules are named")
@@ -308,9 +308,8 @@ impl Sync {
             _ => return error,
         };
         let (program, dataset) = (session.program(), &self.dataset);
-        let listing = self.granules.as_typed();
         error.with_hint(format!(
-            "nothing was changed; check that the listing {expected}: `{program} compare {dataset} {listing} --json` lists all that differ; if it is right, {option} N or P% accepts it"
+            "nothing was changed; check that the listing {expected}: `{program} compare {dataset} --from FILE --json` lists all that differ; if it is right, {option} N or P% accepts it"
         ))
     }
 }
@@ -363,12 +362,9 @@ impl Revert {
                 refuse_future(at, session.now()?)?;
                 EarlierSet::At(at)
             }
-            To::Identifier(GivenIdentifier::Whole(identifier)) => {
-                EarlierSet::Identifier(identifier)
-            }
-            To::Identifier(short) => {
+            To::Identifier(given) => {
                 let snapshot = session.open(Access::Read)?.snapshot()?;
-                EarlierSet::Identifier(short.whole(&snapshot, Some(&self.dataset))?)
+                EarlierSet::Identifier(given.whole(&snapshot, Some(&self.dataset))?)
             }
         };
         let options = self.change.options();

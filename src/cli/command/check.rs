@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::citation::check::{Checked, Checker, Verdict};
+use accession::citation::check::{CheckedCitations, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted};
 use accession::citation::references::Reference;
 use accession::disk::scratch;
@@ -186,7 +186,7 @@ fn without_identifier(citation: u64, doi: &Doi) -> Verdict {
 const NO_IDENTIFIER: &str = "no-identifier";
 
 /// Writes which citations have the same granules.
-fn write_same_sets(out: &mut impl Write, checked: &Checked) -> io::Result<()> {
+fn write_same_sets(out: &mut impl Write, checked: &CheckedCitations) -> io::Result<()> {
     for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
         let numbers: Vec<String> = set.citations.iter().map(ToString::to_string).collect();
         let (last, first) = numbers

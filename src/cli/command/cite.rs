@@ -1,10 +1,9 @@
 use std::io::Write;
 
 use accession::citation::{Citation, CitationFormat, RecordField};
-use accession::model::{Digest, WarningKind};
-use accession::{Access, Annotation, DatasetName, Listing, Members, Moment, Pattern, Selection};
+use accession::model::WarningKind;
+use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde::Serialize;
 
 use crate::cli::args::SetArgs;
 use crate::cli::error::{Error, Exit, Result};
@@ -57,14 +56,6 @@ pub struct Args {
     paths: PathArgs,
 }
 
-#[derive(Serialize)]
-struct Printed<'a> {
-    format: &'a str,
-    citation: &'a str,
-    annotations: &'a [Annotation],
-    digest: Digest,
-}
-
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.digest && self.format == CitationFormat::Tuple {
@@ -114,12 +105,12 @@ impl Args {
         let citation = Citation::new(cited, at, now.day()).with_digest(self.digest);
         warn_of_lacking(session, &dataset, &citation, self.format);
         let text = citation.write(self.format);
-        let printed = Printed {
-            format: self.format.name(),
-            citation: &text,
-            annotations: &annotations,
-            digest,
-        };
+        let printed = object!({
+            "format": self.format.name(),
+            "citation": text,
+            "annotations": annotations,
+            "digest": digest,
+        });
         session.print(&printed, |out| write!(out, "{text}"))
     }
 }

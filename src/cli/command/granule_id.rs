@@ -6,7 +6,6 @@ use accession::minting::unique_granule::{
     CollectionId, Formula, HashLength, explain, split, unique,
 };
 use accession::{Entry, GranuleId, Timestamp};
-use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::args::GranuleArgs;
@@ -17,7 +16,7 @@ use crate::cli::session::Session;
 commands! {
     /// Make and explain the unique granule ids of NASA Cumulus, without a registry
     enum Command {
-        New(New),
+        New(NewGranuleIds),
         Explain(Explain),
     }
 }
@@ -31,7 +30,7 @@ commands! {
 ///   accession granule-id new MOD09GQ.A2017224.h09v02.006 --collection MOD09GQ___006
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct New {
+pub struct NewGranuleIds {
     #[command(flatten)]
     granules: GranuleArgs,
 
@@ -68,16 +67,7 @@ pub struct Explain {
     collection: CollectionId,
 }
 
-#[derive(Serialize)]
-struct Explained<'a> {
-    granule: &'a str,
-    producer_granule: &'a str,
-    suffix: &'a str,
-    collection: String,
-    formula: Option<String>,
-}
-
-impl New {
+impl NewGranuleIds {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let entries = self.granules.entries(session, MissingPages::Warn)?;
         let entries = entries.collect::<Result<Vec<_>>>()?;
@@ -110,13 +100,13 @@ impl Explain {
             Some(Formula::C) => "C: a hash of the collection (as released)",
             None => "neither B nor C: another collection, or a hash of the time too",
         };
-        let explained = Explained {
-            granule,
-            producer_granule: producer,
-            suffix,
-            collection: self.collection.to_string(),
-            formula: formula.map(|formula| formula.to_string()),
-        };
+        let explained = object!({
+            "granule": granule,
+            "producer_granule": producer,
+            "suffix": suffix,
+            "collection": self.collection.to_string(),
+            "formula": formula.map(|formula| formula.to_string()),
+        });
         session.print(&explained, |out| {
             writeln!(out, "producer    {producer}")?;
             writeln!(out, "suffix      {suffix}")?;

@@ -36,7 +36,7 @@ pub struct Lookup {
 }
 
 #[derive(Serialize)]
-struct Found<'a> {
+struct FoundInstance<'a> {
     #[serde(flatten)]
     instance: &'a Instance,
     digests: &'a [DigestPeriod],
@@ -58,7 +58,7 @@ impl Lookup {
             session.warn_all(Warning::of_others(self.at, &selected.others));
         }
         let (instance, digests) = (period.set.instance(), period.digests());
-        let found = Found { instance, digests: &digests, others: &selected.others };
+        let found = FoundInstance { instance, digests: &digests, others: &selected.others };
         let done = session.fields(INSTANCE, &found)?;
         if digests.len() > 1 && !session.is_json() {
             session.fields(&[Column::text("digests").by(digest_in)], &found)?;
@@ -92,7 +92,7 @@ const INSTANCE: &[Column] = &[
 ///   accession history US.FOOL2.002 --granule FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct History {
+pub struct ListHistory {
     /// The dataset, by its name or its DOI
     dataset: TypedDataset,
 
@@ -125,7 +125,7 @@ pub struct History {
     granule: Option<GranuleId>,
 }
 
-impl History {
+impl ListHistory {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.name(&snapshot)?;

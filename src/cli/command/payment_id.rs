@@ -13,7 +13,7 @@ use crate::cli::session::Session;
 commands! {
     /// Issue and decode nine-character payment ids
     enum Command {
-        New(New),
+        New(NewPaymentIds),
         Decode(Decode),
     }
 }
@@ -55,7 +55,7 @@ impl SchemeArgs {
 ///   accession payment-id new --worker 7 --count 3
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct New {
+pub struct NewPaymentIds {
     /// The number of the worker
     #[arg(long, value_name = "W")]
     worker: u32,
@@ -86,7 +86,7 @@ pub struct Decode {
     scheme: SchemeArgs,
 }
 
-impl New {
+impl NewPaymentIds {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let scheme = self.scheme.scheme();
         let worker = scheme.worker(self.worker)?;

@@ -6,6 +6,7 @@ use accession::disk::Spool;
 use accession::model::is_interpreted;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq};
+use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
 /// Writes `value` on one line, without a line feed at the end.
@@ -22,6 +23,15 @@ pub fn to_string(value: &impl Serialize) -> String {
     let mut json = Vec::new();
     write(&mut json, value).expect("the keys of all serialized maps are strings");
     String::from_utf8_lossy(&json).into_owned()
+}
+
+/// An object of JSON, whose members keep their order.
+pub struct Object(pub Vec<(&'static str, Value)>);
+
+impl Serialize for Object {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
 }
 
 /// The ids of a spool, as a list.

@@ -10,7 +10,7 @@ mod table;
 mod text;
 
 pub use accession::model::count;
-pub use json::Ids;
+pub use json::{Ids, Object};
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Table, in_words, write_fields};

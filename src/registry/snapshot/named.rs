@@ -44,6 +44,9 @@ impl Snapshot {
         prefix: &IdentifierPrefix,
         dataset: Option<&DatasetName>,
     ) -> Result<Identifier> {
+        if let Some(whole) = prefix.whole() {
+            return Ok(whole);
+        }
         let found = self.ask(|read| read.identifiers_beginning(prefix, MAX_LISTED as u32 + 1))?;
         let found = self.shown_among(found, dataset)?;
         match found.as_slice() {

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
-use crate::citation::check::{Checked, Checker, Verdict};
+use crate::citation::check::{CheckedCitations, Checker, Verdict};
 use crate::citation::recognise;
 use crate::error::Result;
 use crate::pages::{CheckPage, Quoted};
@@ -124,7 +124,7 @@ fn row(quoted: &Quoted) -> Value {
     row
 }
 
-fn object(rows: &[Value], checked: &Checked) -> Value {
+fn object(rows: &[Value], checked: &CheckedCitations) -> Value {
     json!({
         "ok": checked.ok,
         "citations": rows,

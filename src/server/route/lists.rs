@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State as Extracted;
 
 use super::dataset::read_present;
-use crate::citation::recognise::{self, Pasted, Stated};
+use crate::citation::recognise::{self, Pasted, Statement};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix, Timestamp,
@@ -119,7 +119,7 @@ fn identifier_in(query: &str) -> Option<Identifier> {
         return Some(identifier);
     }
     match recognise::find(query).as_slice() {
-        [Pasted { identifier: Some(Stated::Read(identifier)), .. }] => Some(*identifier),
+        [Pasted { identifier: Some(Statement::Read(identifier)), .. }] => Some(*identifier),
         _ => None,
     }
 }

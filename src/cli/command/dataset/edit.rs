@@ -26,12 +26,12 @@ use crate::cli::session::{Create, Session};
 ///   accession dataset add US.FOOL2.002 --doi 10.9999/US/FOOL2.v2 --title 'FOO Level 2' --year 2001
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Add {
+pub struct AddDataset {
     /// The name of the dataset: letters, digits and . _ - :
     name: DatasetName,
 
     #[command(flatten)]
-    record: Record,
+    record: RecordArgs,
 }
 
 /// Change the metadata of a dataset
@@ -42,12 +42,12 @@ pub struct Add {
 ///   accession dataset edit US.FOOL2.002 --publisher 'US Archive' --title ''
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Edit {
+pub struct EditDataset {
     /// The dataset
     name: DatasetName,
 
     #[command(flatten)]
-    record: Record,
+    record: RecordArgs,
 }
 
 /// The JSON that `dataset add` prints.
@@ -58,7 +58,7 @@ struct Added<'a> {
     created: Created,
 }
 
-impl Add {
+impl AddDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut dataset = Dataset::named(self.name);
         let (edit, shared_doi, clock) = self.record.into_edit()?;
@@ -83,7 +83,7 @@ impl Add {
     }
 }
 
-impl Edit {
+impl EditDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (edit, shared_doi, clock) = self.record.into_edit()?;
         if edit == DatasetEdit::default() {
@@ -195,7 +195,7 @@ fn edit_and_confirm(
 
 /// The fields of a record, and how they are recorded.
 #[derive(clap::Args)]
-pub struct Record {
+pub struct RecordArgs {
     /// The DOI
     #[arg(long, value_name = "D", value_parser = edit::<Doi>)]
     doi: Option<Change<Doi>>,
@@ -304,7 +304,7 @@ fn list_edit<T>(values: Vec<Change<T>>) -> Change<Vec<T>> {
     if values.is_empty() { Change::Clear } else { Change::Set(values) }
 }
 
-impl Record {
+impl RecordArgs {
     /// The fields of the file, if one is named, overridden by those of the options.
     fn into_edit(self) -> Result<(DatasetEdit, SharedDoi, ClockArgs)> {
         let of_file = self.from.as_ref().map(read_record).transpose()?.unwrap_or_default();

@@ -6,9 +6,9 @@ mod show;
 commands! {
     /// Add datasets, and show and change their metadata
     enum Command {
-        Add(edit::Add),
-        Edit(edit::Edit),
-        List(show::List),
+        Add(edit::AddDataset),
+        Edit(edit::EditDataset),
+        List(show::ListDatasets),
         Show(show::Show),
         Rename(edit::Rename),
         Withdraw(edit::Withdraw),

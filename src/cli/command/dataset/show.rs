@@ -98,7 +98,7 @@ fn changed(before: Option<&Value>, after: &Value) -> String {
 ///   accession dataset list --all
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct List {
+pub struct ListDatasets {
     /// Also list the datasets that were withdrawn
     #[arg(long)]
     all: bool,
@@ -117,7 +117,7 @@ const LISTED: &[Column] = &[
 /// The number of datasets in a page.
 const PAGE_ROWS: u32 = 1_000;
 
-impl List {
+impl ListDatasets {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let withdrawn = if self.all { Withdrawn::Listed } else { Withdrawn::LeftOut };
         let mut list = session.list(&LISTED[..if self.all { 6 } else { 5 }]);

@@ -10,7 +10,6 @@ use accession::model::{WarningKind, age};
 use accession::registry::NewCheck;
 use accession::{Access, DatasetName, Entry, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
-use serde::Serialize;
 
 use super::files::{FINDINGS, TreeArgs, print_summary};
 use crate::cli::args::{FileColumns, FormatArgs, TypedSet, named_path};
@@ -19,7 +18,7 @@ use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
 use crate::cli::program::watch_for_interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
-use crate::cli::session::{List, Session};
+use crate::cli::session::{PrintedList, Session};
 
 /// Check files against their recorded sizes and checksums
 ///
@@ -214,7 +213,7 @@ impl Args {
 
 /// What was found so far, which is printed at once.
 struct Findings {
-    list: List,
+    list: PrintedList,
     summary: CheckSummary,
     /// What became of a check that was stopped.
     stopped: Option<&'static str>,
@@ -250,7 +249,7 @@ impl Findings {
 ///   accession fixity forget US.FOOL2.002 old-host:/data/fool2
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Forget {
+pub struct ForgetRoot {
     /// The dataset
     dataset: DatasetName,
 
@@ -258,16 +257,7 @@ pub struct Forget {
     root: String,
 }
 
-/// The result, as JSON.
-#[derive(Serialize)]
-struct Forgotten<'a> {
-    dataset: &'a DatasetName,
-    root: &'a str,
-    /// How many findings were forgotten with it.
-    findings: u64,
-}
-
-impl Forget {
+impl ForgetRoot {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Write)?;
         let dataset = registry.snapshot()?.dataset(&self.dataset)?.dataset.name;
@@ -275,7 +265,7 @@ impl Forget {
             return Err(Error::usage(format!("{dataset} was never checked at {}", self.root))
                 .with_hint("`accession status --json DATASET` lists where it was"));
         };
-        let forgotten = Forgotten { dataset: &dataset, root: &self.root, findings };
+        let forgotten = object!({ "dataset": dataset, "root": self.root, "findings": findings });
         session.confirm(&forgotten, |out| {
             let findings = count(findings, "finding");
             writeln!(out, "{dataset}: forgot {} and {findings}", self.root)

@@ -20,7 +20,7 @@ use crate::cli::session::Session;
 ///   accession fixity list DI:763122197bfb3ffbf0da14adbfb1b13b --format bagit > manifest-sha256.txt
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct List {
+pub struct ListChecksums {
     #[command(flatten)]
     set: SetArgs,
 
@@ -57,7 +57,7 @@ struct FileRow<'a> {
     checksum: String,
 }
 
-impl List {
+impl ListChecksums {
     /// The set, in the snapshot in which its files are listed.
     fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;

@@ -8,10 +8,10 @@ mod state;
 commands! {
     /// Record, compute, check and list the sizes and checksums of files
     enum Command {
-        Add(state::Add),
-        Compute(state::Compute),
+        Add(state::AddFiles),
+        Compute(state::ComputeChecksums),
         Check(check::Args),
-        List(list::List),
-        Forget(check::Forget),
+        List(list::ListChecksums),
+        Forget(check::ForgetRoot),
     }
 }

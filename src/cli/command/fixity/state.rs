@@ -26,7 +26,7 @@ use crate::cli::session::Session;
 ///   accession fixity add US.FOOL2.002 --from granules.umm_json --skip-missing
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Add {
+pub struct AddFiles {
     /// The dataset
     dataset: DatasetName,
 
@@ -57,7 +57,7 @@ pub struct Add {
 /// Why nothing changed.
 const KNOWN: &str = "all that the input states is known";
 
-impl Add {
+impl AddFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
         let mut change = Change::stating(Extent::Named);
@@ -98,7 +98,7 @@ impl Add {
 ///   accession fixity compute US.FOOL2.002 --root /data/fool2
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Compute {
+pub struct ComputeChecksums {
     /// The dataset
     dataset: DatasetName,
 
@@ -131,7 +131,7 @@ fn computed(text: &str) -> Result<Algorithm, String> {
     }
 }
 
-impl Compute {
+impl ComputeChecksums {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let root = self.tree.open(&self.root)?;
         let registry = session.open(Access::Write)?;

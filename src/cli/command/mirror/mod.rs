@@ -7,7 +7,7 @@ commands! {
     enum Command {
         Compare(compare::Args),
         Pull(pull::Args),
-        Status(status::Status),
-        Forget(status::Forget),
+        Status(status::ListPrimaries),
+        Forget(status::ForgetPrimary),
     }
 }

@@ -1,6 +1,6 @@
 use std::io::{self, Write};
 
-use accession::mirror::{PullOptions, PullPolicy, Pulled, Source};
+use accession::mirror::{PrimarySource, PullOptions, PullPolicy, Pulled};
 use accession::model::WarningKind;
 use accession::{Access, DatasetName, Limit, Limits};
 
@@ -117,7 +117,7 @@ impl Args {
     fn pull(
         &self,
         dataset: &DatasetName,
-        source: &Source,
+        source: &PrimarySource,
         session: &mut Session,
     ) -> Result<(Pulled, Created)> {
         let options = PullOptions {

@@ -4,11 +4,10 @@ use std::time::Duration;
 use accession::mirror::source_name;
 use accession::model::{age, quoted};
 use accession::registry::{MirrorSource, Withdrawn};
-use accession::{Access, DatasetName, Identifier, Snapshot, Timestamp};
-use serde::Serialize;
+use accession::{Access, DatasetName, Snapshot, Timestamp};
 
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, count};
+use crate::cli::output::{Column, Object, count};
 use crate::cli::session::Session;
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
@@ -23,7 +22,7 @@ use crate::cli::session::Session;
 ///   accession mirror status --max-age 36h
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Status {
+pub struct ListPrimaries {
     /// The dataset [default: all]
     dataset: Option<DatasetName>,
 
@@ -32,38 +31,7 @@ pub struct Status {
     max_age: Option<Duration>,
 }
 
-/// What is known of a primary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Verdict {
-    /// The mirror was identical to it when it was last read.
-    Identical,
-    /// The mirror was behind it when it was last read.
-    Behind,
-    /// The mirror was last identical to it too long ago. It is the default.
-    Old,
-    /// It could not be read, or the mirror may not be pulled from it.
-    Failed,
-}
-
-/// A primary of a mirror.
-#[derive(Serialize)]
-struct MirrorRow<'a> {
-    dataset: &'a DatasetName,
-    source: &'a str,
-    changes: u64,
-    timestamp: Option<Timestamp>,
-    identifier: Option<Identifier>,
-    read: Timestamp,
-    identical: Option<Timestamp>,
-    pulled: Option<Timestamp>,
-    default: bool,
-    failed: Option<Timestamp>,
-    failure: Option<&'a str>,
-    verdict: Verdict,
-}
-
-impl Status {
+impl ListPrimaries {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let found = match &self.dataset {
@@ -73,13 +41,11 @@ impl Status {
         drop(snapshot);
         let now = session.now()?;
         let oldest = self.max_age.map(|age| now.before(age));
-        let rows = found.iter().map(|source| MirrorRow::of(source, oldest));
-        let rows: Vec<MirrorRow<'_>> = rows.collect();
-        let is_wrong = rows
-            .iter()
-            .any(|row| row.default && matches!(row.verdict, Verdict::Old | Verdict::Failed));
-        session.rows(SOURCES, rows.iter().map(Ok))?;
-        Ok(if is_wrong { Exit::Differs } else { Exit::Done })
+        session.rows(SOURCES, found.iter().map(|source| Ok(row(source, oldest))))?;
+        let is_wrong = |source: &MirrorSource| {
+            source.is_default && [OLD, FAILED].contains(&verdict(source, oldest))
+        };
+        Ok(if found.iter().any(is_wrong) { Exit::Differs } else { Exit::Done })
     }
 }
 
@@ -90,32 +56,42 @@ pub fn sources(snapshot: &Snapshot) -> accession::error::Result<Vec<MirrorSource
     Ok(sources.collect::<accession::error::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-impl<'a> MirrorRow<'a> {
-    /// `oldest`: when a mirror must have been identical. `None`: at any time.
-    fn of(source: &'a MirrorSource, oldest: Option<Timestamp>) -> Self {
-        let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
-        let oldest = oldest.filter(|_| source.is_default);
-        let verdict = match source.identical {
-            _ if failed.is_some() => Verdict::Failed,
-            identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => Verdict::Old,
-            identical if identical < Some(source.read) => Verdict::Behind,
-            _ => Verdict::Identical,
-        };
-        MirrorRow {
-            dataset: &source.dataset,
-            source: &source.source,
-            changes: last.map_or(0, |last| last.number),
-            timestamp: last.map(|last| last.timestamp),
-            identifier: last.map(|last| last.identifier),
-            read: source.read,
-            identical: source.identical,
-            pulled: source.pulled.as_ref().map(|pulled| pulled.recorded),
-            default: source.is_default,
-            failed: failed.map(|failed| failed.recorded),
-            failure: failed.map(|failed| failed.message.as_str()),
-            verdict,
-        }
+/// The verdict on a default to which the mirror was last identical too long ago.
+const OLD: &str = "old";
+
+/// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
+const FAILED: &str = "failed";
+
+/// What is known of a primary. `oldest`: when a mirror must have been identical to its default. `None`: at any
+/// time.
+fn verdict(source: &MirrorSource, oldest: Option<Timestamp>) -> &'static str {
+    let oldest = oldest.filter(|_| source.is_default);
+    match source.identical {
+        _ if source.failed.is_some() => FAILED,
+        identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => OLD,
+        // As it was when it was last read.
+        identical if identical < Some(source.read) => "behind",
+        _ => "identical",
     }
+}
+
+/// A primary of a mirror.
+fn row(source: &MirrorSource, oldest: Option<Timestamp>) -> Object {
+    let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
+    object!({
+        "dataset": source.dataset,
+        "source": source.source,
+        "changes": last.map_or(0, |last| last.number),
+        "timestamp": last.map(|last| last.timestamp),
+        "identifier": last.map(|last| last.identifier),
+        "read": source.read,
+        "identical": source.identical,
+        "pulled": source.pulled.as_ref().map(|pulled| pulled.recorded),
+        "default": source.is_default,
+        "failed": failed.map(|failed| failed.recorded),
+        "failure": failed.map(|failed| &failed.message),
+        "verdict": verdict(source, oldest),
+    })
 }
 
 /// What is shown of each primary.
@@ -142,7 +118,7 @@ const SOURCES: &[Column] = &[
 ///   accession mirror forget THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct Forget {
+pub struct ForgetPrimary {
     /// The dataset
     dataset: DatasetName,
 
@@ -150,16 +126,7 @@ pub struct Forget {
     source: String,
 }
 
-/// The result, as JSON.
-#[derive(Serialize)]
-struct Forgotten<'a> {
-    dataset: &'a DatasetName,
-    source: &'a str,
-    /// How many changes of its log were remembered.
-    changes: u64,
-}
-
-impl Forget {
+impl ForgetPrimary {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Write)?;
         let snapshot = registry.snapshot()?;
@@ -182,7 +149,8 @@ impl Forget {
         let left = registry.snapshot()?.mirror_sources(&dataset)?;
         let next = left.iter().find(|left| left.is_default);
         let changes = last.as_ref().map_or(0, |last| last.number);
-        session.confirm(&Forgotten { dataset: &dataset, source, changes }, |out| {
+        let forgotten = object!({ "dataset": dataset, "source": source, "changes": changes });
+        session.confirm(&forgotten, |out| {
             let changes = count(changes, "change");
             writeln!(out, "{dataset}: forgot {source}, of which {changes} had been read")?;
             match (is_default, next) {
