@@ -1,6 +1,7 @@
 // A registry and the server over it, for the tests in a browser.
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -104,6 +105,25 @@ async function serve({ directory, run, environment }) {
       rmSync(directory, { recursive: true });
     },
   };
+}
+
+/** A static host over a published directory below `base`: it sends files, and 404.html in place of one that is not there. */
+export async function host(site, base) {
+  const www = mkdtempSync(join(tmpdir(), "accession-www-"));
+  site.run("publish", www, "--public-url", `https://data.example.org${base}`);
+  const types = { html: "text/html", css: "text/css", js: "text/javascript", json: "application/json", svg: "image/svg+xml" };
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://host");
+    let file = pathname.startsWith(`${base}/`) ? join(www, decodeURIComponent(pathname.slice(base.length))) : "";
+    if (file && existsSync(file) && statSync(file).isDirectory()) file = join(file, "index.html");
+    const found = file && existsSync(file);
+    const sent = found ? file : join(www, "404.html");
+    response.writeHead(found ? 200 : 404, { "content-type": types[sent.split(".").pop()] ?? "application/octet-stream" });
+    response.end(readFileSync(sent));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const stop = () => { server.close(); server.closeAllConnections(); rmSync(www, { recursive: true }); };
+  return { url: `http://127.0.0.1:${server.address().port}${base}`, stop };
 }
 
 /** The pages that are looked at, by a name for their pictures. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { HtmlValidate } from "html-validate";
 import { WIDTHS, launch } from "./browser.mjs";
 import { checkPicture } from "./picture.mjs";
-import { pages, start } from "./site.mjs";
+import { host, pages, start } from "./site.mjs";
 
 const axe = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const findings = [];
@@ -22,7 +22,8 @@ let checked = 0;
 
 page.on("console", (message) => { if (!message.text().includes("status of 404")) found(`${page.url()}: console: ${message.text()}`); });
 page.on("pageerror", (error) => found(`${page.url()}: ${error}`));
-page.on("request", (request) => expect(request.url().startsWith(site.url) || request.url().startsWith("data:"), `${page.url()} loads ${request.url()}`));
+let hosted = site.url;
+page.on("request", (request) => expect(request.url().startsWith(site.url) || request.url().startsWith(hosted) || request.url().startsWith("data:"), `${page.url()} loads ${request.url()}`));
 
 const validate = new HtmlValidate({ extends: ["html-validate:standard"], rules: {
   // maud writes attributes without quotes where HTML allows it, and elements of SVG with end tags.
@@ -165,6 +166,39 @@ if (plain) {
   await still.goto(`${site.url}/datasets/US.FOOL2.002/`);
   expect(!(await still.isVisible("button[data-copy]")), "copy buttons are hidden without the script");
   await plain.close();
+}
+
+// A published directory resolves identifiers and digests without a program: from a citation, with what follows it in a
+// sentence, and from its start page.
+for (const base of ["", "/some/registry"]) {
+  const files = await host(site, base);
+  hosted = files.url;
+  const identifier = "763122197bfb3ffbf0da14adbfb1b13b";
+  const { digest } = (await site.json("/datasets/US.FOOL2.002/history")).instances.find((instance) => instance.identifier === identifier);
+  const place = `${files.url}/datasets/US.FOOL2.002/history/2001-01.html#${identifier}`;
+  for (const path of [`/DI:${identifier}`, `/DI:${identifier}).`, `/DI:${identifier}/granules`, `/${digest}`]) {
+    await page.goto(files.url + path);
+    await page.waitForURL(place);
+    expect((await page.textContent(":target")).includes(`DI:${identifier}`), `${path} leads to the set`);
+  }
+  await page.goto(`${files.url}/`);
+  await page.fill("#identifier", `DI:${identifier}, as held at 2001-01-05`);
+  await page.keyboard.press("Enter");
+  await page.waitForURL(place);
+  await page.goto(`${files.url}/DI:${"0".repeat(32)}`);
+  expect((await page.textContent("h1")) === "There is no such page", "an unknown identifier is said to be unknown");
+  await page.fill("#identifier", "0".repeat(32));
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector("#found").textContent.includes("No set of this site"));
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const path of ["/", "/404.html", "/datasets/US.FOOL2.002/history/", "/datasets/US.FOOL2.002/history/2001-01.html"]) {
+      await page.goto(files.url + path);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      expect(overflow <= 0, `${path} of files at ${width}: ${overflow} pixels wider than the screen`);
+    }
+  }
+  files.stop();
 }
 
 // The picture in the README is one of the page.
