@@ -10,12 +10,13 @@ use accession::citation::check::Checker;
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::{Agreement, Edit};
 use accession::{
-    ChangeOptions, DatasetEdit, EarlierSet, Event, EventKind, Identifier, Import, Members, Moment,
+    ChangeOptions, DatasetEdit, EarlierSet, EventKind, Identifier, Import, Members, Moment,
     Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{POOL, cases, id, name, plan};
+use crate::harness::events::event;
+use crate::harness::history::{POOL, cases, name, plan};
 use crate::harness::oracle::naive;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
@@ -171,16 +172,7 @@ impl World {
                         if kind == EventKind::Ingested {
                             held.insert(granule_id.clone());
                         }
-                        let granule_id = id(granule_id);
-                        let event = Event {
-                            at,
-                            kind,
-                            granule_id,
-                            producer_granule: None,
-                            content: None,
-                            location: None,
-                        };
-                        import.add(event).unwrap();
+                        import.add(event(at, kind, granule_id)).unwrap();
                     }
                     imported.push((at, held.clone()));
                 }

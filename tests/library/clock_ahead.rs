@@ -6,10 +6,11 @@
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{Edit, NewAnnotation};
 use accession::{
-    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, Event, EventKind, Import, Limits,
-    Listing, Members, Moment, Registry, Selection, Stamp, Timestamp,
+    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, EventKind, Import, Limits, Listing,
+    Members, Moment, Registry, Selection, Stamp, Timestamp,
 };
 
+use crate::harness::events::event;
 use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
 use crate::harness::store::new_registry;
 
@@ -56,16 +57,7 @@ const WRITES: [Write; 10] = [
     }),
     ("import", |registry, stamp| {
         let mut import = Import::new();
-        let (at, granule_id) = (second(9), id("imported"));
-        let kind = EventKind::Ingested;
-        import.add(Event {
-            at,
-            kind,
-            granule_id,
-            producer_granule: None,
-            content: None,
-            location: None,
-        })?;
+        import.add(event(second(9), EventKind::Ingested, "imported"))?;
         registry.import(&name("D"), &import, stamp).map(drop)
     }),
     ("dataset add", |registry, stamp| registry.add_dataset(&Dataset::named(name("ADDED")), stamp)),

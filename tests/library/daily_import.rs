@@ -7,7 +7,8 @@ use accession::model::Day;
 use accession::{Applied, Event, EventKind, Import, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, id, name};
+use crate::harness::events::event;
+use crate::harness::history::{History, POOL, cases, name};
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 
@@ -38,15 +39,7 @@ fn events(lives: &[Life]) -> Vec<Event> {
                 0 => EventKind::Ingested,
                 _ => EventKind::Deleted,
             };
-            let (at, granule_id) = (Timestamp::from_micros(at).unwrap(), id(&POOL[*granule]));
-            events.push(Event {
-                at,
-                kind,
-                granule_id,
-                producer_granule: None,
-                content: None,
-                location: None,
-            });
+            events.push(event(Timestamp::from_micros(at).unwrap(), kind, &POOL[*granule]));
         }
     }
     events

@@ -8,6 +8,7 @@ use accession::{
     Limits, Listing, Moment, Registry, Selection, Set, SourceLocation, Stamp,
 };
 
+use crate::harness::events::event;
 use crate::harness::history::{change, id, name, now, second};
 use crate::harness::store::{new_registry, new_registry_in};
 
@@ -320,28 +321,24 @@ fn an_import_counts_content_from_the_row_on() {
     let registry = new_registry();
     let mut import = Import::new();
     import.options.create_dataset = true;
-    let mut event = |granule: &str, at: i64, kind: EventKind, byte: Option<u8>| {
+    let mut add = |granule: &str, at: i64, kind: EventKind, byte: Option<u8>| {
         import
             .add(accession::Event {
-                granule_id: id(granule),
-                at: second(at),
-                kind,
-                producer_granule: None,
                 content: byte.and_then(|byte| sha256(granule, byte).content),
-                location: None,
+                ..event(second(at), kind, granule)
             })
             .unwrap();
     };
-    event("A", 1, EventKind::Ingested, Some(1));
-    event("B", 1, EventKind::Ingested, None);
+    add("A", 1, EventKind::Ingested, Some(1));
+    add("B", 1, EventKind::Ingested, None);
     // Rows that begin where another one ends go on.
-    event("A", 2, EventKind::Deleted, None);
-    event("A", 2, EventKind::Ingested, Some(2));
-    event("A", 3, EventKind::Deleted, None);
-    event("A", 3, EventKind::Ingested, Some(2));
-    event("B", 3, EventKind::Deleted, None);
-    event("B", 3, EventKind::Ingested, None);
-    event("C", 4, EventKind::Ingested, None);
+    add("A", 2, EventKind::Deleted, None);
+    add("A", 2, EventKind::Ingested, Some(2));
+    add("A", 3, EventKind::Deleted, None);
+    add("A", 3, EventKind::Ingested, Some(2));
+    add("B", 3, EventKind::Deleted, None);
+    add("B", 3, EventKind::Ingested, None);
+    add("C", 4, EventKind::Ingested, None);
     let stamp = Stamp::now(now());
     let imported = registry.import(&name("D"), &import, &stamp).unwrap();
     let sides = |it: &accession::Instance| [it.ingested, it.deleted, it.described, it.replaced];

@@ -5,23 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use accession::chain::{Lanes, Sweep};
 use accession::error::Result;
 use accession::registry::{Effort, Withdrawn};
-use accession::{Applied, Event, EventKind, Import, Registry, Stamp, Timestamp};
+use accession::{Applied, Event, EventKind, Import, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, change, id, name, now, plan, second};
+use crate::harness::events::event;
+use crate::harness::history::{History, POOL, cases, change, name, now, plan, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
-
-fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
-    Event {
-        at,
-        kind,
-        granule_id: id(granule_id),
-        producer_granule: None,
-        content: None,
-        location: None,
-    }
-}
 
 /// The ids that each change toggles, by its number.
 fn toggles() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {

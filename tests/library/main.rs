@@ -6,6 +6,7 @@
 #[path = "../harness"]
 mod harness {
     pub mod cluster;
+    pub mod events;
     pub mod given_server;
     pub mod history;
     pub mod hostile_log;

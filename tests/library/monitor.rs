@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use accession::error::Result;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    ChangeOptions, EarlierSet, Event, EventKind, Import, Limits, Listing, Members, Moment, Monitor,
+    ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, Members, Moment, Monitor,
     Registry, Selection, Stamp,
 };
 
 use crate::exported::{manifest_of, primary_of};
+use crate::harness::events::event;
 use crate::harness::history::{History, change, id, name, now, plan, second};
 use crate::stored::{even, granule_id};
 
@@ -78,18 +79,8 @@ fn change_all(registry: &Registry) -> Result<()> {
 fn import_all(registry: &Registry) -> Result<()> {
     let mut import = Import::new();
     for (number, granule_id) in odd_numbers().iter().enumerate() {
-        let (at, kind) = (second(1 + number as i64 % 7), EventKind::Ingested);
-        let granule_id = id(granule_id);
-        import
-            .add(Event {
-                at,
-                kind,
-                granule_id,
-                producer_granule: None,
-                content: None,
-                location: None,
-            })
-            .unwrap();
+        let at = second(1 + number as i64 % 7);
+        import.add(event(at, EventKind::Ingested, granule_id)).unwrap();
     }
     registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
 }
@@ -170,16 +161,7 @@ fn listing(granule_ids: &[String]) -> Listing {
 fn import_days(registry: &Registry) -> Result<()> {
     let mut import = Import::new();
     import.is_daily = true;
-    let (at, kind) = (second(90_000), EventKind::Ingested);
-    let granule_id = id("imported");
-    import.add(Event {
-        at,
-        kind,
-        granule_id,
-        producer_granule: None,
-        content: None,
-        location: None,
-    })?;
+    import.add(event(second(90_000), EventKind::Ingested, "imported"))?;
     registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
 }
 

@@ -1,8 +1,9 @@
 //! Granules and histories are read page by page, while other threads change the registry.
 
-use accession::{Event, EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
 
+use crate::harness::events::event;
 use crate::harness::history::{Plan, id, instances, name, now, plan, second};
 use crate::harness::oracle::naive;
 use crate::stored::{Stored, change, even, granule_id, latest};
@@ -88,18 +89,8 @@ fn long_history() -> Stored {
     let stored = Stored::with(1);
     let mut import = Import::new();
     for at in 1..INSTANCES {
-        let granule_id = id(&granule_id(2 * at as usize));
-        let (at, kind) = (second(at), EventKind::Ingested);
-        import
-            .add(Event {
-                at,
-                kind,
-                granule_id,
-                producer_granule: None,
-                content: None,
-                location: None,
-            })
-            .unwrap();
+        let granule_id = granule_id(2 * at as usize);
+        import.add(event(second(at), EventKind::Ingested, &granule_id)).unwrap();
     }
     stored.registry.import(&name("dataset"), &import, &Stamp::now(now())).unwrap();
     stored

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use accession::server::ServerLimits;
-use accession::{Event, EventKind, Import};
+use accession::{EventKind, Import};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::site::{FIRST, SECOND, Served, stamp};
+use crate::events::event;
+use crate::site::{Answer, FIRST, SECOND, Served, stamp};
 use crate::values::{name, now, second};
 
 fn lines(text: &str) -> Vec<Value> {
@@ -15,11 +16,25 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 /// The path of the next page, from the header.
-fn next(answer: &crate::site::Answer) -> Option<String> {
+fn next(answer: &Answer) -> Option<String> {
     let links = answer.header("link").to_owned();
     let (before, _) = links.split_once(">; rel=\"next\"")?;
     let address = before.rsplit_once('<')?.1;
     Some(address.strip_prefix("https://registry.example")?.to_owned())
+}
+
+/// The page at a path, and all that follow it.
+fn pages(served: &Served, path: String) -> Vec<Answer> {
+    let mut pages = vec![served.get(&path)];
+    while let Some(path) = next(&pages[pages.len() - 1]) {
+        pages.push(served.get(&path));
+    }
+    pages
+}
+
+/// The rows of all pages from the one at a path on.
+fn rows(served: &Served, path: String) -> Vec<Value> {
+    pages(served, path).iter().flat_map(|page| lines(&page.text())).collect()
 }
 
 #[test]
@@ -72,20 +87,10 @@ fn the_pages_of_a_history_are_the_history() {
     let all = all["instances"].as_array().unwrap();
     assert_eq!(all.len(), 5);
     for limit in 1..=6 {
-        let mut path = Some(format!("/datasets/US.FOOL2.002/history?limit={limit}&format=jsonl"));
-        let (mut rows, mut pages) = (Vec::new(), 0);
-        while let Some(page) = path {
-            let answer = served.get(&page);
-            rows.extend(lines(&answer.text()));
-            pages += 1;
-            path = next(&answer);
-        }
-        assert_eq!(&rows, all, "{limit}");
-        assert_eq!(
-            pages,
-            5_usize.div_ceil(limit),
-            "a page that is full is not followed by an empty one"
-        );
+        let path = format!("/datasets/US.FOOL2.002/history?limit={limit}&format=jsonl");
+        assert_eq!(&rows(&served, path.clone()), all, "{limit}");
+        // A page that is full is not followed by an empty one.
+        assert_eq!(pages(&served, path).len(), 5_usize.div_ceil(limit), "{limit}");
     }
 }
 
@@ -97,14 +102,8 @@ fn a_set_in_many_datasets_is_listed_page_by_page() {
     }
     let identifier = served.json("/datasets/D0/")["latest"]["identifier"].clone();
     let identifier = identifier.as_str().unwrap();
-    let mut path = Some(format!("/DI:{identifier}?limit=3&format=jsonl"));
-    let mut datasets = Vec::new();
-    while let Some(page) = path {
-        let answer = served.get(&page);
-        let rows = lines(&answer.text());
-        datasets.extend(rows.iter().map(|row| row["dataset"].as_str().unwrap().to_owned()));
-        path = next(&answer);
-    }
+    let rows = rows(&served, format!("/DI:{identifier}?limit=3&format=jsonl"));
+    let datasets: Vec<&str> = rows.iter().map(|row| row["dataset"].as_str().unwrap()).collect();
     assert_eq!(datasets, ["D0", "D1", "D2", "D3", "D4", "D5", "D6"]);
 }
 
@@ -115,15 +114,9 @@ fn datasets_are_listed_and_searched_page_by_page() {
         served.change(&format!("D{n}"), "2001-01-01T00:00:00Z", &["A"], &[]);
     }
     for (start, expected) in [("/?limit=7&format=jsonl", 20), ("/?q=d1&limit=3&format=jsonl", 10)] {
-        let (mut names, mut path) = (BTreeSet::new(), Some(start.to_owned()));
-        while let Some(page) = path {
-            let answer = served.get(&page);
-            for row in lines(&answer.text()) {
-                assert!(names.insert(row["name"].as_str().unwrap().to_owned()), "{row}");
-            }
-            path = next(&answer).map(|path| format!("{path}&limit=3"));
-        }
-        assert_eq!(names.len(), expected, "{start}");
+        let rows = rows(&served, start.to_owned());
+        let names: BTreeSet<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+        assert_eq!((names.len(), rows.len()), (expected, expected), "{start}");
     }
 }
 
@@ -137,13 +130,7 @@ fn a_comparison_lists_each_difference_once() {
         (&all["matched"], &all["only_left_count"], &all["only_right_count"]),
         (&12.into(), &1.into(), &2.into())
     );
-    let mut next_path = Some(format!("{path}?limit=1&format=jsonl"));
-    let mut rows = Vec::new();
-    while let Some(page) = next_path {
-        let answer = served.get(&page);
-        rows.extend(lines(&answer.text()));
-        next_path = next(&answer);
-    }
+    let rows = rows(&served, format!("{path}?limit=1&format=jsonl"));
     let of = |side: &str| -> Vec<Value> {
         let rows = rows.iter().filter(|row| row["side"] == side);
         rows.map(|row| row["granule"].clone()).collect()
@@ -261,27 +248,18 @@ fn a_page_ends_by_bytes_too() {
     let mut import = Import::new();
     import.options.create_dataset = true;
     for at in 0..40 {
-        let granule_id = format!("G{at:02}").parse().unwrap();
-        let kind = EventKind::Ingested;
-        let (producer_granule, location) = (None, None);
+        let granule_id = format!("G{at:02}");
         let at = second(at);
-        import
-            .add(Event { at, kind, granule_id, producer_granule, content: None, location })
-            .unwrap();
+        import.add(event(at, EventKind::Ingested, &granule_id)).unwrap();
         // Only the note of a log is so long.
         import.note(at, Some(&format!("{at}: {}", "a very long note ".repeat(3_800)))).unwrap();
     }
     served.registry.import(&name("D"), &import, &stamp(second(40))).unwrap();
-    let (mut path, mut rows) = (Some("/datasets/D/history?format=jsonl".to_owned()), Vec::new());
-    let mut pages = 0;
-    while let Some(page) = path {
-        let answer = served.get(&page);
-        assert!(answer.body.len() < 400_000, "{page}: {} bytes", answer.body.len());
-        rows.extend(lines(&answer.text()));
-        pages += 1;
-        path = next(&answer);
-    }
-    assert_eq!((rows.len(), pages), (40, 8));
+    let pages = pages(&served, "/datasets/D/history?format=jsonl".to_owned());
+    let lengths: Vec<usize> = pages.iter().map(|page| page.body.len()).collect();
+    assert!(lengths.iter().all(|bytes| *bytes < 400_000), "{lengths:?}");
+    let rows: Vec<Value> = pages.iter().flat_map(|page| lines(&page.text())).collect();
+    assert_eq!((rows.len(), pages.len()), (40, 8));
     assert!(rows.iter().all(|row| row["note"].as_str().unwrap().len() > 60_000), "whole notes");
     for path in ["/datasets/D/", "/datasets/D/history", "/datasets/D@2001-02-01"] {
         let page = served.page(path);
@@ -307,15 +285,9 @@ fn the_periods_of_a_granule_are_listed_page_by_page() {
     let all = all["periods"].as_array().unwrap();
     assert_eq!(all.len(), 15);
     for limit in [1, 2, 4, 5, 14, 15] {
-        let mut path = Some(format!("/find?granule=G&format=jsonl&limit={limit}"));
-        let (mut rows, mut pages) = (Vec::new(), 0);
-        while let Some(page) = path {
-            let answer = served.get(&page);
-            rows.extend(lines(&answer.text()));
-            pages += 1;
-            path = next(&answer);
-        }
-        assert_eq!((&rows, pages), (all, 15_usize.div_ceil(limit)), "{limit}");
+        let path = format!("/find?granule=G&format=jsonl&limit={limit}");
+        assert_eq!(&rows(&served, path.clone()), all, "{limit}");
+        assert_eq!(pages(&served, path).len(), 15_usize.div_ceil(limit), "{limit}");
     }
     assert_eq!(served.get("/find?granule=G&after=B").status, 400);
 }
@@ -374,15 +346,9 @@ proptest! {
         let ids: Vec<&str> = granules.iter().map(String::as_str).collect();
         served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
         let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
-        let mut path = Some(format!("/DI:{}/granules?limit={limit}", identifier.as_str().unwrap()));
-        let mut listed = Vec::new();
-        while let Some(page) = path {
-            let answer = served.get(&page);
-            prop_assert_eq!(answer.status, 200);
-            listed.extend(answer.text().lines().map(str::to_owned));
-            path = next(&answer);
-        }
-        prop_assert_eq!(listed, ids);
+        let path = format!("/DI:{}/granules?limit={limit}", identifier.as_str().unwrap());
+        let pages: Vec<String> = pages(&served, path).iter().map(Answer::text).collect();
+        prop_assert_eq!(pages.iter().flat_map(|page| page.lines()).collect::<Vec<_>>(), ids);
     }
 }
 

@@ -7,6 +7,8 @@
 mod authority;
 #[path = "../harness/connect_proxy.rs"]
 mod connect_proxy;
+#[path = "../harness/events.rs"]
+mod events;
 #[path = "../harness/fault_proxy.rs"]
 mod fault_proxy;
 #[path = "../harness/forwarding.rs"]
