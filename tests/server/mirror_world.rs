@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled,
-    Remote, Status, compare, pull,
+    Address, HttpOptions, Outcome, Primary, PullOptions, PullPolicy, Pulled, Remote, Status,
+    compare, pull,
 };
 use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
@@ -84,21 +84,13 @@ impl World {
         pull(&self.mirror, &name("MIRROR"), primary, options, &stamp)
     }
 
-    /// The status, the granules that only the primary has, and those that only the mirror has.
-    pub fn compare(&self) -> (Status, BTreeSet<String>, BTreeSet<String>) {
+    /// Compares the mirror with its primary, and remembers that.
+    pub fn compare(&self) -> Status {
         let compared = compare(&self.mirror, &name("MIRROR"), &self.primary(), None).unwrap();
-        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
-        for difference in compared.differences().unwrap() {
-            match difference.unwrap() {
-                MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
-                MirrorDifference::Unexpected(it) => unexpected.insert(it.to_string()),
-                MirrorDifference::Content(_) => continue,
-            };
-        }
         compared
             .remember(&self.mirror, &name("MIRROR"), &Stamp::now(now()), Outcome::Compared)
             .unwrap();
-        (compared.status().status, missing, unexpected)
+        compared.status().status
     }
 }
 
@@ -109,14 +101,6 @@ pub fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
     let granules = snapshot.granules(&set).unwrap();
     drop(snapshot);
     granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
-}
-
-pub fn ids(numbers: std::ops::Range<usize>) -> Vec<String> {
-    numbers.map(|n| format!("FOOL2.v2.{n:07}.bba34792-f256-4c54-81dd-9977e432c204")).collect()
-}
-
-pub fn texts(ids: &[String]) -> impl Iterator<Item = &str> {
-    ids.iter().map(String::as_str)
 }
 
 pub const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);

@@ -43,7 +43,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     let night = |at, status| {
         let pulled = world.pull(at, PullPolicy::Follow);
         assert_eq!((pulled.before.status, pulled.is_identical()), (status, false), "{at}");
-        assert_eq!(world.compare().0, status, "{at}");
+        assert_eq!(world.compare(), status, "{at}");
         assert_eq!(held(&world.mirror, "MIRROR"), mine);
         assert_eq!(last_identical(&world), identical, "it was not identical since");
     };
@@ -57,12 +57,12 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
 
     assert!(world.pull(10, RESET).is_identical());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&us, "US"));
-    assert_eq!(world.compare().0, Status::Identical);
+    assert_eq!(world.compare(), Status::Identical);
     // From now on, the head is not sent again.
     for (at, compares) in [(11, false), (12, true), (13, false)] {
         world.proxy.served();
         match compares {
-            true => assert_eq!(world.compare().0, Status::Identical),
+            true => assert_eq!(world.compare(), Status::Identical),
             false => assert!(world.pull(at, PullPolicy::Follow).is_identical()),
         }
         let served = world.proxy.served();

@@ -1,21 +1,21 @@
 //! Connections over real sockets, to the program as it is run. No test asserts how long something takes:
 //! each waits for an end that must come.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use accession::{Registry, Stamp};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program::program;
+use crate::serving::Serving;
 use crate::values::{change, name, now, second};
 
 /// The program, serving a registry with one dataset of many granules.
 pub struct Server {
-    _directory: tempfile::TempDir,
-    pub child: Child,
-    address: String,
+    serving: Serving,
+    directory: tempfile::TempDir,
     pub identifier: String,
 }
 
@@ -32,29 +32,11 @@ impl Server {
         let applied = registry.change(&name("D"), &change, &stamp).unwrap();
         let identifier = applied.instances[0].identifier.to_string();
         drop(registry);
-        let mut child = Command::new(program())
-            .args([
-                "--registry",
-                path.to_str().unwrap(),
-                "--quiet",
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-            ])
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
-        let address = address.trim_end_matches('/').to_owned();
-        Server { _directory: directory, child, address, identifier }
+        Server { serving: Serving::start(&path, options), directory, identifier }
     }
 
     pub fn connect(&self) -> TcpStream {
-        TcpStream::connect(&self.address).unwrap()
+        TcpStream::connect(&self.serving.address).unwrap()
     }
 
     /// A whole response on a connection of its own.
@@ -76,33 +58,28 @@ impl Server {
 
     /// Changes the registry behind the server's back.
     pub fn damage(&self, sql: &str) {
-        let path = self._directory.path().join("accession.db");
+        let path = self.directory.path().join("accession.db");
         assert!(rusqlite::Connection::open(path).unwrap().execute(sql, []).unwrap() > 0);
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(Pid::from_child(&self.serving.child), signal).unwrap();
     }
 
     /// The processor time of the process up to now, in ticks of the system.
     pub fn ticks(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/stat", self.serving.child.id())).unwrap();
         let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
         fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
     }
 
     /// The memory of the process now, in kB.
     pub fn memory_kb(&self, field: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.serving.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -204,7 +181,7 @@ fn slow_readers_of_a_long_list_hold_no_transaction_and_little_memory() {
         reader.read_exact(&mut some).unwrap();
     }
     // Somebody else truncates the write-ahead log, which no open transaction allows.
-    let path = server._directory.path().join("accession.db");
+    let path = server.directory.path().join("accession.db");
     let writer = rusqlite::Connection::open(path).unwrap();
     writer.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
     let busy: i64 =
@@ -230,7 +207,7 @@ fn a_server_that_is_asked_to_stop_lets_a_response_end_and_exits_with_0() {
         server.signal(signal);
         let rest = read_to_its_end(reader);
         assert_eq!(String::from_utf8_lossy(&rest).matches("-00019999\n").count(), 1);
-        assert_eq!(server.child.wait().unwrap().code(), Some(0));
+        assert_eq!(server.serving.child.wait().unwrap().code(), Some(0));
     }
 }
 
@@ -243,15 +220,15 @@ fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
     let mut begun = [0; 100];
     reader.read_exact(&mut begun).unwrap();
     server.signal(Signal::TERM);
-    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+    assert_eq!(server.serving.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn an_address_that_is_taken_is_reported() {
     let server = Server::start(1, &[]);
     let output = Command::new(program())
-        .args(["--registry", server._directory.path().join("accession.db").to_str().unwrap()])
-        .args(["--json", "serve", "--listen", &server.address])
+        .args(["--registry", server.directory.path().join("accession.db").to_str().unwrap()])
+        .args(["--json", "serve", "--listen", &server.serving.address])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
