@@ -1,16 +1,18 @@
 //! A mirror that reads a published directory from nginx. Python's web server, which has neither ranges
 //! nor entity tags, is read in a transcript of the command line.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, pull};
+use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
 
 use crate::exported::{enlarge, publish_all};
-use crate::harness::history::{instances, name, now, second};
+use crate::harness::history::{change, instances, name, now, second};
 use crate::harness::installed::installed;
 
 struct Nginx(Child);
@@ -30,13 +32,21 @@ impl Nginx {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let here = directory.display();
         let user = if directory.starts_with("/root") { "user root;" } else { "" };
+        // The part of the example in the documents that leads identifiers to their sets.
+        let example = include_str!("../../docs/deploy/nginx-published.conf");
+        let part = |from: &str, to: &str| {
+            let part = &example[example.find(from).unwrap()..];
+            part[..part.find(to).unwrap()].replace("/srv/www", &format!("{here}/www"))
+        };
+        let (map, places) = (part("map_hash", "server {"), part("error_page", "location /"));
         let configuration = format!(
             "daemon off; master_process off; error_log {here}/error.log; pid {here}/pid; {user}\n\
              events {{}}\n\
              http {{ log_format plain '$status $body_bytes_sent $request_uri'; access_log {here}/access.log plain;\n\
              client_body_temp_path {here}/body; proxy_temp_path {here}/proxy; fastcgi_temp_path {here}/fastcgi;\n\
              uwsgi_temp_path {here}/uwsgi; scgi_temp_path {here}/scgi;\n\
-             server {{ listen 127.0.0.1:{port}; root {here}/www; }} }}\n"
+             {map}\n\
+             server {{ listen 127.0.0.1:{port}; root {here}/www;\n{places} }} }}\n"
         );
         std::fs::write(directory.join("nginx.conf"), configuration).unwrap();
         let mut child = Command::new(program)
@@ -109,4 +119,34 @@ fn a_directory_on_nginx_is_read_by_ranges_and_entity_tags() {
         .map(|path| path.metadata().unwrap().len())
         .sum();
     assert!(sent * 10 <= published * 12, "{sent} bytes of {published}");
+}
+
+#[test]
+fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path().canonicalize().unwrap();
+    let us = Registry::in_memory().unwrap();
+    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    publish_all(&us, &directory.join("www")).unwrap();
+    let settings = SiteSettings::default();
+    publish_pages(&us, &directory.join("www"), &settings, &[], now()).unwrap();
+    let Some((_nginx, port)) = Nginx::over(&directory) else { return };
+    let get = |path: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let latest = instances(&us, &name("us")).pop().unwrap();
+    let (identifier, month) = (latest.identifier, &latest.timestamp.to_string()[..7]);
+    let found = get(&format!("/DI:{identifier}"));
+    assert!(found.starts_with("HTTP/1.1 302"), "{found}");
+    assert!(
+        found.contains(&format!("/datasets/us/history/{month}.html#{identifier}\r\n")),
+        "{found}"
+    );
+    assert!(get(&format!("/datasets/us/history/{month}.html")).contains("200 OK"));
+    let unknown = get(&format!("/{}", latest.digest));
+    assert!(unknown.contains("404 Not Found") && unknown.contains("data-resolve"), "{unknown}");
 }
