@@ -1,7 +1,7 @@
 //! Files, what is recorded of them, and what is found to be wrong with them once they were read.
 
-use super::problem::Problem;
-use super::root::Refusal;
+use super::problem::FileProblem;
+use super::root::FileRefusal;
 use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
 /// A file of a granule, with everything that is known of it.
@@ -96,12 +96,12 @@ pub struct CheckedFile {
     pub bytes: u64,
     /// Its size and the checksum that was to be computed, or what is wrong. `None` means that it is as it is
     /// recorded, and none was to be.
-    pub content: Result<Option<FileContent>, Problem>,
+    pub content: Result<Option<FileContent>, FileProblem>,
 }
 
 impl CheckedFile {
     /// What is wrong. `None` means that it is as it is recorded.
-    pub fn problem(&self) -> Option<&Problem> {
+    pub fn problem(&self) -> Option<&FileProblem> {
         self.content.as_ref().err()
     }
 
@@ -109,11 +109,11 @@ impl CheckedFile {
     pub(super) fn of(
         file: RecordedFile,
         purpose: &Purpose,
-        read: Option<Result<ReadFile, Refusal>>,
+        read: Option<Result<ReadFile, FileRefusal>>,
     ) -> Self {
         let bytes = read.iter().flatten().map(|read| read.bytes).sum();
         let content = match read {
-            None => Err(Problem::NoRecord),
+            None => Err(FileProblem::NoRecord),
             Some(Err(refusal)) => Err(refusal.into()),
             Some(Ok(read)) => match problem(&file, purpose, &read) {
                 Some(problem) => Err(problem),
@@ -125,33 +125,33 @@ impl CheckedFile {
 }
 
 /// Compares what was read of a file with what is recorded.
-fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<Problem> {
+fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<FileProblem> {
     let wrong_size = file.size.filter(|expected| *expected != read.size);
-    let wrong_size = wrong_size.map(|expected| Problem::Size { expected, found: read.size });
+    let wrong_size = wrong_size.map(|expected| FileProblem::Size { expected, found: read.size });
     let wrong = wrong_size.or_else(|| wrong_checksum(file, read));
     let uncomputed = || {
         let expected = file.checksums.first().filter(|_| read.checksums.is_empty())?;
         let is_wanted = *purpose == Purpose::Check(Depth::Content);
-        is_wanted.then(|| Problem::CannotCompute { expected: expected.clone() })
+        is_wanted.then(|| FileProblem::CannotCompute { expected: expected.clone() })
     };
     match read.stability {
         Stability::Same => wrong.or_else(uncomputed),
         // If it has the recorded bytes, a hard link or a permission was added.
-        Stability::Touched => wrong.map(|_| Problem::Changing),
-        Stability::Written => Some(Problem::Changing),
+        Stability::Touched => wrong.map(|_| FileProblem::Changing),
+        Stability::Written => Some(FileProblem::Changing),
     }
 }
 
 /// The strongest algorithm of which the checksums differ.
-fn wrong_checksum(file: &RecordedFile, read: &ReadFile) -> Option<Problem> {
+fn wrong_checksum(file: &RecordedFile, read: &ReadFile) -> Option<FileProblem> {
     let found = |algorithm| read.checksums.iter().find(|it| it.algorithm() == algorithm);
     let compared = file.checksums.iter().filter_map(|it| Some((it, found(it.algorithm())?)));
     let wrong = compared.filter(|(expected, found)| expected != found);
     let (expected, found) = wrong.max_by_key(|(it, _)| it.algorithm().checksum_bytes())?;
-    Some(Problem::Checksum { expected: expected.clone(), found: found.clone() })
+    Some(FileProblem::Checksum { expected: expected.clone(), found: found.clone() })
 }
 
-fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Problem> {
+fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, FileProblem> {
     let ReadFile { size, checksums, stability, .. } = read;
     if !matches!(purpose, Purpose::Compute(_)) {
         return Ok(None);
@@ -159,7 +159,7 @@ fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Pr
     // Nothing that is recorded proves that its bytes are those that were read: they may have been written,
     // and the time of that set to the former one.
     if stability != Stability::Same && checksums.len() < 2 {
-        return Err(Problem::Changing);
+        return Err(FileProblem::Changing);
     }
     Ok(Some(match checksums.into_iter().next() {
         Some(checksum) => FileContent::Checksum { checksum, size: Some(size) },

@@ -18,10 +18,10 @@ const REVERSED_BYTES: usize = 4_096;
 /// `md5` 470, `crc32` 80,000, `adler32` 10,000. For `sha-256`, `ring` is as fast (1,950).
 pub(super) struct Digests {
     size: u64,
-    states: Vec<State>,
+    states: Vec<Digesting>,
 }
 
-enum State {
+enum Digesting {
     Md5(Md5),
     Sha1(Sha1),
     Sha256(Sha256),
@@ -36,7 +36,7 @@ impl Digests {
     /// Computes the checksums of these algorithms. Those that this program does not compute are left
     /// out.
     pub fn new<'a>(algorithms: impl IntoIterator<Item = &'a Algorithm>) -> Self {
-        Digests { size: 0, states: algorithms.into_iter().filter_map(State::new).collect() }
+        Digests { size: 0, states: algorithms.into_iter().filter_map(Digesting::new).collect() }
     }
 
     /// Adds the bytes that follow.
@@ -44,14 +44,14 @@ impl Digests {
         self.size += bytes.len() as u64;
         for state in &mut self.states {
             match state {
-                State::Md5(state) => state.update(bytes),
-                State::Sha1(state) => state.update(bytes),
-                State::Sha256(state) => state.update(bytes),
-                State::Sha384(state) => state.update(bytes),
-                State::Sha512(state) => state.update(bytes),
-                State::Crc32(state) => state.update(bytes),
-                State::Cksum(state) => state.update(bytes),
-                State::Adler32(state) => state.write_slice(bytes),
+                Digesting::Md5(state) => state.update(bytes),
+                Digesting::Sha1(state) => state.update(bytes),
+                Digesting::Sha256(state) => state.update(bytes),
+                Digesting::Sha384(state) => state.update(bytes),
+                Digesting::Sha512(state) => state.update(bytes),
+                Digesting::Crc32(state) => state.update(bytes),
+                Digesting::Cksum(state) => state.update(bytes),
+                Digesting::Adler32(state) => state.write_slice(bytes),
             }
         }
     }
@@ -68,17 +68,17 @@ impl Digests {
     }
 }
 
-impl State {
+impl Digesting {
     fn new(algorithm: &Algorithm) -> Option<Self> {
         Some(match algorithm {
-            Algorithm::Md5 => State::Md5(Md5::new()),
-            Algorithm::Sha1 => State::Sha1(Sha1::new()),
-            Algorithm::Sha256 => State::Sha256(Sha256::new()),
-            Algorithm::Sha384 => State::Sha384(Sha384::new()),
-            Algorithm::Sha512 => State::Sha512(Sha512::new()),
-            Algorithm::Crc32 => State::Crc32(crc32fast::Hasher::new()),
-            Algorithm::Cksum => State::Cksum(Cksum::new()),
-            Algorithm::Adler32 => State::Adler32(Adler32::new()),
+            Algorithm::Md5 => Digesting::Md5(Md5::new()),
+            Algorithm::Sha1 => Digesting::Sha1(Sha1::new()),
+            Algorithm::Sha256 => Digesting::Sha256(Sha256::new()),
+            Algorithm::Sha384 => Digesting::Sha384(Sha384::new()),
+            Algorithm::Sha512 => Digesting::Sha512(Sha512::new()),
+            Algorithm::Crc32 => Digesting::Crc32(crc32fast::Hasher::new()),
+            Algorithm::Cksum => Digesting::Cksum(Cksum::new()),
+            Algorithm::Adler32 => Digesting::Adler32(Adler32::new()),
             Algorithm::Other(_) => return None,
         })
     }
@@ -88,14 +88,18 @@ impl State {
             Checksum::from_bytes(algorithm, bytes).expect("it is as long as the algorithm has it")
         };
         match self {
-            State::Md5(state) => checksum(Algorithm::Md5, &state.finalize()),
-            State::Sha1(state) => checksum(Algorithm::Sha1, &state.finalize()),
-            State::Sha256(state) => checksum(Algorithm::Sha256, &state.finalize()),
-            State::Sha384(state) => checksum(Algorithm::Sha384, &state.finalize()),
-            State::Sha512(state) => checksum(Algorithm::Sha512, &state.finalize()),
-            State::Crc32(state) => checksum(Algorithm::Crc32, &state.finalize().to_be_bytes()),
-            State::Cksum(state) => checksum(Algorithm::Cksum, &state.finish(size).to_be_bytes()),
-            State::Adler32(state) => checksum(Algorithm::Adler32, &state.checksum().to_be_bytes()),
+            Digesting::Md5(state) => checksum(Algorithm::Md5, &state.finalize()),
+            Digesting::Sha1(state) => checksum(Algorithm::Sha1, &state.finalize()),
+            Digesting::Sha256(state) => checksum(Algorithm::Sha256, &state.finalize()),
+            Digesting::Sha384(state) => checksum(Algorithm::Sha384, &state.finalize()),
+            Digesting::Sha512(state) => checksum(Algorithm::Sha512, &state.finalize()),
+            Digesting::Crc32(state) => checksum(Algorithm::Crc32, &state.finalize().to_be_bytes()),
+            Digesting::Cksum(state) => {
+                checksum(Algorithm::Cksum, &state.finish(size).to_be_bytes())
+            }
+            Digesting::Adler32(state) => {
+                checksum(Algorithm::Adler32, &state.checksum().to_be_bytes())
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::check::RecordedFile;
-use super::problem::Problem;
+use super::problem::FileProblem;
 use super::unexpected::plain;
 use crate::disk::{SortedEntries, Sorter, scratch};
 use crate::error::Result;
@@ -85,8 +85,8 @@ struct Content {
 }
 
 impl Compared {
-    fn compare(&mut self, (path, value): Entry) -> Result<(RecordedFile, Option<Problem>)> {
-        let (id, file_path, kept): (String, String, Kept<'_>) = decoded(&value)?;
+    fn compare(&mut self, (path, value): Entry) -> Result<(RecordedFile, Option<FileProblem>)> {
+        let (id, file_path, kept): (String, String, SpooledFile<'_>) = decoded(&value)?;
         let Content { size, checksums } = content(kept)?;
         let granule_id = GranuleId::new(id).map_err(|_| unreadable())?;
         let file = RecordedFile { granule_id, path: file_path, size, checksums };
@@ -95,9 +95,9 @@ impl Compared {
         }
         let content = self.current.as_ref().map(|(_, content)| content);
         let problem = match content {
-            _ if file.size.is_none() && file.checksums.is_empty() => Some(Problem::NoRecord),
+            _ if file.size.is_none() && file.checksums.is_empty() => Some(FileProblem::NoRecord),
             Some(content) => problem(&file, content),
-            None => Some(Problem::Missing),
+            None => Some(FileProblem::Missing),
         };
         Ok((file, problem))
     }
@@ -119,18 +119,18 @@ impl Compared {
 }
 
 impl Iterator for Compared {
-    type Item = Result<(RecordedFile, Option<Problem>)>;
+    type Item = Result<(RecordedFile, Option<FileProblem>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.recorded.next()?.and_then(|entry| self.compare(entry)))
     }
 }
 
-fn problem(file: &RecordedFile, found: &Content) -> Option<Problem> {
+fn problem(file: &RecordedFile, found: &Content) -> Option<FileProblem> {
     if let (Some(expected), Some(found)) = (file.size, found.size)
         && expected != found
     {
-        return Some(Problem::Size { expected, found });
+        return Some(FileProblem::Size { expected, found });
     }
     let of_found = |algorithm| found.checksums.iter().filter(move |it| it.algorithm() == algorithm);
     let pairs =
@@ -140,21 +140,24 @@ fn problem(file: &RecordedFile, found: &Content) -> Option<Problem> {
     if let Some((expected, found)) = differing.max_by_key(|(it, _)| it.algorithm().checksum_bytes())
     {
         let (expected, found) = ((*expected).clone(), (*found).clone());
-        return Some(Problem::Checksum { expected, found });
+        return Some(FileProblem::Checksum { expected, found });
     }
     match file.checksums.first() {
         Some(expected) if compared.is_empty() => {
-            Some(Problem::CannotCompute { expected: expected.clone() })
+            Some(FileProblem::CannotCompute { expected: expected.clone() })
         }
-        None if file.size.is_none() || found.size.is_none() => Some(Problem::NoRecord),
+        None if file.size.is_none() || found.size.is_none() => Some(FileProblem::NoRecord),
         _ => None,
     }
 }
 
 /// A size, and checksums with their algorithms, as they are kept while they are sorted.
-type Kept<'a> = (Option<u64>, Vec<(Cow<'a, str>, String)>);
+type SpooledFile<'a> = (Option<u64>, Vec<(Cow<'a, str>, String)>);
 
-fn kept<'a>(size: Option<u64>, checksums: impl IntoIterator<Item = &'a Checksum>) -> Kept<'a> {
+fn kept<'a>(
+    size: Option<u64>,
+    checksums: impl IntoIterator<Item = &'a Checksum>,
+) -> SpooledFile<'a> {
     let checksums = checksums.into_iter();
     (size, checksums.map(|it| (it.algorithm().as_str().into(), it.to_string())).collect())
 }
@@ -167,7 +170,7 @@ fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| scratch::unusable("read", error.into()))
 }
 
-fn content((size, checksums): Kept<'_>) -> Result<Content> {
+fn content((size, checksums): SpooledFile<'_>) -> Result<Content> {
     let parsed = |(algorithm, text): (Cow<'_, str>, String)| {
         Checksum::parse(algorithm.parse().ok()?, &text).ok()
     };

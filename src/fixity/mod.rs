@@ -45,7 +45,7 @@ pub use check::{CheckedFile, Depth, Purpose, RecordedFile};
 pub use found::{Compared, FoundFiles};
 pub use list::{Lacking, ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
 pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
-pub use problem::Problem;
+pub use problem::FileProblem;
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
 pub use survey::Survey;

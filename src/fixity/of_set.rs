@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::check::{CheckedFile, Depth, Purpose, RecordedFile};
-use super::problem::Problem;
+use super::problem::FileProblem;
 use super::reader::{Check, ReadOptions};
 use super::root::Root;
 use super::survey::Survey;
@@ -129,7 +129,7 @@ pub struct FileFinding {
     pub granule: Option<String>,
     /// The path below the root.
     pub path: String,
-    /// What is wrong: the name of a [`Problem`].
+    /// What is wrong: the name of a [`FileProblem`].
     pub status: &'static str,
     /// What is recorded. `None` means nothing.
     pub expected: Option<String>,
@@ -139,12 +139,12 @@ pub struct FileFinding {
 
 impl FileFinding {
     /// What is wrong with the file of a granule.
-    pub fn of(file: RecordedFile, problem: &Problem) -> Self {
+    pub fn of(file: RecordedFile, problem: &FileProblem) -> Self {
         let granule = Some(file.granule_id.to_string());
         FileFinding { granule, ..FileFinding::at(file.path, problem) }
     }
 
-    fn at(path: String, problem: &Problem) -> Self {
+    fn at(path: String, problem: &FileProblem) -> Self {
         let (expected, found) = (problem.expected(), problem.found());
         FileFinding { granule: None, path, status: problem.status(), expected, found }
     }
@@ -284,7 +284,7 @@ impl SetCheck {
             if let Some(directory) = &mut self.directory {
                 directory.expect(&file.path)?;
             }
-            let is_unknown = self.depth == Depth::Size && problem == Some(Problem::NoRecord);
+            let is_unknown = self.depth == Depth::Size && problem == Some(FileProblem::NoRecord);
             self.sizes_unknown += u64::from(is_unknown && !file.checksums.is_empty());
             let found = problem.as_ref().map(|it| (it.status(), it.expected(), it.found()));
             self.check.add(&file.granule_id, &file.path, bytes, found);
@@ -464,7 +464,7 @@ impl SetCompute {
             let CheckedFile { file, bytes, content } = computed?;
             self.summary.files += 1;
             let path = FilePath::new(file.path.as_str());
-            let path = path.map_err(|cause| Problem::Unreadable { reason: cause.to_string() });
+            let path = path.map_err(|cause| FileProblem::Unreadable { reason: cause.to_string() });
             match content.and_then(|content| Ok((path?, content))) {
                 Ok((path, content)) => {
                     self.summary.bytes += bytes;

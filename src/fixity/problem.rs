@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::root::Refusal;
+use super::root::FileRefusal;
 use crate::model::Checksum;
 
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum FileProblem {
     /// There is no such file.
     Missing,
     /// It has another size.
@@ -43,27 +43,27 @@ pub enum Problem {
     Unexpected,
 }
 
-impl Problem {
+impl FileProblem {
     /// Returns the name of the problem: `missing`, `size`, `checksum`, `unreadable`, `changing`,
     /// `no-record`, `cannot-compute` or `unexpected`.
     pub fn status(&self) -> &'static str {
         match self {
-            Problem::Missing => "missing",
-            Problem::Size { .. } => "size",
-            Problem::Checksum { .. } => "checksum",
-            Problem::Unreadable { .. } => "unreadable",
-            Problem::Changing => "changing",
-            Problem::NoRecord => "no-record",
-            Problem::CannotCompute { .. } => "cannot-compute",
-            Problem::Unexpected => "unexpected",
+            FileProblem::Missing => "missing",
+            FileProblem::Size { .. } => "size",
+            FileProblem::Checksum { .. } => "checksum",
+            FileProblem::Unreadable { .. } => "unreadable",
+            FileProblem::Changing => "changing",
+            FileProblem::NoRecord => "no-record",
+            FileProblem::CannotCompute { .. } => "cannot-compute",
+            FileProblem::Unexpected => "unexpected",
         }
     }
 
     /// Returns what is recorded: a size in bytes, or `ALGORITHM:CHECKSUM`. `None` for the other problems.
     pub fn expected(&self) -> Option<String> {
         match self {
-            Problem::Size { expected, .. } => Some(expected.to_string()),
-            Problem::Checksum { expected, .. } | Problem::CannotCompute { expected } => {
+            FileProblem::Size { expected, .. } => Some(expected.to_string()),
+            FileProblem::Checksum { expected, .. } | FileProblem::CannotCompute { expected } => {
                 Some(with_algorithm(expected))
             }
             _ => None,
@@ -73,9 +73,9 @@ impl Problem {
     /// Returns what the file has instead, or why it cannot be read. `None` for the other problems.
     pub fn found(&self) -> Option<String> {
         match self {
-            Problem::Size { found, .. } => Some(found.to_string()),
-            Problem::Checksum { found, .. } => Some(with_algorithm(found)),
-            Problem::Unreadable { reason } => Some(reason.clone()),
+            FileProblem::Size { found, .. } => Some(found.to_string()),
+            FileProblem::Checksum { found, .. } => Some(with_algorithm(found)),
+            FileProblem::Unreadable { reason } => Some(reason.clone()),
             _ => None,
         }
     }
@@ -85,17 +85,17 @@ fn with_algorithm(checksum: &Checksum) -> String {
     format!("{}:{checksum}", checksum.algorithm())
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.status())
     }
 }
 
-impl From<Refusal> for Problem {
-    fn from(refusal: Refusal) -> Self {
+impl From<FileRefusal> for FileProblem {
+    fn from(refusal: FileRefusal) -> Self {
         match refusal {
-            Refusal::Missing => Problem::Missing,
-            Refusal::Unreadable(reason) => Problem::Unreadable { reason },
+            FileRefusal::Missing => FileProblem::Missing,
+            FileRefusal::Unreadable(reason) => FileProblem::Unreadable { reason },
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::check::{CheckedFile, Purpose, ReadFile, RecordedFile, Stability};
 use super::digest::Digests;
 
-use super::root::{FileState, Refusal, Root};
+use super::root::{FileRefusal, FileState, Root};
 use crate::error::{Error, Result};
 use crate::model::Algorithm;
 use crate::registry::{self, InOrder, Monitor};
@@ -53,7 +53,7 @@ impl Reader {
         algorithms: &[Algorithm],
         expected: Option<u64>,
         count: &impl Fn(u64),
-    ) -> Result<ReadFile, Refusal> {
+    ) -> Result<ReadFile, FileRefusal> {
         let seen =
             |size| ReadFile { size, bytes: 0, checksums: Vec::new(), stability: Stability::Same };
         if algorithms.is_empty() {
@@ -65,7 +65,7 @@ impl Reader {
         }
         let mut digests = Digests::new(algorithms);
         let read = self.hash(&file, before.size, &mut digests, count);
-        read.map_err(|error| Refusal::of(&error))?;
+        read.map_err(|error| FileRefusal::of(&error))?;
         let after = FileState::of(&file)?;
         let size = digests.size();
         let stability = match () {

@@ -41,23 +41,23 @@ pub enum Mounted {
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum FileRefusal {
     /// There is no such file.
     Missing,
     /// There is something, which cannot be read.
     Unreadable(String),
 }
 
-impl Refusal {
+impl FileRefusal {
     pub fn of(error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Refusal::Missing,
-            _ => Refusal::Unreadable(Error::chain_of(error)),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileRefusal::Missing,
+            _ => FileRefusal::Unreadable(Error::chain_of(error)),
         }
     }
 
     fn because(reason: &str) -> Self {
-        Refusal::Unreadable(reason.to_owned())
+        FileRefusal::Unreadable(reason.to_owned())
     }
 }
 
@@ -109,7 +109,7 @@ impl Root {
         }
         let mut missing = 0_u64;
         for path in paths {
-            if self.find(path?.as_ref()) != Err(Refusal::Missing) {
+            if self.find(path?.as_ref()) != Err(FileRefusal::Missing) {
                 return Ok(());
             }
             missing += 1;
@@ -125,32 +125,32 @@ impl Root {
     }
 
     /// Looks at the regular file at a path, without opening it.
-    pub(super) fn find(&self, path: &str) -> Result<FileState, Refusal> {
+    pub(super) fn find(&self, path: &str) -> Result<FileState, FileRefusal> {
         regular(&at::look(self, path)?)
     }
 
     /// Opens the regular file at a path.
-    pub(super) fn open_file(&self, path: &str) -> Result<(File, FileState), Refusal> {
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, FileState), FileRefusal> {
         let seen = self.find(path)?;
         let file = at::open(self, path)?;
         let opened = FileState::of(&file)?;
         match opened.is_same_file(&seen) {
             true => Ok((file, opened)),
-            false => Err(Refusal::because("replaced while it was opened")),
+            false => Err(FileRefusal::because("replaced while it was opened")),
         }
     }
 
     /// The directory of the file at a path and its name, by real paths: nothing that is returned is a link.
-    fn real(&self, path: &str) -> Result<PathBuf, Refusal> {
+    fn real(&self, path: &str) -> Result<PathBuf, FileRefusal> {
         let joined = self.path.join(path);
         let is_outside = |component| !matches!(component, Component::Normal(_) | Component::CurDir);
         if Path::new(path).components().any(is_outside) {
-            return Err(Refusal::because("the path leads out of the root"));
+            return Err(FileRefusal::because("the path leads out of the root"));
         }
-        let real = fs::canonicalize(&joined).map_err(|error| Refusal::of(&error))?;
+        let real = fs::canonicalize(&joined).map_err(|error| FileRefusal::of(&error))?;
         let within = real.strip_prefix(&self.path).ok();
         let within = within.filter(|within| !within.as_os_str().is_empty());
-        within.map(Path::to_owned).ok_or_else(|| Refusal::because("a link out of the root"))
+        within.map(Path::to_owned).ok_or_else(|| FileRefusal::because("a link out of the root"))
     }
 }
 
@@ -168,8 +168,8 @@ pub(super) struct FileState {
 
 impl FileState {
     /// The present state of an open file.
-    pub fn of(file: &File) -> Result<Self, Refusal> {
-        regular(&file.metadata().map_err(|error| Refusal::of(&error))?)
+    pub fn of(file: &File) -> Result<Self, FileRefusal> {
+        regular(&file.metadata().map_err(|error| FileRefusal::of(&error))?)
     }
 
     pub(super) fn is_same_file(&self, other: &FileState) -> bool {
@@ -189,10 +189,10 @@ impl FileState {
 }
 
 /// The state of a regular file; a refusal names what else it is.
-fn regular(metadata: &Metadata) -> Result<FileState, Refusal> {
+fn regular(metadata: &Metadata) -> Result<FileState, FileRefusal> {
     match at::kind(metadata) {
         None => Ok(at::state(metadata)),
-        Some(kind) => Err(Refusal::because(kind)),
+        Some(kind) => Err(FileRefusal::because(kind)),
     }
 }
 
@@ -205,7 +205,7 @@ mod at {
 
     use rustix::fs::{CWD, Mode, OFlags, openat};
 
-    use super::{FileState, Refusal, Root};
+    use super::{FileRefusal, FileState, Root};
 
     pub type Handle = OwnedFd;
 
@@ -222,23 +222,23 @@ mod at {
     }
 
     #[cfg(target_os = "linux")]
-    pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, FileRefusal> {
         let found = match beneath(root, path, LOOK) {
             Err(Beneath::Refused(refusal)) => return Err(refusal),
             Err(Beneath::Unresolved) => File::from(descend(root, path, LOOK)?),
             Ok(found) => found,
         };
-        found.metadata().map_err(|error| Refusal::of(&error))
+        found.metadata().map_err(|error| FileRefusal::of(&error))
     }
 
     /// Other systems cannot refer to a file without opening it.
     #[cfg(not(target_os = "linux"))]
-    pub fn look(root: &Root, path: &str) -> Result<Metadata, Refusal> {
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, FileRefusal> {
         let real = root.path().join(root.real(path)?);
-        std::fs::symlink_metadata(real).map_err(|error| Refusal::of(&error))
+        std::fs::symlink_metadata(real).map_err(|error| FileRefusal::of(&error))
     }
 
-    pub fn open(root: &Root, path: &str) -> Result<File, Refusal> {
+    pub fn open(root: &Root, path: &str) -> Result<File, FileRefusal> {
         #[cfg(target_os = "linux")]
         match beneath(root, path, READ) {
             Err(Beneath::Refused(refusal)) => return Err(refusal),
@@ -251,7 +251,7 @@ mod at {
     /// What the kernel did not open.
     #[cfg(target_os = "linux")]
     enum Beneath {
-        Refused(Refusal),
+        Refused(FileRefusal),
         /// It does not know the call, or the path has a link that it does not follow within a directory:
         /// an absolute one, or one that leads out.
         Unresolved,
@@ -275,17 +275,17 @@ mod at {
                 | Errno::INVAL
                 | Errno::TOOBIG,
             ) => Err(Beneath::Unresolved),
-            Err(error) => Err(Beneath::Refused(Refusal::of(&error.into()))),
+            Err(error) => Err(Beneath::Refused(FileRefusal::of(&error.into()))),
         }
     }
 
     /// Opens a file by its real path.
-    pub fn walk(root: &Root, path: &str) -> Result<File, Refusal> {
+    pub fn walk(root: &Root, path: &str) -> Result<File, FileRefusal> {
         descend(root, path, READ).map(File::from)
     }
 
     /// Opens the real path directory by directory, without following links.
-    fn descend(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, Refusal> {
+    fn descend(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, FileRefusal> {
         let real = root.real(path)?;
         let mut names = real.iter().peekable();
         let mut directory = None;
@@ -293,9 +293,9 @@ mod at {
             let flags = if names.peek().is_some() { DIRECTORY } else { flags } | OFlags::NOFOLLOW;
             let from = directory.as_ref().unwrap_or(&root.handle);
             let opened = openat(from, name, flags, Mode::empty());
-            directory = Some(opened.map_err(|error| Refusal::of(&error.into()))?);
+            directory = Some(opened.map_err(|error| FileRefusal::of(&error.into()))?);
         }
-        directory.ok_or(Refusal::Missing)
+        directory.ok_or(FileRefusal::Missing)
     }
 
     /// What a path leads to, unless that is a regular file.
@@ -347,10 +347,10 @@ mod tests {
             assert_eq!(text, "abc", "{found}");
         }
         let refused = |path: &str| at::walk(&root, path).map(drop).unwrap_err();
-        assert_eq!(refused("a/b/none"), Refusal::Missing);
-        assert_eq!(refused("a/b/file/none"), Refusal::Missing);
-        assert_eq!(refused("outer/file"), Refusal::because("a link out of the root"));
-        let outside = Refusal::because("the path leads out of the root");
+        assert_eq!(refused("a/b/none"), FileRefusal::Missing);
+        assert_eq!(refused("a/b/file/none"), FileRefusal::Missing);
+        assert_eq!(refused("outer/file"), FileRefusal::because("a link out of the root"));
+        let outside = FileRefusal::because("the path leads out of the root");
         for path in ["../outside/file", "/etc/passwd", "a/../../outside/file"] {
             assert_eq!(refused(path), outside, "{path}");
         }

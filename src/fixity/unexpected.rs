@@ -5,8 +5,8 @@ use std::io;
 use std::iter::Peekable;
 use std::path::Path;
 
-use super::problem::Problem;
-use super::root::{Refusal, Root};
+use super::problem::FileProblem;
+use super::root::{FileRefusal, Root};
 use crate::disk::{SortedEntries, Sorter};
 use crate::error::Result;
 
@@ -76,8 +76,8 @@ impl DirectoryFiles {
         self.expected.add(&[plain(path).as_bytes()], &[])
     }
 
-    /// The files that no granule has, in the order of their paths: [`Problem::Unexpected`], and
-    /// [`Problem::Unreadable`] for directories that cannot be read.
+    /// The files that no granule has, in the order of their paths: [`FileProblem::Unexpected`], and
+    /// [`FileProblem::Unreadable`] for directories that cannot be read.
     ///
     /// # Errors
     ///
@@ -93,9 +93,9 @@ fn read_directory(path: &Path) -> Result<ReadDir> {
 }
 
 fn why(error: &io::Error) -> String {
-    match Refusal::of(error) {
-        Refusal::Missing => "removed while it was read".to_owned(),
-        Refusal::Unreadable(reason) => reason,
+    match FileRefusal::of(error) {
+        FileRefusal::Missing => "removed while it was read".to_owned(),
+        FileRefusal::Unreadable(reason) => reason,
     }
 }
 
@@ -130,7 +130,7 @@ impl UnexpectedFiles {
 }
 
 impl Iterator for UnexpectedFiles {
-    type Item = Result<(String, Problem)>;
+    type Item = Result<(String, FileProblem)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -139,13 +139,13 @@ impl Iterator for UnexpectedFiles {
                 Err(error) => return Some(Err(error)),
             };
             let problem = match reason.is_empty() {
-                true => Problem::Unexpected,
-                false => {
-                    Problem::Unreadable { reason: String::from_utf8_lossy(&reason).into_owned() }
-                }
+                true => FileProblem::Unexpected,
+                false => FileProblem::Unreadable {
+                    reason: String::from_utf8_lossy(&reason).into_owned(),
+                },
             };
             match self.is_expected(&path) {
-                Ok(true) if problem == Problem::Unexpected => {}
+                Ok(true) if problem == FileProblem::Unexpected => {}
                 Ok(_) => {
                     // No granule can have a path that is not UTF-8.
                     return Some(Ok((String::from_utf8_lossy(&path).into_owned(), problem)));

@@ -11,7 +11,7 @@
 use std::path::Path;
 
 use super::Record;
-use super::content::{self, FileReading, Stated};
+use super::content::{self, FileReading, FileStatement};
 use super::format::Options;
 use crate::error::Error;
 use crate::model::{Algorithm, GranuleId, SourceLocation};
@@ -49,7 +49,7 @@ impl Checksums {
         };
         let bsd = bsd(line);
         let split = bsd.or_else(|| self.gnu(line));
-        let Line { algorithm, checksum, size, path } = split.ok_or_else(|| {
+        let ChecksumLine { algorithm, checksum, size, path } = split.ok_or_else(|| {
             Error::input("a line of a list of checksums is a checksum, two blanks, and a path")
         })?;
         let path = match (is_escaped, self.is_of_bag) {
@@ -79,7 +79,7 @@ impl Checksums {
         algorithm: Option<&str>,
         checksum: &str,
         size: Option<&str>,
-    ) -> Stated {
+    ) -> FileStatement {
         let algorithm = match algorithm {
             Some(named) => Some(content::algorithm(named)?),
             None => self.algorithm.clone(),
@@ -92,23 +92,28 @@ impl Checksums {
         content::file_of(path.as_str(), size, checksum)
     }
 
-    fn gnu<'line>(&self, line: &'line [u8]) -> Option<Line<'line>> {
+    fn gnu<'line>(&self, line: &'line [u8]) -> Option<ChecksumLine<'line>> {
         if self.algorithm == Some(Algorithm::Cksum) {
             let mut parts = line.splitn(3, |byte| *byte == b' ');
             let checksum = std::str::from_utf8(parts.next()?).ok()?;
             let size = Some(std::str::from_utf8(parts.next()?).ok()?);
-            return Some(Line { algorithm: None, checksum, size, path: parts.next()? });
+            return Some(ChecksumLine { algorithm: None, checksum, size, path: parts.next()? });
         }
         let end = line.iter().position(|byte| *byte == b' ')?;
         let (checksum, rest) = line.split_at(end);
         if checksum.is_empty() {
             let path = line.trim_ascii_start();
             let is_padded = line.len() - path.len() >= 10 && !path.is_empty();
-            return is_padded.then_some(Line { algorithm: None, checksum: "", size: None, path });
+            return is_padded.then_some(ChecksumLine {
+                algorithm: None,
+                checksum: "",
+                size: None,
+                path,
+            });
         }
         let path = rest.strip_prefix(b"  ").or_else(|| rest.strip_prefix(b" *"))?;
         let checksum = std::str::from_utf8(checksum).ok()?;
-        (!path.is_empty()).then_some(Line { algorithm: None, checksum, size: None, path })
+        (!path.is_empty()).then_some(ChecksumLine { algorithm: None, checksum, size: None, path })
     }
 }
 
@@ -127,7 +132,7 @@ pub(super) fn is_checksum(line: &[u8]) -> bool {
 }
 
 /// The parts of a line.
-struct Line<'line> {
+struct ChecksumLine<'line> {
     /// `None` means that the line does not name it.
     algorithm: Option<&'line str>,
     /// Empty means that there is none.
@@ -137,7 +142,7 @@ struct Line<'line> {
 }
 
 /// The parts of a line in the style of BSD. The path may contain what ends it.
-fn bsd(line: &[u8]) -> Option<Line<'_>> {
+fn bsd(line: &[u8]) -> Option<ChecksumLine<'_>> {
     // Most lines are in the other style, and have none.
     let begin = line.contains(&b'(').then(|| line.windows(2).position(|two| two == b" ("))??;
     let end = line.windows(4).rposition(|four| four == b") = ")?;
@@ -145,7 +150,7 @@ fn bsd(line: &[u8]) -> Option<Line<'_>> {
     let checksum = std::str::from_utf8(&line[end + 4..]).ok()?;
     let path = line.get(begin + 2..end).filter(|path| !path.is_empty())?;
     let is_name = !algorithm.is_empty() && !algorithm.contains(' ') && !checksum.contains(' ');
-    is_name.then_some(Line { algorithm: Some(algorithm), checksum, size: None, path })
+    is_name.then_some(ChecksumLine { algorithm: Some(algorithm), checksum, size: None, path })
 }
 
 fn unescaped(path: &[u8]) -> Vec<u8> {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::error::shown;
 use super::format::Options;
-use super::warning::Tally;
+use super::warning::Occurrences;
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     Algorithm, Checksum, Content, FileContent, FilePath, GranuleId, KnownFile, SourceLocation,
@@ -50,7 +50,7 @@ impl StatedFile {
 }
 
 /// A file of a granule as it was read. `None` means that nothing is stated of its bytes.
-pub(super) type Stated = Result<Option<StatedFile>, Error>;
+pub(super) type FileStatement = Result<Option<StatedFile>, Error>;
 
 /// How that which is stated of files is read, and what of it was skipped.
 #[derive(Default)]
@@ -61,14 +61,14 @@ pub(super) struct FileReading {
     skips: bool,
     /// The algorithm of checksums that do not name it.
     pub algorithm: Option<Algorithm>,
-    skipped: Tally,
+    skipped: Occurrences,
 }
 
 impl FileReading {
     pub(super) fn new(options: &Options) -> Self {
         let Options { without_files, skips_odd_files, algorithm, .. } = options;
         let (is_off, skips, algorithm) = (*without_files, *skips_odd_files, algorithm.clone());
-        FileReading { is_off, skips, algorithm, skipped: Tally::default() }
+        FileReading { is_off, skips, algorithm, skipped: Occurrences::default() }
     }
 
     /// One file of a granule. `None` means that nothing is stated of it, or that it is skipped.
@@ -76,7 +76,11 @@ impl FileReading {
     /// # Errors
     ///
     /// It cannot be read, and is not to be skipped.
-    pub(super) fn of_file(&mut self, stated: Stated, location: &SourceLocation) -> Stated {
+    pub(super) fn of_file(
+        &mut self,
+        stated: FileStatement,
+        location: &SourceLocation,
+    ) -> FileStatement {
         match stated {
             Err(error) if self.skips => {
                 self.skipped.add(&error.to_string(), location);
@@ -94,7 +98,7 @@ impl FileReading {
     /// One of them cannot be read, and is not to be skipped.
     pub(super) fn of_granule(
         &mut self,
-        stated: Vec<Stated>,
+        stated: Vec<FileStatement>,
         location: &SourceLocation,
     ) -> Result<Vec<StatedFile>, Error> {
         let mut files = Vec::new();
@@ -194,7 +198,7 @@ pub(super) fn algorithm(name: &str) -> Result<Algorithm, Error> {
 }
 
 /// The files of a granule of UMM-G. What has no name, or only a size in another unit, is left out.
-pub(super) fn of_umm(item: &Value, default: Option<&Algorithm>) -> Vec<Stated> {
+pub(super) fn of_umm(item: &Value, default: Option<&Algorithm>) -> Vec<FileStatement> {
     let files = item.pointer("/umm/DataGranule/ArchiveAndDistributionInformation");
     stated(files, default, |file| {
         let name = file.get("Name").filter(|name| *name != "Not provided");
@@ -204,7 +208,7 @@ pub(super) fn of_umm(item: &Value, default: Option<&Algorithm>) -> Vec<Stated> {
 }
 
 /// The files of a granule record of Cumulus.
-pub(super) fn of_cumulus(object: &Value, default: Option<&Algorithm>) -> Vec<Stated> {
+pub(super) fn of_cumulus(object: &Value, default: Option<&Algorithm>) -> Vec<FileStatement> {
     stated(object.get("files"), default, |file| {
         let path = file.get("key").or_else(|| file.get("fileName"));
         (path, file.get("size"), (file.get("checksumType"), file.get("checksum")))
@@ -219,7 +223,7 @@ fn stated<'item>(
     files: Option<&'item Value>,
     default: Option<&Algorithm>,
     take: impl Fn(&'item Value) -> Members<'item>,
-) -> Vec<Stated> {
+) -> Vec<FileStatement> {
     let read = |file| {
         let (name, bytes, (by, value)) = take(file);
         let Some(name) = name.and_then(Value::as_str) else { return Ok(None) };
@@ -235,13 +239,13 @@ fn stated<'item>(
 }
 
 /// A file with this path, if anything is stated of its bytes.
-pub(super) fn file_of(text: &str, size: Option<u64>, checksum: Option<Checksum>) -> Stated {
+pub(super) fn file_of(text: &str, size: Option<u64>, checksum: Option<Checksum>) -> FileStatement {
     let content = FileContent::new(size, checksum);
     content.map(|content| Ok(StatedFile { path: path(text)?, content })).transpose()
 }
 
 /// The files of a STAC item: its assets with `file:size` or `file:checksum`, a multihash.
-pub(super) fn of_stac(item: &Value) -> Vec<Stated> {
+pub(super) fn of_stac(item: &Value) -> Vec<FileStatement> {
     let read = |asset: &Value| {
         let bytes = asset.get("file:size").and_then(text).map(|text| size(&text)).transpose()?;
         let multihash = asset.get("file:checksum").and_then(Value::as_str).map(multihash);

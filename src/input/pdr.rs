@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use super::content::{self, FileReading, Stated, StatedFile};
+use super::content::{self, FileReading, FileStatement, StatedFile};
 use super::file::NumberedLines;
 use super::format::Options;
 use super::{MAX_ROW_BYTES, Reader, Record};
@@ -187,7 +187,7 @@ impl Pdr {
 }
 
 /// What is stated of a file. `None` means that nothing is.
-fn stated(spec: &Spec, default: Option<&Algorithm>) -> Stated {
+fn stated(spec: &Spec, default: Option<&Algorithm>) -> FileStatement {
     let Spec { file_id: Some((path, _)), size, algorithm, checksum, .. } = spec else {
         return Ok(None);
     };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::ByteRecord;
 
-use super::content::{self, Stated};
+use super::content::{self, FileStatement};
 use super::error::MAX_LISTED_COLUMNS;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::{MAX_ROW_BYTES, Reader, Record};
@@ -180,7 +180,7 @@ impl Table {
     }
 
     /// What a row states of a file. `None` means that it states nothing.
-    fn file(&self, granule_id: &GranuleId) -> Stated {
+    fn file(&self, granule_id: &GranuleId) -> FileStatement {
         if self.file == [None; 3] {
             return Ok(None);
         }

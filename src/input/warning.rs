@@ -55,20 +55,20 @@ pub(super) struct WarningCollector {
     /// Whether a line that is not meant as an id may have become one.
     is_of_lines: bool,
     ids: u64,
-    spaces: Tally,
-    header: Tally,
-    comments: Tally,
-    separators: Tally,
+    spaces: Occurrences,
+    header: Occurrences,
+    comments: Occurrences,
+    separators: Occurrences,
 }
 
 /// How often something was seen, and where first.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct Occurrences {
     lines: u64,
     first: Option<(SourceLocation, String)>,
 }
 
-impl Tally {
+impl Occurrences {
     pub(super) fn add(&mut self, example: &str, location: &SourceLocation) {
         self.lines += 1;
         if self.first.is_none() {

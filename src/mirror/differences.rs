@@ -6,7 +6,8 @@ use super::reading::Reading;
 use crate::error::{Error, Result};
 use crate::model::{Content, ContentMatch, Entry, GranuleId, Set};
 use crate::registry::{
-    ContentCounts, Counts, FileList, GranuleFiles, Ids, Only, Outcomes, Registry, Replayed, Walk,
+    ContentCounts, Counts, FileList, GranuleFiles, IdCursor, Only, Outcomes, Registry, Replayed,
+    Walk,
 };
 
 /// What one of a mirror and its primary has and the other has not.
@@ -43,7 +44,7 @@ pub struct OtherContent {
 /// registry (of kind `damaged`), or about the log of the primary
 /// ([`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected)).
 pub struct MirrorDifferences<'a> {
-    walk: Walk<Ids, Outcomes<'a>>,
+    walk: Walk<IdCursor, Outcomes<'a>>,
     reading: &'a Reading,
     /// What is known here. `None` means that nothing is held.
     known: Option<Peekable<FileList>>,
@@ -59,7 +60,7 @@ impl<'a> MirrorDifferences<'a> {
                 let snapshot = mirror.snapshot()?;
                 (snapshot.ids(set)?, Some(snapshot.files(set)?.peekable()))
             }
-            None => ((Ids::ahead(std::iter::empty()), None), None),
+            None => ((IdCursor::ahead(std::iter::empty()), None), None),
         };
         let outcomes = reading.replay.outcomes(reading.begins_with_mirror())?;
         let walk = Walk::of(mirror, ids, (outcomes, None));

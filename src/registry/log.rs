@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::snapshot::List;
+use super::snapshot::Cursor;
 use super::staging::{Sorted, Staging};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
@@ -138,7 +138,7 @@ fn granule_of(event: &Event) -> Granule {
     Granule { granule_id, ingested: at, deleted: None, producer_granule }
 }
 
-impl List for Outcomes<'_> {
+impl Cursor for Outcomes<'_> {
     type Item = Replayed;
 
     fn peek(&mut self) -> Result<Option<&str>> {

@@ -42,7 +42,7 @@ pub use snapshot::{
     IdPages, MirrorSource, NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected,
     Selection, Snapshot,
 };
-pub(crate) use snapshot::{Ids, Only, Walk};
+pub(crate) use snapshot::{IdCursor, Only, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{

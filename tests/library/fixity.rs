@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use accession::fixity::{
-    Check, CheckedFile, Depth, Mounted, Problem, Purpose, ReadOptions, RecordedFile, Root,
+    Check, CheckedFile, Depth, FileProblem, Mounted, Purpose, ReadOptions, RecordedFile, Root,
 };
 use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{Error, ErrorKind, Monitor};
@@ -58,7 +58,7 @@ impl Tree {
         Arc::new(Root::open(self.directory.path(), Mounted::Unknown).unwrap())
     }
 
-    fn check(&self, depth: Depth) -> Vec<(String, Option<Problem>)> {
+    fn check(&self, depth: Depth) -> Vec<(String, Option<FileProblem>)> {
         let checked = check(&self.root(), self.recorded.clone(), depth, options(3));
         checked
             .into_iter()
@@ -75,10 +75,10 @@ impl Tree {
     }
 }
 
-fn line(path: &str, problem: Option<Problem>) -> String {
+fn line(path: &str, problem: Option<FileProblem>) -> String {
     match problem {
         None => format!("{path} good"),
-        Some(Problem::Unreadable { reason }) => format!("{path} unreadable: {reason}"),
+        Some(FileProblem::Unreadable { reason }) => format!("{path} unreadable: {reason}"),
         Some(problem) => format!("{path} {}", problem.status()),
     }
 }
@@ -105,7 +105,7 @@ fn check(
     check.map(Result::unwrap).collect()
 }
 
-fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent, Problem> {
+fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent, FileProblem> {
     let root = Arc::new(Root::open(root, Mounted::Unknown).unwrap());
     let mut file = RecordedFile::unrecorded("A".parse().unwrap());
     file.path = path.to_owned();
@@ -160,9 +160,9 @@ fn a_problem_says_what_is_recorded_and_what_was_found() {
     fs::write(tree.path("shorter"), "ab").unwrap();
     fs::write(tree.path("other"), "abd").unwrap();
     tree.record("shorter").record("other");
-    let problems: Vec<Problem> =
+    let problems: Vec<FileProblem> =
         tree.check(Depth::Content).into_iter().map(|(_, problem)| problem.unwrap()).collect();
-    let said = |problem: &Problem| (problem.expected().unwrap(), problem.found().unwrap());
+    let said = |problem: &FileProblem| (problem.expected().unwrap(), problem.found().unwrap());
     assert_eq!(said(&problems[0]), ("3".to_owned(), "2".to_owned()));
     let found = "sha-256:a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9";
     assert_eq!(said(&problems[1]), (format!("sha-256:{ABC}"), found.to_owned()));
@@ -187,16 +187,19 @@ fn all_checksums_of_a_file_are_checked_and_the_strongest_that_differs_is_named()
     assert_eq!(status(&mut tree, vec![good.clone(), other("x")]), None);
     assert_eq!(
         status(&mut tree, vec![bad.clone(), sha256.clone()]),
-        Some(Problem::Checksum { expected: bad.clone(), found: good })
+        Some(FileProblem::Checksum { expected: bad.clone(), found: good })
     );
     assert_eq!(
         status(&mut tree, vec![bad, wrong.clone()]),
-        Some(Problem::Checksum { expected: wrong, found: sha256 })
+        Some(FileProblem::Checksum { expected: wrong, found: sha256 })
     );
     let cannot = status(&mut tree, vec![other("x")]);
-    assert_eq!(cannot, Some(Problem::CannotCompute { expected: other("x") }));
+    assert_eq!(cannot, Some(FileProblem::CannotCompute { expected: other("x") }));
     fs::write(tree.path("A"), "abcd").unwrap();
-    assert_eq!(status(&mut tree, vec![other("x")]), Some(Problem::Size { expected: 3, found: 4 }));
+    assert_eq!(
+        status(&mut tree, vec![other("x")]),
+        Some(FileProblem::Size { expected: 3, found: 4 })
+    );
 }
 
 #[test]
@@ -247,7 +250,7 @@ fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, ReadOptions
 fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     let (tree, options) = while_reading(act);
     let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options);
-    checked[0].problem().map(Problem::status)
+    checked[0].problem().map(FileProblem::status)
 }
 
 /// The status of a file to which something is done while its checksum is computed.
@@ -447,8 +450,8 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
         compute.map(|computed| computed.unwrap().content.map(Option::unwrap)).collect();
     let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();
     assert_eq!(contents[0], Ok(FileContent::Checksum { checksum, size: Some(3) }));
-    assert_eq!(contents[1], Err(Problem::Size { expected: 3, found: 4 }));
-    assert_eq!(contents[2], Err(Problem::Missing));
+    assert_eq!(contents[1], Err(FileProblem::Size { expected: 3, found: 4 }));
+    assert_eq!(contents[2], Err(FileProblem::Missing));
     // What is recorded is checked on the way.
     assert_eq!(contents[3].as_ref().unwrap_err().status(), "checksum");
 }

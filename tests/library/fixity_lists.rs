@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use accession::fixity::{DirectoryFiles, FoundFiles, Mounted, Problem, RecordedFile, Root};
+use accession::fixity::{DirectoryFiles, FileProblem, FoundFiles, Mounted, RecordedFile, Root};
 use accession::model::{Algorithm, Checksum, KnownFile};
 
 fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
@@ -109,7 +109,7 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
     let lines: Vec<String> = compared
         .map(|(file, problem)| {
             assert_eq!(file.granule_id.as_str(), format!("granule of {}", file.path));
-            let status = problem.as_ref().map_or("good", Problem::status);
+            let status = problem.as_ref().map_or("good", FileProblem::status);
             format!("{} {status}", file.path)
         })
         .collect();

@@ -15,7 +15,7 @@ use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
 /// A list of granules in canonical order.
-pub(crate) trait List {
+pub(crate) trait Cursor {
     /// What is listed.
     type Item;
 
@@ -52,7 +52,7 @@ pub(crate) trait List {
     }
 }
 
-impl<I: Iterator<Item = Result<Event>>> List for Peekable<I> {
+impl<I: Iterator<Item = Result<Event>>> Cursor for Peekable<I> {
     type Item = Event;
 
     fn peek(&mut self) -> Result<Option<&str>> {
@@ -123,7 +123,7 @@ pub(crate) struct Walk<L, R> {
     is_over: bool,
 }
 
-impl<L: List<Item = GranuleId>, R: List> Walk<L, R> {
+impl<L: Cursor<Item = GranuleId>, R: Cursor> Walk<L, R> {
     /// Begins a walk, which reports to the monitor of `registry`.
     pub fn of(registry: &Registry, left: (L, Option<Claim>), right: (R, Option<Claim>)) -> Self {
         let hashing = Some(Hashing::of(Sweep::over(2)));
@@ -212,7 +212,7 @@ impl<L: List<Item = GranuleId>, R: List> Walk<L, R> {
 }
 
 /// Whether the left one of two lists, and the right one, have the next id. `None` after the last.
-fn have_next(left: &mut impl List, right: &mut impl List) -> Result<Option<(bool, bool)>> {
+fn have_next(left: &mut impl Cursor, right: &mut impl Cursor) -> Result<Option<(bool, bool)>> {
     let order = match (left.peek()?, right.peek()?) {
         (None, None) => return Ok(None),
         (Some(_), None) => Ordering::Less,
@@ -222,7 +222,7 @@ fn have_next(left: &mut impl List, right: &mut impl List) -> Result<Option<(bool
     Ok(Some((order.is_le(), order.is_ge())))
 }
 
-impl<L: List<Item = GranuleId>, R: List> Iterator for Walk<L, R> {
+impl<L: Cursor<Item = GranuleId>, R: Cursor> Iterator for Walk<L, R> {
     type Item = Result<Only<R::Item>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -256,7 +256,7 @@ pub enum Difference {
 pub struct Differences<Right = Set> {
     left: Set,
     right: Right,
-    walk: Walk<Ids, Ids>,
+    walk: Walk<IdCursor, IdCursor>,
 }
 
 impl Snapshot {
@@ -286,7 +286,7 @@ impl Snapshot {
     ) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
         let ids_after =
-            |set| Ok::<_, Error>(Ids::ahead(self.granules(set)?.after(after).into_id_pages()));
+            |set| Ok::<_, Error>(IdCursor::ahead(self.granules(set)?.after(after).into_id_pages()));
         let walk = Walk::of_a_part(&self.registry, ids_after(&left)?, ids_after(&right)?);
         Ok(Differences { left, right, walk })
     }
@@ -303,14 +303,14 @@ impl Snapshot {
         listing: Listing,
     ) -> Result<Differences<Listing>> {
         let left = self.select(selection)?.set;
-        let listed = Ids::ahead(listing.id_pages()?);
+        let listed = IdCursor::ahead(listing.id_pages()?);
         let walk = Walk::of(&self.registry, self.ids(&left)?, (listed, None));
         Ok(Differences { left, right: listing, walk })
     }
 
     /// The ids of a set, in canonical order, for a walk, which proves the set.
-    pub(crate) fn ids(&self, set: &Set) -> Result<(Ids, Option<Claim>)> {
-        let ids = Ids::ahead(self.granules(set)?.unproved().into_id_pages());
+    pub(crate) fn ids(&self, set: &Set) -> Result<(IdCursor, Option<Claim>)> {
+        let ids = IdCursor::ahead(self.granules(set)?.unproved().into_id_pages());
         Ok((ids, Some(Claim::of(&self.registry, set))))
     }
 }
@@ -371,29 +371,29 @@ impl<Right> Iterator for Differences<Right> {
     }
 }
 
-/// Ids in canonical order, in pages. A comparison of two long lists takes about two thirds of the time
+/// IdCursor in canonical order, in pages. A comparison of two long lists takes about two thirds of the time
 /// with these that it takes with granules, each of which is allocated and checked.
-pub(crate) struct Ids<Pages = Ahead<Result<IdPage>>> {
+pub(crate) struct IdCursor<Pages = Ahead<Result<IdPage>>> {
     pages: Pages,
     page: IdPage,
     next: usize,
 }
 
-impl<Pages> Ids<Pages> {
+impl<Pages> IdCursor<Pages> {
     /// The ids of pages, each of which is read when it is needed.
     pub fn of(pages: Pages) -> Self {
-        Ids { pages, page: IdPage::default(), next: 0 }
+        IdCursor { pages, page: IdPage::default(), next: 0 }
     }
 }
 
-impl Ids {
+impl IdCursor {
     /// The ids of pages, which are read ahead.
     pub fn ahead(pages: impl Iterator<Item = Result<IdPage>> + Send + 'static) -> Self {
-        Ids::of(Ahead::of(pages, 1))
+        IdCursor::of(Ahead::of(pages, 1))
     }
 }
 
-impl<Pages: Iterator<Item = Result<IdPage>>> List for Ids<Pages> {
+impl<Pages: Iterator<Item = Result<IdPage>>> Cursor for IdCursor<Pages> {
     type Item = GranuleId;
 
     fn peek(&mut self) -> Result<Option<&str>> {

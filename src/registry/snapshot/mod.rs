@@ -26,7 +26,7 @@ pub use cite::Cited;
 pub(super) use cite::cited;
 pub use datasets::DatasetPage;
 pub use differences::{Counts, Difference, Differences};
-pub(crate) use differences::{Ids, List, Only, Walk};
+pub(crate) use differences::{Cursor, IdCursor, Only, Walk};
 pub use export::{Export, Exported};
 pub use files::{ContentCounts, FileDifferences, FileList, FileTotals, GranuleFiles};
 pub use fixity::{OpenFinding, RootState};

@@ -11,16 +11,9 @@ use crate::store::{DatasetKey, View, paged};
 /// It ends at the first difference, since every later chain value differs as well.
 pub(super) struct Checkpoints<'read> {
     stored: Box<dyn Iterator<Item = Result<Checkpoint>> + 'read>,
-    agreement: Agreement,
-}
-
-/// Which checkpoints agree with the granule rows.
-#[derive(Default)]
-pub(super) struct Agreement {
     /// The id that the last checkpoint that agrees follows.
     last: Option<GranuleId>,
-    /// The finding, if a checkpoint differs.
-    pub findings: Findings,
+    findings: Findings,
 }
 
 impl<'read> Checkpoints<'read> {
@@ -31,7 +24,7 @@ impl<'read> Checkpoints<'read> {
             move |after, limit| read.checkpoints_after(dataset, after, limit),
             |last| last.granule_id.to_string(),
         );
-        Checkpoints { stored: Box::new(stored), agreement: Agreement::default() }
+        Checkpoints { stored: Box::new(stored), last: None, findings: Findings::default() }
     }
 
     /// Compares the next stored checkpoint with the one that the rows give: the granule that it
@@ -41,24 +34,24 @@ impl<'read> Checkpoints<'read> {
         let stored = match readable(self.stored.next().transpose())? {
             Ok(stored) => stored,
             Err(error) => {
-                self.agreement.findings.add_unreadable("the checkpoints cannot be read", &error);
+                self.findings.add_unreadable("the checkpoints cannot be read", &error);
                 return Ok(());
             }
         };
         let Some(reached) = reached else {
-            stored.iter().for_each(|stored| self.agreement.refuse(stored));
+            stored.iter().for_each(|stored| self.refuse(stored));
             return Ok(());
         };
         match stored {
             Some(stored) if stored.granule_id.as_str() < reached.granule_id.as_str() => {
-                self.agreement.refuse(&stored);
+                self.refuse(&stored);
             }
             Some(stored) if stored.granule_id.as_str() == reached.granule_id => {
-                self.agreement.compare_values(stored, &reached);
+                self.compare_values(stored, &reached);
             }
             _ => {
                 let text = "the checkpoint after this granule is missing";
-                self.agreement.differ(&reached.granule_id, text);
+                self.differ(&reached.granule_id, text);
             }
         }
         Ok(())
@@ -67,27 +60,21 @@ impl<'read> Checkpoints<'read> {
     /// Compares the checkpoints that were reached, in order.
     pub fn compare(&mut self, reached: Vec<Reached>) -> Result<()> {
         for reached in reached {
-            if self.agreement.findings.is_empty() {
+            if self.findings.is_empty() {
                 self.compare_next(Some(reached))?;
             }
         }
         Ok(())
     }
 
-    /// Returns which checkpoints agree. `end` is the one after the last granule, if there is a granule.
-    pub fn finish(mut self, end: Option<Reached>) -> Result<Agreement> {
+    /// Returns the id of the last checkpoint, if all of them agree and there is one, and the finding, if one
+    /// differs. `end` is the one after the last granule, if there is a granule.
+    pub fn finish(mut self, end: Option<Reached>) -> Result<(Option<GranuleId>, Findings)> {
         self.compare(end.into_iter().filter(|end| !is_checkpoint(&end.granule_id)).collect())?;
-        if self.agreement.findings.is_empty() {
+        if self.findings.is_empty() {
             self.compare_next(None)?;
         }
-        Ok(self.agreement)
-    }
-}
-
-impl Agreement {
-    /// The id of the last checkpoint, if all of them agree. `None` also means that there are none.
-    pub fn agrees_to(&self) -> Option<&GranuleId> {
-        self.last.as_ref().filter(|_| self.findings.is_empty())
+        Ok((self.last.filter(|_| self.findings.is_empty()), self.findings))
     }
 
     /// Compares a stored checkpoint with the one that the rows give after the same granule.

@@ -1,12 +1,12 @@
 //! Verifying one dataset, or its last changes, in one pass over its granule rows.
 
-use super::checkpoints::{Agreement, Checkpoints};
+use super::checkpoints::Checkpoints;
 use super::finding::{Code, Findings, Verification, VerifyWork, readable, refuse_mismatch};
-use super::history::{self, Recomputed, Rows, Stated};
-use super::subsets::{Selected, Subsets};
+use super::history::{self, Rows, StatedInstance};
+use super::subsets::{SelectedSubsets, StoredSubsets};
 use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Timestamp, quoted};
+use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
@@ -51,8 +51,11 @@ struct Swept {
     hashed: Hashed,
     /// The first granule of which something is known at a time when it was not held.
     stray: Option<String>,
-    selected: Selected,
-    agreement: Agreement,
+    selected: SelectedSubsets,
+    /// The last checkpoint, if all of them agree.
+    agrees_to: Option<GranuleId>,
+    /// What is wrong with the checkpoints.
+    checkpoints: Findings,
 }
 
 impl Pass<'_> {
@@ -62,7 +65,7 @@ impl Pass<'_> {
         if let Err(error) = readable(self.read.dataset(self.dataset))? {
             findings.add_unreadable("the metadata of the dataset cannot be read", &error);
         }
-        let history = match readable(Stated::all(self.read, self.key))? {
+        let history = match readable(StatedInstance::all(self.read, self.key))? {
             Ok((history, damaged)) => {
                 findings.append(damaged);
                 history
@@ -73,10 +76,10 @@ impl Pass<'_> {
             }
         };
         let subsets = match readable(self.read.subsets_of(self.key))? {
-            Ok(stored) => Subsets::of(stored),
+            Ok(stored) => StoredSubsets::of(stored),
             Err(error) => {
                 findings.add_unreadable("the subsets cannot be read", &error);
-                Subsets::default()
+                StoredSubsets::default()
             }
         };
         let mut rows = Rows::after(None, &history);
@@ -90,15 +93,16 @@ impl Pass<'_> {
                 work.steps += swept.hashed.sweep.steps() + swept.selected.steps;
                 work.patterns_tried += swept.selected.patterns_tried;
                 selected = Some(swept.selected);
-                let recomputed = Recomputed {
-                    sets: swept.hashed.sets().take(history.len()).collect(),
-                    counts: rows.counted(),
-                };
-                let agrees_to = swept.agreement.agrees_to();
-                findings.append(history::compare(&history, &recomputed, agrees_to));
+                let (sets, counts) = (swept.hashed.sets(), rows.counted());
+                findings.append(history::compare(
+                    &history,
+                    sets,
+                    &counts,
+                    swept.agrees_to.as_ref(),
+                ));
                 findings.append(history::check_recorded(&history));
                 findings.append(std::mem::take(&mut rows.findings));
-                findings.append(swept.agreement.findings);
+                findings.append(swept.checkpoints);
                 if let Some(stray) = swept.stray {
                     findings.add(Code::Files, None, Some(&stray), || {
                         "something is known of its files at a time when it was not held".to_owned()
@@ -127,7 +131,12 @@ impl Pass<'_> {
     }
 
     /// Makes the pass over the granule rows, and what is known of them.
-    fn sweep(&self, rows: &mut Rows<'_>, history: &[Stated], subsets: &Subsets) -> Result<Swept> {
+    fn sweep(
+        &self,
+        rows: &mut Rows<'_>,
+        history: &[StatedInstance],
+        subsets: &StoredSubsets,
+    ) -> Result<Swept> {
         let ingests = history.iter().map(|stated| stated.counts.ingested);
         let rows_expected = ingests.fold(0, u64::saturating_add);
         let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
@@ -156,8 +165,8 @@ impl Pass<'_> {
             list: hashed.last_list(),
             held,
         });
-        let agreement = checkpoints.finish(end)?;
-        Ok(Swept { hashed, stray, selected, agreement })
+        let (agrees_to, checkpoints) = checkpoints.finish(end)?;
+        Ok(Swept { hashed, stray, selected, agrees_to, checkpoints })
     }
 }
 
@@ -192,7 +201,7 @@ pub(in crate::registry) fn prove_changes(
     after: Option<Timestamp>,
     mut show: impl FnMut(Period<'_>, FilesDuring<'_>) -> Result<()>,
 ) -> Result<()> {
-    let changes = Stated::after(read, key, after)?;
+    let changes = StatedInstance::after(read, key, after)?;
     let mut rows = Rows::after(after, &changes);
     let mut hashing = Hashing::with_lists(Sweep::over(changes.len()), CanonicalList::start());
     let mut contents = Contents::of(read, key, Begin::Start);
@@ -201,9 +210,7 @@ pub(in crate::registry) fn prove_changes(
         hold(&mut rows, &mut hashing, row, known);
         show(row, known)
     })?;
-    let sets = hashing.finish().sets().take(changes.len()).collect();
-    let recomputed = Recomputed { sets, counts: rows.counted() };
-    let mut findings = history::compare(&changes, &recomputed, None);
+    let mut findings = history::compare(&changes, hashing.finish().sets(), &rows.counted(), None);
     findings.append(rows.findings);
     let name = Some(dataset.clone());
     refuse_mismatch(Verification::new(name, 0, findings, VerifyWork::default()))

@@ -13,7 +13,7 @@ use crate::registry::contents::FilesDuring;
 use crate::store::{DatasetKey, Period, StoredInstance, View};
 
 /// The stored values of an instance, without its note.
-pub(super) struct Stated {
+pub(super) struct StatedInstance {
     pub timestamp: Timestamp,
     pub identifier: Identifier,
     pub digest: Digest,
@@ -21,19 +21,19 @@ pub(super) struct Stated {
     recorded: Timestamp,
 }
 
-impl Stated {
+impl StatedInstance {
     /// The instances after a time (`None`: all of them), in order of time.
     pub fn after(
         read: &View,
         dataset: DatasetKey,
         after: Option<Timestamp>,
-    ) -> Result<Vec<Stated>> {
+    ) -> Result<Vec<StatedInstance>> {
         let history = read.history(dataset, after, Timestamp::MAX);
-        history.map(|instance| instance.map(Stated::from)).collect()
+        history.map(|instance| instance.map(StatedInstance::from)).collect()
     }
 
     /// All instances, in order of time, and a finding for each whose row differs from its checksum.
-    pub fn all(read: &View, dataset: DatasetKey) -> Result<(Vec<Stated>, Findings)> {
+    pub fn all(read: &View, dataset: DatasetKey) -> Result<(Vec<StatedInstance>, Findings)> {
         let mut findings = Findings::default();
         let mut history = Vec::new();
         for stored in read.stored_history(dataset) {
@@ -43,7 +43,7 @@ impl Stated {
                     "the row of the history differs from its checksum".to_owned()
                 });
             }
-            history.push(Stated::from(instance));
+            history.push(StatedInstance::from(instance));
         }
         Ok((history, findings))
     }
@@ -70,9 +70,9 @@ impl fmt::Display for Counted {
     }
 }
 
-impl From<Instance> for Stated {
+impl From<Instance> for StatedInstance {
     fn from(instance: Instance) -> Self {
-        Stated {
+        StatedInstance {
             timestamp: instance.timestamp,
             identifier: instance.identifier,
             digest: instance.digest,
@@ -96,7 +96,7 @@ pub(super) struct Rows<'history> {
     pub findings: Findings,
     /// The time before the first change of the history. `None` means the beginning of time.
     after: Option<Timestamp>,
-    history: &'history [Stated],
+    history: &'history [StatedInstance],
     timeline: Timeline,
     /// What each instance changed, without how many granules it holds.
     changed: Vec<Counted>,
@@ -111,7 +111,7 @@ pub(super) struct Rows<'history> {
 
 impl<'history> Rows<'history> {
     /// Begins the check for the changes after a time (`None`: for all of them).
-    pub fn after(after: Option<Timestamp>, history: &'history [Stated]) -> Self {
+    pub fn after(after: Option<Timestamp>, history: &'history [StatedInstance]) -> Self {
         Rows {
             count: 0,
             findings: Findings::default(),
@@ -264,26 +264,22 @@ impl<'history> Rows<'history> {
     }
 }
 
-/// The values that the granule rows give for each instance.
-pub(super) struct Recomputed {
-    pub sets: Vec<(Identifier, Digest)>,
-    pub counts: Vec<Counted>,
-}
-
-/// Compares the history with the granule rows. `agrees_to` is the last checkpoint if every checkpoint
-/// agrees with the rows.
+/// Compares the history with the granule rows, which give sets and counts for each instance. `agrees_to` is
+/// the last checkpoint if every checkpoint agrees with the rows.
 pub(super) fn compare(
-    history: &[Stated],
-    recomputed: &Recomputed,
+    history: &[StatedInstance],
+    sets: impl Iterator<Item = (Identifier, Digest)>,
+    counts: &[Counted],
     agrees_to: Option<&GranuleId>,
 ) -> Findings {
     let mut findings = Findings::default();
-    let identifiers = || history.iter().zip(recomputed.sets.iter().map(|(given, _)| given));
+    let sets: Vec<(&StatedInstance, (Identifier, Digest))> = history.iter().zip(sets).collect();
+    let differs = |(stated, (given, _)): &&(&StatedInstance, (Identifier, Digest))| {
+        stated.identifier != *given
+    };
     // The checkpoints belong to the latest instance.
-    let agrees_to = agrees_to.filter(|_| {
-        identifiers().next_back().is_some_and(|(stated, given)| stated.identifier != *given)
-    });
-    for (stated, given) in identifiers().filter(|(stated, given)| stated.identifier != **given) {
+    let agrees_to = agrees_to.filter(|_| sets.last().is_some_and(|last| differs(&last)));
+    for (stated, (given, _)) in sets.iter().filter(differs) {
         findings.add(Code::Identifier, Some(stated.timestamp), None, || {
             let text = format!(
                 "the identifier is {}, but the granule rows give {given}",
@@ -299,15 +295,15 @@ pub(super) fn compare(
         });
     }
     // Where the identifier differs, the digest does, too.
-    for (stated, (identifier, digest)) in history.iter().zip(&recomputed.sets) {
+    for (stated, (identifier, digest)) in &sets {
         if stated.identifier == *identifier && stated.digest != *digest {
             findings.add(Code::Digest, Some(stated.timestamp), None, || {
-                let Stated { digest: stated, .. } = stated;
+                let StatedInstance { digest: stated, .. } = stated;
                 format!("the digest is {stated}, but what is known of the files gives {digest}")
             });
         }
     }
-    for (stated, counted) in history.iter().zip(&recomputed.counts) {
+    for (stated, counted) in history.iter().zip(counts) {
         if stated.counts != *counted {
             findings.add(Code::Count, Some(stated.timestamp), None, || {
                 format!("the history counts {}, but the granule rows give {counted}", stated.counts)
@@ -318,7 +314,7 @@ pub(super) fn compare(
 }
 
 /// Checks that no change of a whole history was recorded before it took effect.
-pub(super) fn check_recorded(history: &[Stated]) -> Findings {
+pub(super) fn check_recorded(history: &[StatedInstance]) -> Findings {
     let mut findings = Findings::default();
     let mut before: Option<Timestamp> = None;
     for stated in history {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::finding::{Code, Findings, readable};
-use super::history::Stated;
+use super::history::StatedInstance;
 use crate::chain::{CanonicalList, Hashed, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{Criteria, GranuleId, Pattern, Subset, Timestamp, quoted};
@@ -15,7 +15,7 @@ use crate::store::{DatasetKey, SubsetKey, View};
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
 /// rows, and those that name their granules, which are looked up.
 #[derive(Default)]
-pub(super) struct Subsets {
+pub(super) struct StoredSubsets {
     /// The subsets with patterns, by criteria and then by timestamp.
     by_pattern: Vec<Subset>,
     named: Vec<(SubsetKey, Subset)>,
@@ -44,7 +44,7 @@ pub(in crate::registry) struct Selecting {
 
 /// The result of the pass over the granule rows.
 #[derive(Default)]
-pub(in crate::registry) struct Selected {
+pub(in crate::registry) struct SelectedSubsets {
     /// What each subset selects.
     pub recomputed: Vec<Recomputed>,
     /// The number of chain steps that were hashed.
@@ -53,7 +53,7 @@ pub(in crate::registry) struct Selected {
     pub patterns_tried: u64,
 }
 
-impl Subsets {
+impl StoredSubsets {
     pub fn of(stored: Vec<(SubsetKey, Subset)>) -> Self {
         let (by_pattern, named): (Vec<_>, Vec<_>) = stored
             .into_iter()
@@ -61,7 +61,7 @@ impl Subsets {
         let mut by_pattern: Vec<Subset> =
             by_pattern.into_iter().map(|(_, subset)| subset).collect();
         by_pattern.sort_by(|a, b| (patterns(a), a.timestamp).cmp(&(patterns(b), b.timestamp)));
-        Subsets { by_pattern, named }
+        StoredSubsets { by_pattern, named }
     }
 
     /// The number of subsets.
@@ -82,8 +82,8 @@ impl Subsets {
         &self,
         read: &View,
         dataset: DatasetKey,
-        history: &[Stated],
-        selected: Option<&Selected>,
+        history: &[StatedInstance],
+        selected: Option<&SelectedSubsets>,
     ) -> Result<(Findings, u64)> {
         let mut findings = Findings::default();
         let mut steps = 0;
@@ -196,7 +196,7 @@ impl Selecting {
     }
 
     /// The result, after the last row.
-    pub fn finish(self) -> Selected {
+    pub fn finish(self) -> SelectedSubsets {
         let hashed: Hashed = self.hashing.finish();
         let mut granules = 0;
         let recomputed = hashed.sets().zip(&self.more).map(|((identifier, digest), more)| {
@@ -205,7 +205,11 @@ impl Selecting {
         });
         // A sweep over no instances still returns one identifier.
         let recomputed = recomputed.take(self.timestamps.len()).collect();
-        Selected { recomputed, steps: hashed.sweep.steps(), patterns_tried: self.patterns.tried }
+        SelectedSubsets {
+            recomputed,
+            steps: hashed.sweep.steps(),
+            patterns_tried: self.patterns.tried,
+        }
     }
 }
 

@@ -61,7 +61,7 @@ pub struct FileCheck {
     /// What was found so far in the first of those that are being checked.
     granule: Tally,
     /// The files that no granule has, and whether these are all of them.
-    unexpected: BTreeMap<String, Found>,
+    unexpected: BTreeMap<String, FoundProblem>,
     has_unexpected: bool,
     begun: Rc<Begun>,
 }
@@ -79,11 +79,11 @@ struct Begun {
 struct Tally {
     files: u64,
     bytes: u64,
-    found: Vec<(GranuleId, String, Found)>,
+    found: Vec<(GranuleId, String, FoundProblem)>,
 }
 
 /// What was found of one file: its status, what is recorded, and what was found instead.
-type Found = (&'static str, Option<String>, Option<String>);
+type FoundProblem = (&'static str, Option<String>, Option<String>);
 
 impl Registry {
     /// Begins to check the files of a set. The check of the files that a dataset holds now can be recorded.
@@ -203,7 +203,13 @@ impl FileCheck {
 
     /// A file of the first granule that was not finished was checked; so many bytes of it were read.
     /// `found`: its status, what is recorded, and what was found instead, if it is not as recorded.
-    pub fn add(&mut self, granule_id: &GranuleId, path: &str, bytes: u64, found: Option<Found>) {
+    pub fn add(
+        &mut self,
+        granule_id: &GranuleId,
+        path: &str,
+        bytes: u64,
+        found: Option<FoundProblem>,
+    ) {
         self.granule.files += 1;
         self.granule.bytes += bytes;
         let found = found.filter(|_| self.locked_by.is_some());
@@ -358,7 +364,7 @@ impl FileCheck {
         &self,
         transaction: &Transaction,
         key: DatasetKey,
-    ) -> Result<Vec<(&str, &str, &Found)>> {
+    ) -> Result<Vec<(&str, &str, &FoundProblem)>> {
         let found = || self.unsaved.found.iter();
         let mut ids: Vec<&str> = found().map(|(granule_id, ..)| granule_id.as_str()).collect();
         ids.dedup();

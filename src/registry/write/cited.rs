@@ -95,7 +95,7 @@ impl CitedSubset {
 /// What the patterns of a subset select, and the whole set that they select it from. Both are empty if
 /// nothing was selected.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Selection {
+pub(super) struct SelectedSubset {
     all: Recomputed,
     part: Recomputed,
 }
@@ -135,7 +135,7 @@ impl Batch {
         self,
         from: Origin<'_>,
         events: impl Iterator<Item = Result<Event>>,
-        selected: &mut [Selection],
+        selected: &mut [SelectedSubset],
     ) -> Result<()> {
         let mut progress = from.registry.begin("selecting", "granules", None);
         let criteria: Vec<(&[Pattern], Timestamp)> =
@@ -154,7 +154,7 @@ impl Batch {
         }
         for (((_, at), numbers), part) in self.subsets.iter().zip(found) {
             for &number in numbers {
-                selected[number] = Selection { all: sets[at], part };
+                selected[number] = SelectedSubset { all: sets[at], part };
             }
         }
         Ok(())
@@ -330,12 +330,12 @@ impl CitedSubsets {
         &self,
         from: Origin<'_>,
         events: impl Fn() -> Result<Events>,
-    ) -> Result<Vec<Selection>> {
+    ) -> Result<Vec<SelectedSubset>> {
         let mut selected = Vec::new();
         let mut batch = Batch::default();
         for subset in self.iter() {
             let CitedSubset { identifier, digest, timestamp, members, .. } = subset?;
-            selected.push(Selection { all: Recomputed::EMPTY, part: Recomputed::EMPTY });
+            selected.push(SelectedSubset { all: Recomputed::EMPTY, part: Recomputed::EMPTY });
             let Some(criteria) = members.criteria() else { continue };
             if let Some(key) = from.key
                 && from.read.subset(key, (identifier, digest), &criteria)?.is_some()
@@ -367,14 +367,14 @@ impl CitedSubsets {
         registry: &Registry,
         transaction: &Transaction,
         (key, dataset): (DatasetKey, &DatasetName),
-        selected: &[Selection],
+        selected: &[SelectedSubset],
     ) -> Result<u64> {
         let mut again = None;
         let mut kept = 0;
         for (number, subset) in self.iter().enumerate() {
             let is_new = subset?.keep(transaction, key, dataset, |instance| {
                 let set = Recomputed::stated(instance);
-                if let Some(Selection { part, .. }) =
+                if let Some(SelectedSubset { part, .. }) =
                     selected.get(number).filter(|it| it.all == set)
                 {
                     return Ok(*part);
@@ -388,7 +388,7 @@ impl CitedSubsets {
                         none.insert(self.select(from, || Ok(std::iter::empty()))?)
                     }
                 };
-                let Selection { all, part } = again[number];
+                let SelectedSubset { all, part } = again[number];
                 all.check(instance)?;
                 Ok(part)
             })?;

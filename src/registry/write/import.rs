@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::annotate::LoggedAnnotations;
 use super::applied::Applied;
-use super::cited::{CitedSubsets, Origin, Selection};
+use super::cited::{CitedSubsets, Origin, SelectedSubset};
 use super::engine;
 use super::remember::Remembered;
 use super::results::{Expected, Results};
@@ -185,7 +185,11 @@ impl Registry {
 impl Import {
     /// Selects the subsets from the history that the dataset will have. The patterns are the primary's:
     /// what they cost must not be spent while other writers wait.
-    fn select_subsets(&self, registry: &Registry, dataset: &DatasetName) -> Result<Vec<Selection>> {
+    fn select_subsets(
+        &self,
+        registry: &Registry,
+        dataset: &DatasetName,
+    ) -> Result<Vec<SelectedSubset>> {
         if self.subsets.is_empty() {
             return Ok(Vec::new());
         }
@@ -202,7 +206,7 @@ impl Import {
         transaction: &Transaction,
         name: &DatasetName,
         stamp: &Stamp,
-        selected: &[Selection],
+        selected: &[SelectedSubset],
     ) -> Result<(DatasetKey, Applied)> {
         let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
         let (key, last) = (target.dataset, target.last());

@@ -11,7 +11,7 @@ use crate::model::{
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
-use crate::registry::snapshot::{GranulePages, Ids, Only, Walk};
+use crate::registry::snapshot::{GranulePages, IdCursor, Only, Walk};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, StoredDataset, ToChange, Transaction};
 
@@ -253,7 +253,7 @@ impl<'a> Target<'a> {
         let mut known = ContentsAt::new(self.transaction, self.dataset, last)?;
         let mut events = Staging::default();
         let mut walk =
-            Walk::of(self.registry, (Ids::of(held.0), held.1), (wanted.peekable(), claim));
+            Walk::of(self.registry, (IdCursor::of(held.0), held.1), (wanted.peekable(), claim));
         for only in walk.by_ref() {
             let event = match only? {
                 Only::Left(granule_id) => Event {
