@@ -21,7 +21,7 @@ const MAX_ID_LINE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 3;
 const MAX_CHANGE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
 
 /// The granules of a file with one per line.
-pub(super) struct Lines {
+pub(super) struct LineReader {
     lines: NumberedLines,
     content: LineContent,
     pub files: FileReading,
@@ -40,7 +40,7 @@ pub(super) enum LineContent {
     Change,
 }
 
-impl Lines {
+impl LineReader {
     pub(super) fn new(
         file: Reader,
         name: Arc<str>,
@@ -54,12 +54,12 @@ impl Lines {
             LineContent::Change => MAX_CHANGE_BYTES,
         };
         let lines = NumberedLines::new(file, name, max_bytes);
-        Lines { lines, content, files: FileReading::new(options) }
+        LineReader { lines, content, files: FileReading::new(options) }
     }
 
     /// The next granule. A change has only one of the dates.
     pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Lines { lines, content, files } = self;
+        let LineReader { lines, content, files } = self;
         while lines.advance()? {
             let is_empty = match content {
                 LineContent::Object(_) => lines.bytes().trim_ascii().is_empty(),

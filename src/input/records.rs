@@ -6,10 +6,10 @@ use super::checksums::Checksums;
 use super::content::StatedFile;
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
-use super::lines::{LineContent, Lines};
+use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
 use super::responses::{Dialect, Response};
-use super::table::Table;
+use super::table::TableReader;
 use super::warning::WarningCollector;
 use super::{Hits, Record};
 use crate::error::{Error, ErrorKind};
@@ -25,8 +25,8 @@ pub struct Records {
 }
 
 enum FormatReader {
-    Lines(Lines),
-    Table(Box<Table>),
+    Lines(LineReader),
+    Table(Box<TableReader>),
     Pdr(Pdr),
     Response(Response),
 }
@@ -81,8 +81,9 @@ impl OpenedFile {
             _ => {}
         }
         let file = self.into_reader();
-        let lines =
-            |file, name, content| FormatReader::Lines(Lines::new(file, name, content, options));
+        let lines = |file, name, content| {
+            FormatReader::Lines(LineReader::new(file, name, content, options))
+        };
         let response = |file, name, dialect| {
             Response::open(file, name, dialect, options).map(FormatReader::Response)
         };
@@ -94,7 +95,9 @@ impl OpenedFile {
                 lines(file, name, LineContent::Checksum(how))
             }
             InputFormat::Changes | InputFormat::Manifest => lines(file, name, LineContent::Change),
-            InputFormat::Csv => FormatReader::Table(Box::new(Table::open(file, name, options)?)),
+            InputFormat::Csv => {
+                FormatReader::Table(Box::new(TableReader::open(file, name, options)?))
+            }
             InputFormat::Pdr => FormatReader::Pdr(Pdr::open(file, name, options)?),
             InputFormat::UmmJson => response(file, name, Dialect::UmmJson)?,
             InputFormat::CmrJson => response(file, name, Dialect::CmrJson)?,

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::{Algorithm, GranuleId, Moment, SourceLocation, quoted};
 
 /// The ids in one column of a table, and the dates in two others.
-pub(super) struct Table {
+pub(super) struct TableReader {
     rows: csv::Reader<Rationed>,
     /// The number of bytes that may still be read for the present row.
     ration: Arc<AtomicU64>,
@@ -85,7 +85,7 @@ fn delimiter(header: &[u8]) -> u8 {
     SEPARATORS.into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-impl Table {
+impl TableReader {
     pub(super) fn open(mut file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
         let beginning =
             file.fill_buf().map_err(|cause| Error::unreadable(&cause).at_line(&name, 1))?;
@@ -101,7 +101,7 @@ impl Table {
             .terminator(csv::Terminator::Any(b'\n'))
             .buffer_capacity(65_536)
             .from_reader(Rationed { file, left: ration.clone() });
-        let mut table = Table {
+        let mut table = TableReader {
             rows,
             ration,
             name,

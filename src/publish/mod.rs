@@ -45,7 +45,7 @@ pub use dataset::Published;
 use files::Place;
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
-pub use verify::{Difference, VerifiedFiles, verify};
+pub use verify::{OtherFile, VerifiedFiles, verify};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does
 /// not exist. `show` is called after each. The first one that cannot be published ends it.

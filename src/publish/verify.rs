@@ -28,12 +28,12 @@ pub struct VerifiedFiles {
     /// Whether every file is as it was published, and the registry continues it.
     pub ok: bool,
     /// Those that are not.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<OtherFile>,
 }
 
 /// A published file that is not as it was published, or that the registry does not continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
+pub struct OtherFile {
     /// The file, relative to the directory.
     pub file: String,
     /// The first line that differs, from 1. `None` means that it concerns the whole file.
@@ -79,7 +79,7 @@ pub fn verify<E: From<Error>>(
 impl VerifiedFiles {
     fn differs(&mut self, file: &str, text: &str) {
         let file = format!("{DATASETS}/{}/{file}", self.dataset);
-        self.differences.push(Difference { file, line: None, text: text.to_owned() });
+        self.differences.push(OtherFile { file, line: None, text: text.to_owned() });
     }
 
     /// Turns what is wrong with a file of the dataset into a difference.

@@ -37,7 +37,7 @@ pub use monitor::Monitor;
 pub(crate) use parallel::{InOrder, Task};
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
-    Agreement, Cited, ContentCounts, Counts, DatasetPage, Difference, Differences, DigestPeriod,
+    Agreement, Cited, ContentCounts, Counts, DatasetBatch, Difference, Differences, DigestPeriod,
     Export, Exported, FileDifferences, FileList, FileTotals, GranuleFiles, Granules, History,
     IdPages, MirrorSource, NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected,
     Selection, Snapshot,

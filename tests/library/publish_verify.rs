@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use accession::publish::{Difference, SiteSettings, VerifiedFiles, publish, publish_pages, verify};
+use accession::publish::{OtherFile, SiteSettings, VerifiedFiles, publish, publish_pages, verify};
 use accession::{ChangeOptions, Error, GranuleId, Limits, Listing, Members, Registry, Stamp};
 
 use crate::exported::{enlarge, publish_all};
@@ -24,7 +24,7 @@ fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
     rows
 }
 
-fn differences(registry: &Registry, directory: &Path) -> Vec<Difference> {
+fn differences(registry: &Registry, directory: &Path) -> Vec<OtherFile> {
     verified(registry, directory).into_iter().flat_map(|row| row.differences).collect()
 }
 

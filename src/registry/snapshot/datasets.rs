@@ -10,7 +10,7 @@ use crate::store::{self, DatasetKey, Withdrawn};
 
 /// A page of datasets, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DatasetPage {
+pub struct DatasetBatch {
     /// The datasets.
     pub datasets: Vec<Listed>,
     /// The name after which the next page begins. `None` means that this is the last page.
@@ -91,9 +91,9 @@ impl Snapshot {
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> Result<DatasetPage> {
+    ) -> Result<DatasetBatch> {
         self.ask(|read| {
-            let mut page = DatasetPage::default();
+            let mut page = DatasetBatch::default();
             let mut after = after.cloned();
             // Datasets that are not shown do not count.
             loop {

@@ -24,7 +24,7 @@ mod view;
 
 pub use cite::Cited;
 pub(super) use cite::cited;
-pub use datasets::DatasetPage;
+pub use datasets::DatasetBatch;
 pub use differences::{Counts, Difference, Differences};
 pub(crate) use differences::{Cursor, IdCursor, Only, Walk};
 pub use export::{Export, Exported};
