@@ -184,6 +184,7 @@ class DatasetRecord:
     max_replace: Any
     latest: Instance | None
     confirmed: Confirmation | None
+    resolver: str | None = None
 
 
 # `from` is a word of Python, which no class can have as a name.

@@ -251,7 +251,7 @@ impl Dataset {
 
     /// Registers the dataset if it does not exist, and sets fields of its record: `doi`, `title`,
     /// `description`, `creators`, `publisher`, `version`, `year`, `url`, `licence`, `archive`,
-    /// `granule_url`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`, `max_replace`. None removes a field.
+    /// `granule_url`, `resolver`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`, `max_replace`. None removes a field.
     ///
     /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> record = dataset.edit(create=True, title="FOO Level 2", temporal="2001-01-02/..")

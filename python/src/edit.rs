@@ -34,6 +34,7 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<DatasetEdit, Failure> {
             "licence" => edit.licence = parsed(&name, value)?,
             "archive" => edit.archive = parsed(&name, value)?,
             "granule_url" => edit.granule_url = parsed(&name, value)?,
+            "resolver" => edit.resolver = parsed(&name, value)?,
             "keywords" => edit.keywords = list(&name, value)?,
             "free_access" => edit.free_access = extracted(value)?,
             "temporal" => edit.temporal = parsed(&name, value)?,

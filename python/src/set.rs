@@ -97,7 +97,9 @@ pub fn cite(
     })?;
     warnings.extend(cited.warnings(at, now()));
     warn_all(py, &warnings)?;
-    Ok(Citation::new(cited, at, now().day()).write(format))
+    let resolver = std::env::var("ACCESSION_RESOLVER").ok().filter(|text| !text.is_empty());
+    let citation = Citation::new(cited, at, now().day()).with_resolver(resolver.as_deref());
+    Ok(citation.write(format))
 }
 
 impl Set {

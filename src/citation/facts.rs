@@ -1,9 +1,10 @@
 //! The facts of a citation, from which every format is written.
 
-use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
 use crate::model::{
-    Criteria, Dataset, Day, Digest, Doi, Identifier, Moment, Pattern, Timestamp, is_interpreted,
+    Annotation, Criteria, Dataset, Day, Digest, Doi, Identifier, Moment, Pattern, Timestamp,
+    is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -32,6 +33,13 @@ pub struct Citation {
     pub(super) accessed: Day,
     /// The digest of the granules and of what is known of their files.
     pub(super) digest: Digest,
+    /// What was noted about the cited set.
+    annotations: Vec<Annotation>,
+    /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none is
+    /// known.
+    resolver: Option<String>,
+    /// Whether the identifier of the subset resolves, or only that of the set from which it is selected does.
+    is_saved: bool,
     /// Whether the statement names the digest, too.
     states_digest: bool,
 }
@@ -60,7 +68,12 @@ impl Citation {
             whole: instance.identifier,
             whole_granules: instance.granules,
         });
+        let of_period = cited.period.iter().flat_map(|instance| instance.annotations.clone());
+        let resolver = cited.dataset.dataset.resolver.as_ref();
         Citation {
+            annotations: of_period.collect(),
+            resolver: resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned()),
+            is_saved: true,
             record: cited.dataset.dataset,
             identifier: cited.set.identifier(),
             granules: cited.set.granules(),
@@ -80,6 +93,44 @@ impl Citation {
     #[must_use]
     pub fn with_digest(self, states_digest: bool) -> Self {
         Citation { states_digest, ..self }
+    }
+
+    /// Names the address of a site that resolves identifiers, unless the record of the dataset has one.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Option<&str>) -> Self {
+        let resolver = || resolver.map(|resolver| resolver.trim_end_matches('/').to_owned());
+        self.resolver = self.resolver.or_else(resolver);
+        self
+    }
+
+    /// The citation of a subset that is not saved: it is named by the set from which it is selected, and by
+    /// the patterns, which never change.
+    #[must_use]
+    pub fn unsaved(self) -> Self {
+        Citation { is_saved: false, ..self }
+    }
+
+    /// The address under which the cited granules are known for ever. `None` means that no site is known that
+    /// resolves identifiers.
+    pub fn permanent_address(&self) -> Option<String> {
+        self.resolver.as_ref().map(|resolver| format!("{resolver}/{}", self.named_set()))
+    }
+
+    /// The identifier, with its prefix; of a subset that is not saved, that of the whole set with the
+    /// patterns.
+    fn named_set(&self) -> String {
+        match &self.subset {
+            Some(SubsetFacts { criteria: Criteria::Patterns(patterns), whole, .. })
+                if !self.is_saved =>
+            {
+                let encode = |pattern: &Pattern| {
+                    format!("select={}", utf8_percent_encode(pattern.as_str(), NOT_IN_A_QUERY))
+                };
+                let query: Vec<String> = patterns.iter().map(encode).collect();
+                format!("DI:{whole}?{}", query.join("&"))
+            }
+            _ => self.prefixed_identifier(),
+        }
     }
 
     /// The identifier with its prefix: `DI:7631…`.
@@ -119,13 +170,24 @@ impl Citation {
         self.record.url.as_ref().map(|url| encoded(url.as_str()))
     }
 
-    /// The address of the DOI at the resolver or, without a DOI, the web address of the dataset.
+    /// The address that reference managers open: that of the set, of the page about the dataset, or of its DOI.
+    pub(super) fn opened_address(&self) -> Option<String> {
+        self.permanent_address().or_else(|| self.url()).or_else(|| self.address())
+    }
+
+    /// The address of the DOI at doi.org or, without a DOI, the web address of the dataset.
     pub(super) fn address(&self) -> Option<String> {
         self.record.doi.as_ref().map(Doi::address).or_else(|| self.url())
     }
 
-    /// The address of an instance: that of the dataset, with the identifier as its fragment.
+    /// The address of an instance: its own or, without a resolver, that of the dataset with the identifier as
+    /// its fragment.
     pub(super) fn address_of(&self, identifier: Identifier) -> Option<String> {
+        if let Some(resolver) = &self.resolver {
+            let is_own = identifier == self.identifier;
+            let own = self.permanent_address().filter(|_| is_own);
+            return own.or_else(|| Some(format!("{resolver}/DI:{identifier}")));
+        }
         let address = self.address()?;
         let without_fragment = address.split('#').next().unwrap_or_default();
         Some(format!("{without_fragment}#DI:{identifier}"))
@@ -134,7 +196,8 @@ impl Citation {
     /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`, and for
     /// a subset how it was selected; and the digest, if it is wanted.
     pub(super) fn statement(&self) -> String {
-        let mut statement = format!("{}, as held at {}", self.prefixed_identifier(), self.as_of);
+        let named = self.permanent_address().unwrap_or_else(|| self.named_set());
+        let mut statement = format!("{named}, as held at {}", self.as_of);
         if let Some(archive) = self.archive() {
             statement.push_str(&format!(" by {archive}"));
         }
@@ -142,9 +205,39 @@ impl Citation {
             let (granules, of_granules) = (self.granules, subset.whole_granules);
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
+            if !self.is_saved {
+                statement.push_str(&format!(", with the identifier {}", self.identifier));
+            }
         }
         if self.states_digest {
             statement.push_str(&format!(", {}", self.digest));
+        }
+        statement
+    }
+
+    /// The title of the cited set, which other sets of the dataset do not have.
+    pub(super) fn title_of_set(&self) -> String {
+        let (title, as_of) = (self.title(), self.as_of);
+        match &self.subset {
+            None => format!("{title}, as held at {as_of}"),
+            Some(subset) => {
+                let (granules, of_granules) = (self.granules, subset.whole_granules);
+                format!("{title}, {granules} of {of_granules} granules as held at {as_of}")
+            }
+        }
+    }
+
+    /// What was noted about the set, each with whether it is questionable.
+    pub(super) fn annotations(&self) -> &[Annotation] {
+        &self.annotations
+    }
+
+    /// The statement with what was noted about the set.
+    pub(super) fn noted_statement(&self) -> String {
+        let mut statement = self.statement();
+        for Annotation { note, questionable, .. } in &self.annotations {
+            let label = if *questionable { "Questionable" } else { "Noted" };
+            statement.push_str(&format!(". {label}: {}", single_line(note)));
         }
         statement
     }
@@ -236,6 +329,10 @@ pub(crate) const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'|')
     .add(b'}');
+
+/// The characters that are encoded in a pattern in a query: those that a sentence or a query would end with, too.
+const NOT_IN_A_QUERY: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'*').remove(b'-').remove(b'.').remove(b'_');
 
 /// Percent-encodes what neither a URI nor a verbatim field of TeX may contain. Letters of other scripts
 /// stay readable.

@@ -99,11 +99,17 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
     let dated = stated.iter().filter(|citation| citation.date.is_some());
     let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
     let mut seen = HashSet::new();
-    let is_new = |citation: &Pasted| {
+    // An address of another set than the one that is cited relates it to that.
+    let is_related = |citation: &Pasted, mark: &Mark| {
+        let is_address = text[..mark.location.start].ends_with('/');
+        is_address && !dated.is_empty() && !dated.contains(&citation.identifier)
+    };
+    let is_new = |(citation, mark): &(&Pasted, &Mark)| {
         (citation.date.is_some() || !dated.contains(&citation.identifier))
+            && !is_related(citation, mark)
             && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
     };
-    stated.into_iter().filter(is_new).collect()
+    stated.iter().zip(&marks).filter(is_new).map(|(citation, _)| citation.clone()).collect()
 }
 
 /// Finds the DOIs that a reference may cite: the one that a field declares or, without such a field, all.

@@ -53,6 +53,9 @@ pub struct Dataset {
     pub archive: Option<String>,
     /// Where its granules can be fetched.
     pub granule_url: Option<GranuleUrl>,
+    /// The address of a site that leads on from `/DI:…`, which citations name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolver: Option<WebAddress>,
     /// Its keywords, for search engines.
     #[serde(default, deserialize_with = "keywords")]
     pub keywords: Vec<Keyword>,
@@ -111,6 +114,7 @@ impl Dataset {
             licence: None,
             archive: None,
             granule_url: None,
+            resolver: None,
             keywords: Vec::new(),
             free_access: None,
             temporal: None,

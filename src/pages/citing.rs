@@ -29,7 +29,8 @@ const USUAL: [CitationFormat; 3] =
 /// The citation as a sentence, and links to its other formats at `path`.
 pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
     let text = citation.write(CitationFormat::Text);
-    let others = || FORMATS.into_iter().filter(|format| !USUAL.contains(format));
+    let offered = || FORMATS.into_iter().filter(|format| citation.is_complete_for(*format));
+    let others = || offered().filter(|format| !USUAL.contains(format));
     let link = |format: CitationFormat| {
         html! { a href=(site.href(&Site::in_format(path, format.name()))) { (format.label()) } }
     };
@@ -102,10 +103,9 @@ pub(super) fn meta(
     meta
 }
 
-/// The citation as schema.org describes it, with where its granules are listed, and the
-/// catalogue that lists it.
-pub(super) fn described(site: &Site, record: &Dataset, citation: &Citation, list: &str) -> String {
-    let written = citation.write(CitationFormat::JsonLd);
+/// A set or a dataset as it was written for schema.org, with where its granules are listed, and the catalogue
+/// that lists it.
+pub(super) fn described(site: &Site, record: &Dataset, written: String, list: &str) -> String {
     let Ok(Value::Object(mut object)) = serde_json::from_str::<Value>(&written) else {
         return written;
     };
@@ -200,8 +200,15 @@ const MAX_AUTHORS: usize = 5;
 /// The greatest length of the address of a licence in the header.
 const MAX_ADDRESS_BYTES: usize = 300;
 
-/// The links of a page about a dataset, or about a set of it, at `path`.
-pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) -> Vec<Link> {
+/// The links of a page about a dataset, or about a set of it, at `path`. `citation` is that of the page; `None`
+/// means that it was not read.
+pub fn links(
+    site: &Site,
+    record: &Dataset,
+    path: &str,
+    describes: Describes,
+    citation: Option<&Citation>,
+) -> Vec<Link> {
     let mut links = Vec::new();
     let own = site.address(path);
     let cite_as = match &describes {
@@ -223,7 +230,10 @@ pub fn links(site: &Site, record: &Dataset, path: &str, describes: Describes) ->
         };
         // Without a set, there is nothing to cite.
         if let Some(list) = list {
-            let described = FORMATS.into_iter().filter(|format| format.is_metadata());
+            let described = FORMATS.into_iter().filter(|format| {
+                let is_complete = |citation: &Citation| citation.is_complete_for(*format);
+                format.is_metadata() && citation.is_none_or(is_complete)
+            });
             links.extend(described.map(|format| {
                 let address = site.address_or_href(&Site::in_format(path, format.name()));
                 Link::new("describedby", address).of_type(format.media_type())

@@ -98,12 +98,20 @@ impl DatasetPage {
         Ok(page)
     }
 
+    /// The page with the address of the site that resolves identifiers in its citation.
+    #[must_use]
+    pub fn resolved(self, site: &Site) -> Self {
+        let citation = self.citation.map(|citation| citation.with_resolver(site.resolver()));
+        DatasetPage { citation, ..self }
+    }
+
     /// The links of the page, in its head and in the header of every format.
     pub fn links(&self, site: &Site) -> Vec<Link> {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let list = latest.map(|latest| Site::granules(latest.identifier));
-        citing::links(site, dataset, &Site::dataset(&dataset.name), Describes::Dataset(list))
+        let (path, describes) = (Site::dataset(&dataset.name), Describes::Dataset(list));
+        citing::links(site, dataset, &path, describes, self.citation.as_ref())
     }
 
     /// The page.
@@ -111,7 +119,8 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
-            citing::described(site, dataset, citation, &Site::granules(latest.identifier))
+            let list = Site::granules(latest.identifier);
+            citing::described(site, dataset, citation.write_dataset(), &list)
         });
         let path = Site::dataset(&dataset.name);
         let head = Head {
@@ -222,7 +231,7 @@ impl DatasetPage {
             identifier: latest.identifier,
             digest: latest.digest,
             are_paths: self.ends.are_paths(),
-            is_registered: true,
+            is_saved: true,
             fixity: self.fixity.as_ref(),
             is_shared: false,
         }

@@ -20,7 +20,7 @@ use super::plot::Spark;
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity};
-use crate::citation::Citation;
+use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
 use crate::model::{
     Annotation, DatasetName, Identifier, Instance, Moment, Pattern, Set, Timestamp,
@@ -133,7 +133,7 @@ impl SetPage {
         Ok(SetPage { cited, citation, subsets: Vec::new(), asked: AskedBy::Time(at), shown })
     }
 
-    /// Reads what patterns select from a set. `Err` is the identifier of that, if it is registered: it has a page of
+    /// Reads what patterns select from a set. `Err` is the identifier of that, if it is saved: it has a page of
     /// its own. Costs a pass over the set.
     ///
     /// # Errors
@@ -152,17 +152,23 @@ impl SetPage {
         let set = snapshot.select(&selection)?.set;
         let at = Some(Moment::Instant(set.instance().timestamp));
         let members = Members::Patterns(patterns.to_vec());
-        let (cited, is_registered) = registry.describe_subset(set.dataset(), at, &members, now)?;
-        if is_registered {
+        let (cited, is_saved) = registry.describe_subset(set.dataset(), at, &members, now)?;
+        if is_saved {
             return Ok(Err(cited.set.identifier()));
         }
         let shown = match detail {
             Detail::Page => Some(Details::read(&snapshot, &cited, Vec::new(), now)?),
             Detail::Record => None,
         };
-        let citation = Citation::new(cited.clone(), None, now.day());
+        let citation = Citation::new(cited.clone(), None, now.day()).unsaved();
         let asked = AskedBy::Part(patterns.to_vec());
         Ok(Ok(SetPage { cited, citation, subsets: Vec::new(), asked, shown }))
+    }
+
+    /// The page with the address of the site that resolves identifiers in its citation.
+    #[must_use]
+    pub fn resolved(self, site: &Site) -> Self {
+        SetPage { citation: self.citation.with_resolver(site.resolver()), ..self }
     }
 
     /// The set as JSON: an instance as `lookup` prints it, a part with how it is selected.
@@ -209,7 +215,7 @@ impl SetPage {
     pub fn links(&self, site: &Site) -> Vec<Link> {
         let (record, path) = (&self.cited.dataset.dataset, self.path());
         let describes = Describes::Set(self.list());
-        let mut links = citing::links(site, record, &path, describes);
+        let mut links = citing::links(site, record, &path, describes, Some(&self.citation));
         if let AskedBy::Time(at) = self.asked
             && format!("/datasets/{}@{at}", record.name) != path
         {
@@ -241,7 +247,12 @@ impl SetPage {
             links: self.links(site),
             meta: citing::meta(site, record, Some(identifier), &path),
             canonical: matches!(self.asked, AskedBy::Identifier).then(|| path.clone()),
-            json_ld: Some(citing::described(site, record, &self.citation, &self.list())),
+            json_ld: Some(citing::described(
+                site,
+                record,
+                self.citation.write(CitationFormat::JsonLd),
+                &self.list(),
+            )),
             section: Section::Datasets,
             is_unlisted: self.is_unlisted(),
             ..Head::default()
@@ -263,7 +274,7 @@ impl SetPage {
             identifier,
             digest: set.digest(),
             are_paths: shown.ends.are_paths(),
-            is_registered: !matches!(self.asked, AskedBy::Part(_)),
+            is_saved: !matches!(self.asked, AskedBy::Part(_)),
             fixity: shown.fixity.as_ref(),
             is_shared: shown.datasets().len() > 1,
         };
@@ -308,7 +319,7 @@ impl SetPage {
                 }
                 aside {
                     (citing::section(site, &self.citation, &cited_path))
-                    @if let AskedBy::Part(patterns) = &self.asked { (self.unregistered(patterns)) }
+                    @if let AskedBy::Part(patterns) = &self.asked { (self.unsaved(patterns)) }
                 }
             }
             @if shown.is_more_than_one_period() { (shown.when(site, identifier)) }
@@ -332,12 +343,12 @@ impl SetPage {
     }
 
     /// What a citation of a part is that nobody registered.
-    fn unregistered(&self, patterns: &[Pattern]) -> Markup {
+    fn unsaved(&self, patterns: &[Pattern]) -> Markup {
         let instance = self.cited.set.instance();
         html! {
             p.text.small {
                 "Nobody has cited this part yet. Its address is that of the whole set with the pattern, and neither \
-                 ever changes. Once the archive registers it with this command, its identifier leads here, too:"
+                 ever changes. Once the archive cites it with this command, its identifier leads here, too:"
             }
             (command("register", &html! {
                 "accession cite '" (instance.dataset) "@" (instance.timestamp) "'"
@@ -375,7 +386,7 @@ impl SetPage {
         };
         html! {
             p.big {
-                @if let Some(address) = site.canonical(&path) {
+                @if let Some(address) = self.citation.permanent_address() {
                     span.label { "Its permanent address" }
                     span.di.address #di { (address) }
                 } @else {

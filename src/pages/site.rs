@@ -17,6 +17,9 @@ pub struct Site {
     pub public_url: Option<String>,
     /// What answers at its addresses.
     pub serves: Serves,
+    /// The address of the site that resolves identifiers, for datasets whose records do not name it. `None`
+    /// means the public address of this site.
+    pub resolver: Option<String>,
 }
 
 /// What answers at the addresses of a site.
@@ -66,6 +69,12 @@ impl Site {
     /// The address by which search engines know a path. `None` means that the public address is not known.
     pub fn canonical(&self, path: &str) -> Option<String> {
         self.address(path).filter(|_| self.serves != Serves::Everything { is_public: false })
+    }
+
+    /// The address of the site that resolves identifiers. `None` means that none is known.
+    pub fn resolver(&self) -> Option<&str> {
+        let is_private = self.serves == Serves::Everything { is_public: false };
+        self.resolver.as_deref().or(self.public_url.as_deref().filter(|_| !is_private))
     }
 
     /// The absolute address of a path or, if the public address is not known, its relative one.
@@ -239,6 +248,7 @@ mod tests {
                 contact: None,
                 public_url: url.map(str::to_owned),
                 serves: Serves::Everything { is_public: url.is_some() },
+                resolver: None,
             };
             let path = Site::dataset(&"A".parse().unwrap());
             assert_eq!(site.href(&path), href);
@@ -264,6 +274,7 @@ mod tests {
                     contact: None,
                     public_url: public_url.clone(),
                     serves: Serves::Files { depth },
+                    resolver: None,
                 };
                 assert_eq!(site.href(path), href);
             }
@@ -277,6 +288,7 @@ mod tests {
             contact: None,
             public_url: Some("https://archive.example/data".to_owned()),
             serves: Serves::Files { depth: 0 },
+            resolver: None,
         };
         let names: Vec<SitemapEntry> =
             (0..50_001).map(|number| (format!("D{number}").parse().unwrap(), None)).collect();

@@ -26,7 +26,7 @@ pub(super) struct CheckedSet<'a> {
     /// Whether its names are paths.
     pub are_paths: bool,
     /// Whether its identifier leads to it, so that the program can compare a copy with it.
-    pub is_registered: bool,
+    pub is_saved: bool,
     /// What is known of its files. `None` means nothing.
     pub fixity: Option<&'a Fixity>,
     /// Whether other datasets hold it too, whose records may differ.
@@ -53,7 +53,7 @@ impl CheckedSet<'_> {
                     pre tabindex="0" { code { (shell(listing)) } }
                     p.small { "It must print DI:" (identifier) }
                 }
-                @if self.is_registered {
+                @if self.is_saved {
                     details {
                         summary { "It differs: which files are missing, or too many?" }
                         pre tabindex="0" { code { (listing) " | accession compare DI:" (identifier) " --from -" } }

@@ -112,7 +112,7 @@ fn dataset_files(
     now: Timestamp,
 ) -> Result<[(&'static str, String); 2]> {
     let snapshot = registry.snapshot()?;
-    let page = DatasetPage::read(&snapshot, name, now, Detail::Page)?;
+    let page = DatasetPage::read(&snapshot, name, now, Detail::Page)?.resolved(site);
     let feed = Feed::of_dataset(&snapshot, name)?.atom(site);
     Ok([(INDEX, page.html(site)), (FEED, feed)])
 }
@@ -223,6 +223,7 @@ impl Kept {
             contact: self.contact.clone(),
             public_url: self.public_url.clone(),
             serves: Serves::Files { depth },
+            resolver: None,
         }
     }
 }

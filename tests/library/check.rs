@@ -168,7 +168,11 @@ fn every_format_is_recognised_and_agrees() {
     for cited in [whole, subset] {
         let identifier = cited.set.identifier();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
-        for format in CitationFormat::ALL {
+        let resolved = citation.clone().with_resolver(Some("https://data.example.org"));
+        for (citation, format) in [citation, resolved]
+            .iter()
+            .flat_map(|it| CitationFormat::ALL.map(|format| (it, format)))
+        {
             let text = citation.write(format);
             let (verdicts, _) = checked(&registry, &text);
             let [verdict] = &verdicts[..] else { panic!("{text}: {verdicts:?}") };

@@ -51,6 +51,7 @@ fn filled(directory: &Path) -> PathBuf {
         archive: Edit::Set("Archive".to_owned()),
         licence: Edit::Set("CC-BY-4.0".to_owned()),
         granule_url: Edit::Set("https://archive.example/{granule}".parse().unwrap()),
+        resolver: Edit::Set("https://archive.example".parse().unwrap()),
         keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
         free_access: Edit::Set(true),
         temporal: Edit::Set("2001-01-01/..".parse().unwrap()),

@@ -165,6 +165,7 @@ impl Served {
 fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Config {
     Config {
         site: Site {
+            resolver: None,
             name: "US Archive".to_owned(),
             contact: Some("archive@example.org".to_owned()),
             public_url: Some("https://registry.example".to_owned()),

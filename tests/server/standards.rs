@@ -280,6 +280,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
         let output = std::process::Command::new(crate::program::program())
             .args(["--registry", path.to_str().unwrap(), "cite", "US.FOOL2.002@2001-01-05"])
             .args(["--format", format])
+            .env("ACCESSION_RESOLVER", "https://registry.example")
             .output()
             .unwrap();
         // The days on which they were accessed differ.

@@ -18,9 +18,9 @@ pub(super) fn write(citation: &Citation) -> String {
         ("version", citation.version().map(|version| escaped(&version))),
         ("publisher", citation.publisher().map(|publisher| format!("{{{}}}", escaped(&publisher)))),
         ("doi", record.doi.as_ref().map(|doi| doi_field(doi.as_str()))),
-        ("url", citation.url()),
+        ("url", citation.permanent_address().or_else(|| citation.url())),
         ("urldate", Some(citation.accessed.to_string())),
-        ("note", Some(escaped(&citation.statement()))),
+        ("note", Some(escaped(&citation.noted_statement()))),
     ];
     let mut entry = format!("@dataset{{{},\n", citation.key());
     for (name, value) in fields {

@@ -30,9 +30,9 @@ fn csl_item(citation: &Citation) -> Value {
         "publisher": citation.publisher(),
         "archive": citation.archive(),
         "DOI": record.doi.as_ref().map(Doi::as_str),
-        "URL": citation.url().or_else(|| citation.address()),
+        "URL": citation.opened_address(),
         "accessed": { "date-parts": [[year, month, day]] },
-        "note": citation.statement(),
+        "note": citation.noted_statement(),
         "custom": custom(citation),
     }))
 }
@@ -74,10 +74,11 @@ pub(super) fn write_datacite(citation: &Citation) -> String {
     let described = citation
         .description()
         .map(|text| json!({ "description": text, "descriptionType": "Abstract" }));
-    let stated = json!({ "description": citation.statement(), "descriptionType": "TechnicalInfo" });
+    let stated =
+        json!({ "description": citation.noted_statement(), "descriptionType": "TechnicalInfo" });
     indented(&without_nulls(json!({
         "doi": record.doi.as_ref().map(Doi::as_str),
-        "url": citation.url(),
+        "url": citation.permanent_address().or_else(|| citation.url()),
         "types": { "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" },
         "creators": nonempty(record.creators.iter().map(datacite_creator).collect()),
         "titles": [{ "title": citation.title() }],
@@ -168,7 +169,17 @@ fn rights(licence: CitedLicence) -> Value {
     }
 }
 
-/// Writes a schema.org Dataset as JSON-LD, for the landing page of an instance.
+/// What a schema.org Dataset describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// The cited set. It has a name and an address of its own, and is a part of the dataset with the DOI, so that
+    /// search engines do not take all of them for one.
+    Set,
+    /// The dataset, whose latest set is cited.
+    Dataset,
+}
+
+/// Writes a schema.org Dataset as JSON-LD, for the landing page of a set or of a dataset.
 ///
 /// As the guidelines of science-on-schema.org recommend, identifiers are `PropertyValue`s, and
 /// `spdx:checksum` and `prov:wasRevisionOf` are given. Creators are a plain array: harvesters do not read
@@ -176,11 +187,29 @@ fn rights(licence: CitedLicence) -> Value {
 ///
 /// The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
 /// no title can end the element with `</script>`, or begin a comment with `<!--`.
-pub(super) fn write_json_ld(citation: &Citation) -> String {
+pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
     let record = &citation.record;
     let organisation = |name: String| json!({ "@type": "Organization", "name": name });
+    let is_set = about == About::Set;
+    let (id, name, url) = match about {
+        About::Set => (
+            citation.address_of(citation.identifier),
+            citation.title_of_set(),
+            citation.opened_address(),
+        ),
+        About::Dataset => {
+            (citation.address(), citation.title(), citation.url().or_else(|| citation.address()))
+        }
+    };
     let whole = citation.subset.as_ref().and_then(|subset| citation.address_of(subset.whole));
-    let previous = citation.previous.filter(|_| citation.subset.is_none());
+    let whole = whole.map(|id| json!({ "@type": "Dataset", "@id": id }));
+    let dataset = citation.address().filter(|_| is_set);
+    let dataset =
+        dataset.map(|id| json!({ "@type": "Dataset", "@id": id, "name": citation.title() }));
+    let is_questionable = citation.annotations().iter().any(|noted| noted.questionable);
+    let noted = citation.annotations().iter();
+    let noted = noted.map(|it| json!({ "@type": "Comment", "text": single_line(&it.note) }));
+    let previous = citation.previous.filter(|_| is_set && citation.subset.is_none());
     let previous = previous.and_then(|previous| citation.address_of(previous));
     let creators = nonempty(record.creators.iter().map(json_ld_creator).collect());
     let object = without_nulls(json!({
@@ -191,8 +220,8 @@ pub(super) fn write_json_ld(citation: &Citation) -> String {
             "spdx": "http://spdx.org/rdf/terms#",
         },
         "@type": "Dataset",
-        "@id": citation.address_of(citation.identifier),
-        "name": citation.title(),
+        "@id": id,
+        "name": name,
         "description": citation.description(),
         "creditText": citation.statement(),
         "creator": creators,
@@ -201,14 +230,16 @@ pub(super) fn write_json_ld(citation: &Citation) -> String {
         "version": citation.version(),
         "publisher": citation.publisher().map(organisation),
         "provider": citation.archive().map(organisation),
-        "url": citation.url().or_else(|| citation.address()),
+        "url": url,
         "license": citation.licence().map(licence),
         "keywords": nonempty(record.keywords.iter().map(|it| single_line(it.as_str()).into()).collect()),
         "isAccessibleForFree": record.free_access,
         "temporalCoverage": record.temporal.map(|temporal| temporal.to_string()),
-        "identifier": identifiers(citation),
+        "identifier": identifiers(citation, about),
         "spdx:checksum": checksum(citation),
-        "isPartOf": whole.map(|id| json!({ "@type": "Dataset", "@id": id })),
+        "isPartOf": nonempty(whole.into_iter().chain(dataset).collect()),
+        "creativeWorkStatus": is_questionable.then_some("Questionable"),
+        "comment": nonempty(noted.collect()),
         "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
     }));
     // In JSON, this character occurs in strings only.
@@ -238,8 +269,8 @@ fn json_ld_creator(creator: &Creator) -> Value {
     }
 }
 
-fn identifiers(citation: &Citation) -> Value {
-    let doi = citation.record.doi.as_ref().map(|doi| {
+fn identifiers(citation: &Citation, about: About) -> Value {
+    let doi = citation.record.doi.as_ref().filter(|_| about == About::Dataset).map(|doi| {
         json!({
             "@type": "PropertyValue",
             "@id": doi.address(),

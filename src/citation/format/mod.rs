@@ -138,7 +138,7 @@ impl Citation {
             CitationFormat::Ris => text::write_ris(self),
             CitationFormat::CslJson => json::write_csl(self),
             CitationFormat::DataciteJson => json::write_datacite(self),
-            CitationFormat::JsonLd => json::write_json_ld(self),
+            CitationFormat::JsonLd => json::write_json_ld(self, json::About::Set),
         }
     }
 
@@ -149,6 +149,19 @@ impl Citation {
             CitationFormat::CslJson => json::write_csl_item(self),
             format => self.write(format),
         }
+    }
+
+    /// Writes the dataset whose latest set is cited as JSON-LD, for its own page.
+    pub fn write_dataset(&self) -> String {
+        json::write_json_ld(self, json::About::Dataset)
+    }
+
+    /// Whether the record has what a format requires: DataCite refuses metadata without creators, a publisher
+    /// or a year.
+    pub fn is_complete_for(&self, format: CitationFormat) -> bool {
+        let lacks = self.missing_fields(format);
+        let required = [RecordField::Creators, RecordField::Publisher, RecordField::Year];
+        format != CitationFormat::DataciteJson || required.iter().all(|it| !lacks.contains(it))
     }
 
     /// Returns the fields that the format prints and the record does not have.

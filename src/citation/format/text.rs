@@ -63,9 +63,9 @@ pub(super) fn write_ris(citation: &Citation) -> String {
     lines.extend(citation.publisher().map(|publisher| ("PB", publisher)));
     lines.extend(citation.archive().map(|archive| ("DP", archive)));
     lines.extend(record.doi.as_ref().map(|doi| ("DO", doi.to_string())));
-    lines.extend(citation.url().or_else(|| citation.address()).map(|address| ("UR", address)));
+    lines.extend(citation.opened_address().map(|address| ("UR", address)));
     lines.push(("AN", citation.prefixed_identifier()));
-    lines.push(("N1", citation.statement()));
+    lines.push(("N1", citation.noted_statement()));
     let (year, month, day) = citation.accessed.year_month_day();
     lines.push(("Y2", format!("{year:04}/{month:02}/{day:02}")));
     let body: String =

@@ -145,6 +145,16 @@ pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
+/// The address of the site that resolves identifiers, from the environment. `None` means that it is not set.
+pub fn resolver() -> Result<Option<String>> {
+    const VARIABLE: &str = "ACCESSION_RESOLVER";
+    let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let read = public_url(&text.to_string_lossy());
+    read.map(Some).map_err(|refusal| Error::usage(format!("{VARIABLE}: {refusal}")))
+}
+
 /// Reads the address of a site's root, and returns it without the slash at its end.
 pub fn public_url(text: &str) -> Result<String, Refusal> {
     let address: WebAddress = text.parse()?;

@@ -5,7 +5,7 @@ use accession::model::WarningKind;
 use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::SetArgs;
+use crate::cli::args::{SetArgs, resolver};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
@@ -102,7 +102,9 @@ impl Args {
         session.warn_all(cited.warnings(at, now));
         let annotations = cited.set.instance().annotations.clone();
         let digest = cited.set.digest();
-        let citation = Citation::new(cited, at, now.day()).with_digest(self.digest);
+        let citation = Citation::new(cited, at, now.day())
+            .with_resolver(resolver()?.as_deref())
+            .with_digest(self.digest);
         warn_of_lacking(session, &dataset, &citation, self.format);
         let text = citation.write(self.format);
         let printed = object!({

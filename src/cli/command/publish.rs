@@ -15,7 +15,7 @@ use accession::server::{Config, Server, ServerLimits};
 use accession::{Access, DatasetName, ErrorKind, Registry};
 use serde_json::json;
 
-use crate::cli::args::{edit, edit_as, named_path, public_url};
+use crate::cli::args::{edit, edit_as, named_path, public_url, resolver};
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::{count, one_line};
 use crate::cli::session::Session;
@@ -217,6 +217,7 @@ impl Serve {
                 contact: self.contact,
                 public_url: Some(public_url.clone()),
                 serves: Serves::Everything { is_public },
+                resolver: resolver()?,
             },
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),

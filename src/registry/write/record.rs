@@ -82,6 +82,8 @@ pub struct DatasetEdit {
     pub licence: Edit<String>,
     /// Where granules can be fetched.
     pub granule_url: Edit<GranuleUrl>,
+    /// The address of a site that resolves identifiers, which citations name.
+    pub resolver: Edit<WebAddress>,
     /// All keywords.
     pub keywords: Edit<Vec<Keyword>>,
     /// Whether everybody can read the data without paying.
@@ -130,7 +132,7 @@ macro_rules! each_field {
 
 each_field!(
     doi, title, description, creators, publisher, version, year, url, archive, licence, granule_url,
-    keywords, free_access, temporal; max_delete, max_add, max_replace
+    resolver, keywords, free_access, temporal; max_delete, max_add, max_replace
 );
 
 /// Whether a dataset may get the DOI of another one.

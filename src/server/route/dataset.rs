@@ -32,7 +32,7 @@ pub async fn dataset(
     let read = read_present(&state, &asked, &name, move |snapshot, name| {
         DatasetPage::read(snapshot, name, now, detail)
     });
-    let page = read.await?;
+    let page = read.await?.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
     let record = &page.listed.dataset;
     respond(format, record, page.citation.as_ref(), links, html, || json(&page.listed))
@@ -69,7 +69,7 @@ pub async fn instance(
         SetPage::at(snapshot, name, at, now, detail)
     });
     let page = read.await.map_err(|stop| first_instance(&state.site, stop, &name))?;
-    respond_set(&state, format, &page)
+    respond_set(&state, format, page)
 }
 
 /// A time before the history gets a link to the dataset, whose page says when its history begins.
@@ -135,7 +135,8 @@ pub fn respond(
 }
 
 /// The page of a set in one of its formats.
-pub fn respond_set(state: &State, format: Format, page: &SetPage) -> Result<Answer, Stop> {
+pub fn respond_set(state: &State, format: Format, page: SetPage) -> Result<Answer, Stop> {
+    let page = page.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
     let record = &page.cited.dataset.dataset;
     let json = || json(&page.json());

@@ -100,7 +100,7 @@ async fn part(
         };
         Stop::see_other(state.site.href(&path))
     })?;
-    respond_set(state, format, &page)
+    respond_set(state, format, page)
 }
 
 /// The intervals as rows.
@@ -153,7 +153,7 @@ async fn intervals(
     });
     let own_links = record.map_or_else(Vec::new, |record| {
         let (path, of) = (Site::set(identifier), Describes::Set(Site::granules(identifier)));
-        links(&state.site, &record.dataset, &path, of)
+        links(&state.site, &record.dataset, &path, of, None)
     });
     Ok(answer.with_links(own_links))
 }
@@ -164,5 +164,5 @@ async fn page(state: &Arc<State>, identifier: Identifier, format: Format) -> Res
     let read = state.source.read(move |reading| {
         SetPage::with_identifier(&reading.registry.snapshot()?, identifier, now, detail)
     });
-    respond_set(state, format, &read.await?)
+    respond_set(state, format, read.await?)
 }

@@ -242,6 +242,11 @@ pub struct RecordArgs {
     #[arg(long, value_name = "URL", value_parser = edit::<GranuleUrl>)]
     granule_url: Option<Change<GranuleUrl>>,
 
+    /// The address of the site that resolves identifiers, which citations name: https://data.example.org
+    /// for https://data.example.org/DI:…
+    #[arg(long, value_name = "URL", value_parser = edit::<WebAddress>)]
+    resolver: Option<Change<WebAddress>>,
+
     /// A keyword (can be repeated; they replace all keywords that the dataset has)
     #[arg(long = "keyword", value_name = "K", value_parser = edit::<Keyword>)]
     keywords: Vec<Change<Keyword>>,
@@ -324,6 +329,7 @@ impl RecordArgs {
             max_add: self.max_add.unwrap_or_default(),
             max_replace: self.max_replace.unwrap_or_default(),
             granule_url: self.granule_url.unwrap_or_default(),
+            resolver: self.resolver.unwrap_or_default(),
             keywords: list_edit(self.keywords),
             free_access: self.free_access.unwrap_or_default(),
             temporal: self.temporal.unwrap_or_default(),

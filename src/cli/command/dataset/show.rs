@@ -165,6 +165,7 @@ pub const DATASET: &[Column] = &[
     Column::text("free access").of("free_access"),
     Column::text("temporal"),
     Column::text("granule url").of("granule_url"),
+    Column::text("resolver"),
     Column::text("max delete").of("max_delete"),
     Column::text("max add").of("max_add"),
     Column::text("max replace").of("max_replace"),
