@@ -22,14 +22,7 @@ const BUFFER_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// FIPS 180-4, 5.3.3.
 const INITIAL: [u32; 8] = [
-    0x6a09_e667,
-    0xbb67_ae85,
-    0x3c6e_f372,
-    0xa54f_f53a,
-    0x510e_527f,
-    0x9b05_688c,
-    0x1f83_d9ab,
-    0x5be0_cd19,
+    0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
 
 /// A running digest: the SHA-256 of the lines pushed so far.

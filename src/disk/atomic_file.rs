@@ -432,15 +432,6 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_name_is_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let error =
-            AtomicFile::beside(&directory.path().join("accession.db-journal")).err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::ReservedName);
-        assert!(names(directory.path()).is_empty());
-    }
-
-    #[test]
     fn an_error_names_the_directory_and_not_the_temporary_file() {
         let error = AtomicFile::beside(Path::new("/nowhere/target")).err().unwrap();
         assert_eq!(error.to_string(), "cannot create a file in \"/nowhere\"");

@@ -277,18 +277,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_temporary_file_has_no_name_and_keeps_what_is_written() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut file = file_in(directory.path()).unwrap();
-        file.write_all(b"spooled").unwrap();
-        file.rewind().unwrap();
-        let mut read = String::new();
-        file.read_to_string(&mut read).unwrap();
-        assert_eq!(read, "spooled");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    }
-
-    #[test]
     fn an_error_names_the_directory_and_the_variable() {
         let error = file_in(Path::new("/nowhere/tmp")).unwrap_err();
         assert_eq!(

@@ -1,18 +1,10 @@
 //! A store for tests, which fails at a call that is chosen.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::page::{Packing, Page};
-use super::rows::DatasetKey;
-use super::session::{StoreSession, View};
-use super::sqlite::NewFile;
-use super::statement::{Columns, Existing, Sql, StoredTable, Value};
 use super::{Error, ErrorKind, Result};
-use crate::model::{GranuleId, Timestamp};
 
 /// With what, and at which call, a store fails. The transaction of the call fails from then on, unless the
 /// fault passes; later ones do not.
@@ -24,8 +16,8 @@ pub(crate) struct Fault {
     calls: AtomicUsize,
 }
 
-struct FaultySession {
-    inner: Box<dyn StoreSession>,
+/// A fault in one transaction.
+pub(super) struct TransactionFault {
     fault: Arc<Fault>,
     has_failed: Cell<bool>,
 }
@@ -57,15 +49,11 @@ impl Fault {
     }
 
     /// Begins a transaction that fails.
-    pub(super) fn begin(
-        self: &Arc<Self>,
-        begin: impl FnOnce() -> Result<Box<dyn StoreSession>>,
-    ) -> Result<Box<dyn StoreSession>> {
+    pub(super) fn begin(self: &Arc<Self>) -> Result<TransactionFault> {
         if self.strikes() && self.kind != ErrorKind::OutcomeUnknown {
             return Err(self.error());
         }
-        let fault = Arc::clone(self);
-        Ok(Box::new(FaultySession { inner: begin()?, fault, has_failed: Cell::new(false) }))
+        Ok(TransactionFault { fault: Arc::clone(self), has_failed: Cell::new(false) })
     }
 
     fn error(&self) -> Error {
@@ -73,110 +61,22 @@ impl Fault {
     }
 }
 
-impl FaultySession {
-    /// The session, unless it fails.
-    fn call(&self) -> Result<&dyn StoreSession> {
+impl TransactionFault {
+    /// Fails if it strikes at this call, or did in the transaction.
+    pub fn call(&self) -> Result<()> {
         let strikes = self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown;
         self.has_failed.set(self.has_failed.get() || (strikes && !self.fault.passes));
-        if strikes || self.has_failed.get() { Err(self.fault.error()) } else { Ok(&*self.inner) }
-    }
-}
-
-impl StoreSession for FaultySession {
-    fn rows(
-        &self,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
-    ) -> Result<()> {
-        self.call()?.rows(sql, values, each)
+        if strikes || self.has_failed.get() { Err(self.fault.error()) } else { Ok(()) }
     }
 
-    fn locks_datasets(&self) -> bool {
-        self.inner.locks_datasets()
-    }
-
-    fn lock(&self, dataset: DatasetKey) -> Result<()> {
-        self.call()?.lock(dataset)
-    }
-
-    fn lock_with_next(&self, dataset: DatasetKey) {
-        self.inner.lock_with_next(dataset);
-    }
-
-    fn lock_new(&self, dataset: DatasetKey) -> Result<()> {
-        self.call()?.lock_new(dataset)
-    }
-
-    fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()> {
-        self.call()?.run(sql, values)
-    }
-
-    fn insert(
-        &self,
-        table: &'static StoredTable,
-        existing: Existing,
-        values: &[Value<'_>],
-    ) -> Result<()> {
-        self.call()?.insert(table, existing, values)
-    }
-
-    fn page_rows(&self) -> u32 {
-        self.inner.page_rows()
-    }
-
-    fn page(&self, sql: &'static Sql, values: &[Value<'_>], packing: Packing) -> Result<Page> {
-        self.call()?.page(sql, values, packing)
-    }
-
-    fn end_periods(
-        &self,
-        dataset: DatasetKey,
-        ends: &[(&GranuleId, Timestamp)],
-    ) -> Result<Option<(GranuleId, usize)>> {
-        self.call()?.end_periods(dataset, ends)
-    }
-
-    fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
-        self.call()?.integrity(datasets)
-    }
-
-    fn check_same_file(&self) -> Result<()> {
-        self.call()?.check_same_file()
-    }
-
-    fn copy_beside(
-        &self,
-        target: &Path,
-        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<NewFile> {
-        self.call()?.copy_beside(target, progress)
-    }
-
-    fn flush(&self) -> Result<()> {
-        self.call()?.flush()
-    }
-
-    fn commit(self: Box<Self>) -> Result<()> {
+    /// Commits, and fails before or afterwards.
+    pub fn commit(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.fault.kind != ErrorKind::OutcomeUnknown {
             self.call()?;
-            return self.inner.commit();
+            return commit();
         }
         let strikes = self.fault.strikes();
-        self.inner.commit()?;
+        commit()?;
         if strikes { Err(self.fault.error()) } else { Ok(()) }
-    }
-}
-
-impl View {
-    /// Everything that is stored, to be compared.
-    pub fn contents(&self) -> Result<String> {
-        let mut contents = String::new();
-        let datasets = self.dataset_keys()?;
-        let of_datasets = datasets.into_iter().flat_map(|dataset| self.raw_rows_of(dataset));
-        for rows in of_datasets.chain(self.raw_rows_of_none()) {
-            contents += &format!("{:?}\n", rows?);
-        }
-        Ok(contents)
     }
 }

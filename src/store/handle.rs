@@ -131,7 +131,7 @@ impl Store {
                 Opened::Server(store) => Box::new(store.snapshot(watch)?),
             })
         };
-        self.begin(begin).map(View::new)
+        self.begin(begin)
     }
 
     /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
@@ -152,21 +152,16 @@ impl Store {
         self.begin(begin).map(Transaction::new)
     }
 
-    #[cfg(not(test))]
-    #[expect(clippy::unused_self, reason = "a test makes it fail")]
-    fn begin<T>(&self, begin: impl FnOnce() -> Result<T>) -> Result<T> {
-        begin()
-    }
-
-    #[cfg(test)]
-    fn begin(
-        &self,
-        begin: impl FnOnce() -> Result<Box<dyn StoreSession>>,
-    ) -> Result<Box<dyn StoreSession>> {
-        match &self.fault {
-            None => begin(),
-            Some(fault) => fault.begin(begin),
+    fn begin(&self, begin: impl FnOnce() -> Result<Box<dyn StoreSession>>) -> Result<View> {
+        #[cfg(test)]
+        let fault = self.fault.as_ref().map(super::faulty::Fault::begin).transpose()?;
+        #[cfg_attr(not(test), expect(unused_mut, reason = "a test makes it fail"))]
+        let mut view = View::new(begin()?);
+        #[cfg(test)]
+        {
+            view.fault = fault;
         }
+        Ok(view)
     }
 
     /// A number that is another one after every commit of every process, and the same until then, for

@@ -329,7 +329,7 @@ impl View {
         let (sql, given) = page_of(table, dataset, after, limit);
         match table.what {
             Some(_) => self.each_sound(sql, &given, table, each),
-            None => self.session.rows(sql, &given, each),
+            None => self.session()?.rows(sql, &given, each),
         }
     }
 
@@ -342,7 +342,7 @@ impl View {
         mut each: impl FnMut(&dyn Columns, &mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
         let (mut checked, mut differing) = (Vec::with_capacity(CHECKED_BYTES), None);
-        let read = self.session.rows(sql, values, &mut |row| {
+        let read = self.session()?.rows(sql, values, &mut |row| {
             if each(row, &mut checked)? {
                 return Ok(());
             }
@@ -389,7 +389,7 @@ impl View {
     /// If others have added tables or indexes to the file, only those of the schema are checked:
     /// the others may have constraints that take hours to evaluate, or that fail.
     pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
-        let mut findings = self.session.integrity(datasets)?;
+        let mut findings = self.session()?.integrity(datasets)?;
         // The verification of a dataset names each damaged row of its history.
         let is_checked = |table: &&StoredTable| table.what.is_some() && table.name != "instance";
         for table in TABLES.into_iter().filter(is_checked) {
@@ -427,7 +427,7 @@ impl View {
         for values in parts {
             let sql = if values.is_empty() { every } else { of_dataset };
             let mut checked = Vec::with_capacity(CHECKED_BYTES);
-            self.session.rows(sql, &values, &mut |row| {
+            self.session()?.rows(sql, &values, &mut |row| {
                 if !is_sound(table, row, 0, &mut checked)? {
                     if found.0 == 0 {
                         found.1 = position(table, row, 0)?;
@@ -519,7 +519,7 @@ impl Transaction {
         if rows.is_empty() {
             return Ok(());
         }
-        self.session.lock(dataset)?;
+        self.session()?.lock(dataset)?;
         let mut values = Vec::with_capacity(rows.len() * (table.columns.len() + 1));
         let mut checked = Vec::with_capacity(CHECKED_BYTES);
         for row in rows {
@@ -533,6 +533,6 @@ impl Transaction {
                 values.push(row_check(&values[first..], &mut checked));
             }
         }
-        self.session.insert(table, existing, &values)
+        self.session()?.insert(table, existing, &values)
     }
 }

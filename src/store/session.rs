@@ -105,17 +105,34 @@ pub(crate) struct View {
     hides_recorders: bool,
     /// When the last annotation was recorded that is shown.
     annotated_by: Timestamp,
+    /// With what a test makes it fail.
+    #[cfg(test)]
+    pub(super) fault: Option<super::faulty::TransactionFault>,
 }
 
 /// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
 /// it has written.
 pub(crate) struct Transaction {
-    snapshot: View,
+    view: View,
 }
 
 impl View {
     pub(super) fn new(session: Box<dyn StoreSession>) -> Self {
-        View { session, hides_recorders: false, annotated_by: Timestamp::MAX }
+        View {
+            session,
+            hides_recorders: false,
+            annotated_by: Timestamp::MAX,
+            #[cfg(test)]
+            fault: None,
+        }
+    }
+
+    /// What statements are run in.
+    #[cfg_attr(not(test), expect(clippy::unnecessary_wraps, reason = "a test makes it fail"))]
+    pub(super) fn session(&self) -> Result<&dyn StoreSession> {
+        #[cfg(test)]
+        self.fault.as_ref().map_or(Ok(()), super::faulty::TransactionFault::call)?;
+        Ok(&*self.session)
     }
 
     /// The same snapshot, which does not say who recorded anything if it is for the public.
@@ -146,7 +163,7 @@ impl View {
         decode: impl Fn(&dyn Columns) -> Result<T>,
     ) -> Result<Vec<T>> {
         let mut rows = Vec::new();
-        self.session.rows(sql, values, &mut |row| {
+        self.session()?.rows(sql, values, &mut |row| {
             rows.push(decode(row)?);
             Ok(())
         })?;
@@ -186,7 +203,7 @@ impl View {
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced), [`ErrorKind::Changed`](super::ErrorKind::Changed).
     pub fn check_same_file(&self) -> Result<()> {
-        self.session.check_same_file()
+        self.session()?.check_same_file()
     }
 
     /// Copies the registry, in the state of this snapshot, into a file beside `target`, where no
@@ -203,14 +220,14 @@ impl View {
         target: &Path,
         mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<NewFile> {
-        self.session.copy_beside(target, &mut progress)
+        self.session()?.copy_beside(target, &mut progress)
     }
 }
 
 impl Transaction {
     /// The change that is made in a session that was begun for writing.
-    pub(super) fn new(session: Box<dyn StoreSession>) -> Self {
-        Transaction { snapshot: View::new(session) }
+    pub(super) fn new(view: View) -> Self {
+        Transaction { view }
     }
 
     /// Runs a statement about a dataset, once it is locked, whose result nobody needs.
@@ -220,8 +237,8 @@ impl Transaction {
         sql: &'static Sql,
         values: &[Value<'_>],
     ) -> Result<()> {
-        self.session.lock(dataset)?;
-        self.session.run(sql, values)
+        self.session()?.lock(dataset)?;
+        self.session()?.run(sql, values)
     }
 
     /// Takes the change back, once every statement of it was run: what it would have failed at is an
@@ -231,7 +248,7 @@ impl Transaction {
     ///
     /// Those of its statements.
     pub fn roll_back(self) -> Result<()> {
-        self.snapshot.session.flush()
+        self.session()?.flush()
     }
 
     /// Commits the change, which is durable when this returns.
@@ -241,7 +258,12 @@ impl Transaction {
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): the registry was moved or removed. Nothing is
     /// changed.
     pub fn commit(self) -> Result<()> {
-        self.snapshot.session.commit()
+        let View { session, .. } = self.view;
+        #[cfg(test)]
+        if let Some(fault) = self.view.fault {
+            return fault.commit(|| session.commit());
+        }
+        session.commit()
     }
 }
 
@@ -249,6 +271,6 @@ impl Deref for Transaction {
     type Target = View;
 
     fn deref(&self) -> &View {
-        &self.snapshot
+        &self.view
     }
 }

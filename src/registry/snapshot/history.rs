@@ -415,7 +415,7 @@ impl Snapshot {
                 let delete_note = note_at(read, key, period.deleted)?;
                 Ok(NotedPeriod { period, ingest_note, delete_note })
             };
-            read.periods_of_one(key, granule_id)?.into_iter().map(noted).collect()
+            read.periods_among(key, &[granule_id.as_str()])?.into_iter().map(noted).collect()
         })
     }
 }

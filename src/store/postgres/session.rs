@@ -105,10 +105,8 @@ impl ServerStore {
         } else {
             stated.check_schema()?;
         }
-        let path = PathBuf::from(address.to_string());
-        let stage = Stage::Visible(stated.registry_id);
-        let pool = Pool::of(connection);
-        let is_distributed = OnceLock::new();
+        let (stage, path) = (Stage::Visible(stated.registry_id), address.to_string().into());
+        let (pool, is_distributed) = (Pool::of(connection), OnceLock::new());
         Ok(ServerStore {
             pool,
             address,

@@ -265,15 +265,6 @@ mod tests {
         assert_eq!(names, "B");
     }
 
-    #[test]
-    fn a_new_registry_that_is_dropped_leaves_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let new = NewFile::create(&directory.path().join("accession.db"), BUSY_WAIT);
-        let (connection, temporary) = new.unwrap();
-        drop((connection, temporary));
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-    }
-
     fn large() -> Connection {
         let source = Connection::open_in_memory().unwrap();
         source.execute_batch("CREATE TABLE large (bytes BLOB) STRICT").unwrap();

@@ -212,19 +212,3 @@ impl Unlocked {
         Unlocked { bytes: metadata.len(), modified: metadata.modified().ok() }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wal_file_counts_if_it_is_not_empty() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("accession.db");
-        assert!(!has_wal(&path).unwrap());
-        std::fs::write(directory.path().join("accession.db-wal"), "").unwrap();
-        assert!(!has_wal(&path).unwrap());
-        std::fs::write(directory.path().join("accession.db-wal"), "a change").unwrap();
-        assert!(has_wal(&path).unwrap());
-    }
-}

@@ -211,23 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_replaces_a_registry_which_is_kept_under_another_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
-        create(&copy, "OLD");
-        create(&target, "NEW");
-        let moved = restore(&copy, &target).unwrap().unwrap();
-        assert_eq!(moved, at(&directory, "accession.db.replaced-T"));
-        assert_eq!(datasets(&target), "OLD");
-        assert_eq!(datasets(&moved), "NEW");
-        assert_eq!(datasets(&copy), "OLD");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 3);
-        // The name for the old file is in use by now.
-        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::RegistryExists);
-        assert_eq!(datasets(&target), "OLD");
-    }
-
-    #[test]
     fn changes_that_are_only_in_the_wal_file_move_with_their_registry() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
@@ -251,6 +234,8 @@ mod tests {
         drop(new);
         assert_eq!(datasets(&target), "OLD,AFTER");
         assert_eq!(datasets(&moved), "NEW,LATER");
+        // The name for the old file is in use by now.
+        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::RegistryExists);
     }
 
     #[test]
@@ -284,16 +269,5 @@ mod tests {
         }
         assert_eq!(restore(&copy, &target).unwrap(), None);
         assert_eq!(datasets(&target), "OLD");
-    }
-
-    #[test]
-    fn a_file_that_is_not_a_registry_replaces_nothing() {
-        let directory = tempfile::tempdir().unwrap();
-        let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
-        std::fs::write(&copy, "not a registry").unwrap();
-        create(&target, "NEW");
-        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::NotARegistry);
-        assert_eq!(datasets(&target), "NEW");
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 }

@@ -280,7 +280,7 @@ impl Transaction {
         self.lock_registry()?;
         let next = self.row(&NEXT, &[], |row| row.get(0))?;
         let key = next.unwrap_or(DatasetKey(1));
-        self.session.lock_new(key)?;
+        self.session()?.lock_new(key)?;
         let dataset = dataset.clone();
         let stored = StoredDataset { key, dataset, withdrawn: None, limits };
         self.insert(key, std::slice::from_ref(&stored))?;
@@ -290,7 +290,7 @@ impl Transaction {
     /// Waits until no other transaction holds the lock on the registry, and holds it until the end of
     /// this one: what is read afterwards of all datasets is what the other wrote.
     pub fn lock_registry(&self) -> Result<()> {
-        self.session.lock(REGISTRY)
+        self.session()?.lock(REGISTRY)
     }
 }
 

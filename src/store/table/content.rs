@@ -272,13 +272,6 @@ impl View {
 
     /// What is known of the first granules of a dataset of which something is known, at most `limit` of them.
     pub fn first_content(&self, dataset: DatasetKey, limit: u32) -> Result<Vec<StoredContent>> {
-        static FIRST: Sql = Sql::new(
-            "SELECT {content.*}
-            FROM {content}
-            WHERE dataset_id = ?1
-            ORDER BY granule_id, since
-            LIMIT ?2",
-        );
-        self.select(&FIRST, &[dataset.into(), limit.into()])
+        self.after(dataset, &[], limit)
     }
 }

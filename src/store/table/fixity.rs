@@ -1,6 +1,6 @@
 //! The tables `fixity_root` and `fixity_finding`: how far the checks of files have come, and what is wrong.
 
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::row::{optional_part, row};
 use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
@@ -116,17 +116,10 @@ impl Transaction {
             "DELETE FROM {fixity_finding}
             WHERE dataset_id = ?1 AND root = ?2 AND granule_id > ?3 AND granule_id <= ?4",
         );
-        static DELETE_REST: Sql = Sql::new(
-            "DELETE FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND root = ?2 AND granule_id > ?3",
-        );
-        match up_to {
-            Some(up_to) => {
-                let values = [dataset.into(), root.into(), after.into(), up_to.into()];
-                self.run(dataset, &DELETE, &values)
-            }
-            None => self.run(dataset, &DELETE_REST, &[dataset.into(), root.into(), after.into()]),
-        }
+        // No id is as long as this.
+        let last = || "\u{10ffff}".repeat(GranuleId::MAX_BYTES).into();
+        let up_to = up_to.map_or_else(last, Value::from);
+        self.run(dataset, &DELETE, &[dataset.into(), root.into(), after.into(), up_to])
     }
 
     /// Removes what was found at a root in files that no granule has.

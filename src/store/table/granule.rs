@@ -3,6 +3,8 @@
 //! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
 //! would begin at the table's side while the table has no statistics.
 
+use std::borrow::Cow;
+
 use crate::model::{
     Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
     Timestamp, Withdrawal,
@@ -32,7 +34,7 @@ impl View {
             LIMIT ?4",
         );
         let values = [dataset.into(), after.into(), at.into(), limit.into()];
-        let granules = self.session.page(&PAGE, &values, Packing::Produced)?.granules()?;
+        let granules = self.session()?.page(&PAGE, &values, Packing::Produced)?.granules()?;
         // A granule with overlapping periods, which `verify` reports, is read more than once.
         let positions = granules.iter().zip(0..).map(|(it, row)| (it.granule_id.as_str(), row));
         check_order("granule", Some((after, u64::MAX)), positions)?;
@@ -56,7 +58,7 @@ impl View {
             LIMIT ?4",
         );
         let values = [dataset.into(), after.into(), at.into(), limit.into()];
-        self.session.page(&PAGE, &values, Packing::Ids)?.into_ids(after)
+        self.session()?.page(&PAGE, &values, Packing::Ids)?.into_ids(after)
     }
 
     /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of
@@ -115,66 +117,47 @@ impl View {
         Ok(granules)
     }
 
-    /// Every period in which a granule was held in one dataset, in order of time.
-    pub fn periods_of_one(
-        &self,
-        dataset: DatasetKey,
-        granule_id: &GranuleId,
-    ) -> Result<Vec<Granule>> {
-        static PERIODS: Sql = Sql::new(
-            "SELECT granule_id, ingested, deleted, producer_granule
-            FROM {granule}
-            WHERE dataset_id = ?1 AND granule_id = ?2
-            ORDER BY ingested",
-        );
-        let values = [dataset.into(), granule_id.into()];
-        self.rows(&PERIODS, &values, |row| granule(row, 0))
-    }
-
     /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
     /// (`None` means from the first), by dataset and time, at most `limit` of them.
     ///
-    /// Costs a look-up for each dataset that is passed: the table is in order of dataset. Asks every
-    /// machine: a granule does not say which datasets hold it. Each looks it up in its own datasets
-    /// only, which are those of its rows of `writer`: the table `dataset` has all of them.
+    /// Costs what [`View::periods_beginning`] costs.
     pub fn periods_everywhere(
         &self,
         granule_id: &GranuleId,
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
-        static PERIODS: Sql = Sql::by_store(
-            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
-            FROM dataset
-            CROSS JOIN granule
-              ON granule.dataset_id = dataset.id AND granule.granule_id = ?1
-            WHERE dataset.name >= ?2 AND (dataset.name > ?2 OR granule.ingested > ?3)
-            ORDER BY dataset.name, granule.ingested
-            LIMIT ?4",
-            "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
-            FROM {writer}
-            JOIN {granule} ON granule.dataset_id = writer.dataset_id
-            JOIN {dataset} ON dataset.id = writer.dataset_id
-            WHERE granule.granule_id = ?1 AND (dataset.name, granule.ingested) > (?2, ?3)
-            ORDER BY dataset.name, granule.ingested
-            LIMIT ?4",
-        );
-        let name = after.map_or("", |(name, _)| name.as_str());
-        let ingested = after.map_or(i64::MIN, |(_, ingested)| ingested.as_micros());
-        let values = [granule_id.into(), name.into(), ingested.into(), limit.into()];
-        self.rows(&PERIODS, &values, found)
+        // No id begins so, and none is between: it has no control characters.
+        let end = format!("{granule_id}\u{1}");
+        let after = after.map(|(name, ingested)| (name, granule_id, ingested));
+        self.periods_between(granule_id, &end, after, limit)
     }
 
     /// The periods of the granules in any dataset whose ids begin with a prefix, after one of them
     /// (`None` means from the first), by dataset, id and time, at most `limit` of them.
     ///
     /// Costs a look-up for each dataset that is passed; on a server, as many rows of each as are asked
-    /// for. On a cluster, this asks every machine, since any of them may have such granules.
+    /// for.
     pub fn periods_beginning(
         &self,
         prefix: &GranulePrefix,
+        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        limit: u32,
+    ) -> Result<Vec<FoundPeriod>> {
+        let (first, end) = prefix.range();
+        // No id is as long as this.
+        let last = || "\u{10ffff}".repeat(GranuleId::MAX_BYTES).into();
+        let end: Cow<'_, str> = end.map_or_else(last, Cow::Borrowed);
+        self.periods_between(first, &end, after, limit)
+    }
+
+    /// The periods of the granules from one id on and before a string. On a cluster, this asks every machine,
+    /// since any of them may have such granules. Each looks in its own datasets only, which are those of its
+    /// rows of `writer`: the table `dataset` has all of them.
+    fn periods_between(
+        &self,
+        first: &GranuleId,
+        end: &str,
         after: Option<(&DatasetName, &GranuleId, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
@@ -221,21 +204,18 @@ impl View {
             ORDER BY dataset.name, period.granule_id, period.ingested
             LIMIT ?4",
         );
-        let (first, end) = prefix.range();
-        // No id is as long as this.
-        let end = end.map_or_else(|| "\u{10ffff}".repeat(GranuleId::MAX_BYTES), str::to_owned);
         let mut rows = match after {
             None => Vec::new(),
             Some((name, granule_id, ingested)) => {
                 let (name, ingested) = (name.as_str().into(), ingested.as_micros().into());
-                let values = [name, end.as_str().into(), granule_id.into(), ingested, limit.into()];
+                let values = [name, end.into(), granule_id.into(), ingested, limit.into()];
                 self.rows(&OF_ONE, &values, found)?
             }
         };
         let missing = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
         if missing > 0 {
             let name = after.map_or("", |(name, ..)| name.as_str());
-            let values = [first.into(), end.as_str().into(), name.into(), missing.into()];
+            let values = [first.into(), end.into(), name.into(), missing.into()];
             rows.extend(self.rows(&OF_NEXT, &values, found)?);
         }
         Ok(rows)
@@ -268,7 +248,7 @@ impl View {
             return Ok(Vec::new());
         };
         // Most batches are new: one look-up replaces one for each id.
-        if !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
+        if first != last && !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
         let values = [dataset.into(), Value::Texts(granule_ids)];
@@ -352,7 +332,8 @@ impl View {
                 beyond.into(),
                 limit.into(),
             ];
-            let page = match self.session.page(sql, &values, packing) {
+            let page = self.session().and_then(|session| session.page(sql, &values, packing));
+            let page = match page {
                 Ok(page) => page,
                 Err(error) if limit > 1 && error.kind().is_of_content() => {
                     (limit, damage, singly) = (1, Some(error), 0);
@@ -405,8 +386,8 @@ impl Transaction {
         if ends.is_empty() {
             return Ok(());
         }
-        self.session.lock(dataset)?;
-        match self.session.end_periods(dataset, ends)? {
+        self.session()?.lock(dataset)?;
+        match self.session()?.end_periods(dataset, ends)? {
             None => Ok(()),
             Some((granule_id, rows)) => {
                 let what = format!("{rows} rows state that {granule_id} is held, instead of one");

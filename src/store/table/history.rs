@@ -367,11 +367,8 @@ impl View {
             WHERE recorded - timestamp <= ?2
             LIMIT 1",
         );
-        let has = |sql| -> Result<bool> {
-            let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
-            self.has_sound(sql, &values)
-        };
-        Ok(has(&LAST)? || has(&FIRST)?)
+        let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
+        Ok(self.has_sound(&LAST, &values)? || self.has_sound(&FIRST, &values)?)
     }
 
     /// The number of instances of a dataset with a timestamp at or before `up_to`.
@@ -410,7 +407,7 @@ impl View {
     fn read_instances(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<ReadInstance>> {
         let mut checked = Vec::new();
         let mut instances = Vec::new();
-        self.session.rows(sql, values, &mut |row| {
+        self.session()?.rows(sql, values, &mut |row| {
             instances.push(self.instance_from(row, 0, &mut checked)?);
             Ok(())
         })?;

@@ -107,7 +107,7 @@ impl Transaction {
         dataset: DatasetKey,
         stored: &StoredSource,
     ) -> Result<SourceKey> {
-        self.session.lock(dataset)?;
+        self.session()?.lock(dataset)?;
         let known = self.mirror_sources(dataset)?;
         let last = known.iter().map(|(key, _)| key.0).max().unwrap_or(0);
         let before = known.into_iter().find(|(_, before)| before.source == stored.source);
@@ -128,7 +128,7 @@ impl Transaction {
         source: &str,
         failed: &FailedAttempt,
     ) -> Result<()> {
-        self.session.lock(dataset)?;
+        self.session()?.lock(dataset)?;
         let mut known = self.mirror_sources(dataset)?.into_iter();
         match known.find(|(_, stored)| stored.source == source) {
             None => Ok(()),

@@ -27,7 +27,7 @@ impl View {
     /// [`ErrorKind::Damaged`](crate::store::ErrorKind::Damaged): a row differs from its checksum, so an id
     /// could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
-        self.session.lock(REGISTRY)?;
+        self.session()?.lock(REGISTRY)?;
         self.after(None, &[], u32::MAX)
     }
 
@@ -64,7 +64,7 @@ impl Transaction {
             FROM {payment_taken}
             WHERE id = ANY (CAST(?1 AS text ARRAY))",
         );
-        self.session.lock(REGISTRY)?;
+        self.session()?.lock(REGISTRY)?;
         let known = self.taken(&AMONG, &[Value::Texts(ids)])?;
         let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
         let ids: BTreeSet<&str> = ids.iter().copied().collect();

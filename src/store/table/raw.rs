@@ -104,11 +104,25 @@ impl Transaction {
     /// Locks a dataset whose rows are about to be added with its key.
     pub fn lock_new_dataset(&self, dataset: DatasetKey) -> Result<()> {
         self.lock_registry()?;
-        self.session.lock_new(dataset)
+        self.session()?.lock_new(dataset)
     }
 
     /// Adds rows as they were stored.
     pub fn insert_raw(&self, rows: &RawRows) -> Result<()> {
-        self.session.insert(rows.table, Existing::Refused, &rows.values)
+        self.session()?.insert(rows.table, Existing::Refused, &rows.values)
+    }
+}
+
+#[cfg(test)]
+impl View {
+    /// Everything that is stored, to be compared.
+    pub fn contents(&self) -> Result<String> {
+        let mut contents = String::new();
+        let datasets = self.dataset_keys()?;
+        let of_datasets = datasets.into_iter().flat_map(|dataset| self.raw_rows_of(dataset));
+        for rows in of_datasets.chain(self.raw_rows_of_none()) {
+            contents += &format!("{:?}\n", rows?);
+        }
+        Ok(contents)
     }
 }

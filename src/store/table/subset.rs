@@ -192,7 +192,7 @@ impl View {
 impl Transaction {
     /// Adds a subset that is not stored yet.
     pub fn insert_subset(&self, dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey> {
-        self.session.lock(dataset)?;
+        self.session()?.lock(dataset)?;
         let key = SubsetKey(self.last_subset(dataset)? + 1);
         self.insert(dataset, &[StoredSubset { key, subset: subset.clone() }])?;
         Ok(key)
