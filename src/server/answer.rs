@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, LINK, LOCATION, VARY,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_RANGE, CONTENT_TYPE, ETAG, LINK, LOCATION, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::response::IntoResponse;
@@ -45,12 +45,25 @@ const PART_BYTES: usize = 64 * 1_024;
 /// How much of a file is read at once: a thread is waited for each time.
 const READ_BYTES: u64 = 128 * 1_024;
 
+/// The extensions of files that are saved, by their media types.
+const FILE_TYPES: [(&str, &str); 8] = [
+    ("text/plain", "txt"),
+    ("text/x-bibliography", "txt"),
+    ("application/jsonl", "jsonl"),
+    ("application/x-bibtex", "bib"),
+    ("application/x-research-info-systems", "ris"),
+    ("application/vnd.citationstyles.csl+json", "json"),
+    ("application/vnd.datacite.datacite+json", "json"),
+    ("application/ld+json", "jsonld"),
+];
+
 /// How long a response may be kept by caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
     /// For ever: what is at this address never changes.
     Forever,
-    /// As long as its tag is current: a cache asks before it uses it.
+    /// As long as its tag is current: a cache asks before it uses it. One that many clients share sends a page
+    /// again for half a minute without asking, which takes crawlers away.
     WhileCurrent,
     /// Not at all: the next response will differ.
     Never,
@@ -144,7 +157,9 @@ impl Answer {
     pub fn of_type(content_type: &str, content: AnswerContent, keep: Keep) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, value(content_type));
-        headers.insert(CACHE_CONTROL, keep.header());
+        let is_page = keep == Keep::WhileCurrent && content_type.starts_with("text/html");
+        let shared = HeaderValue::from_static("public, max-age=0, s-maxage=30");
+        headers.insert(CACHE_CONTROL, if is_page { shared } else { keep.header() });
         headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
         if let AnswerContent::File(file) = &content {
             headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
@@ -176,6 +191,24 @@ impl Answer {
     pub fn unlisted(mut self) -> Self {
         const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
         self.headers.insert(ROBOTS, HeaderValue::from_static("noindex"));
+        self
+    }
+
+    /// The same answer with the name of the file as which a citation or a list at this path is saved.
+    #[must_use]
+    pub fn saved_as(mut self, path: &str) -> Self {
+        let content_type = self.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
+        let extension = FILE_TYPES.iter().find(|(kind, _)| *kind == media_type);
+        let path = path.trim_matches('/');
+        let is_of_set = path.starts_with("DI:") || path.starts_with("sha256:");
+        let name = path.strip_prefix("datasets/").or(Some(path).filter(|_| is_of_set));
+        if let Some((name, (_, extension))) = name.zip(extension) {
+            let is_plain = |it: char| it.is_ascii_alphanumeric() || ".-@".contains(it);
+            let name = name.replace(|it| !is_plain(it), "_");
+            let header = value(&format!("inline; filename=\"{name}.{extension}\""));
+            self.headers.insert(CONTENT_DISPOSITION, header);
+        }
         self
     }
 

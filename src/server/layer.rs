@@ -113,7 +113,14 @@ async fn finish(
     if request.method() == Method::OPTIONS {
         return options(&path);
     }
+    let target = request.uri().path_and_query().map_or("", |target| target.as_str()).to_owned();
     match find(state, request, next, began).await {
+        Err(Stop::Problem(problem)) if problem.status.is_client_error() => {
+            match without_marks(&target) {
+                Some(meant) => redirect(StatusCode::PERMANENT_REDIRECT, &state.site.href(&meant)),
+                None => explain(state, &problem, &path, wants_page),
+            }
+        }
         Ok(response) => response,
         Err(Stop::Elsewhere(status, address)) => redirect(status, &address),
         Err(Stop::Problem(problem)) => explain(state, &problem, &path, wants_page),
@@ -153,11 +160,22 @@ async fn find(
         return Ok(answer.response(&method, &conditions));
     }
     let answer = result_of(in_time(until, next.run(request)).await?)?;
-    let answer = answer.with_links(to_whole(&state.site, &path)).complete(coding).await?;
+    let answer = answer.saved_as(&path).with_links(to_whole(&state.site, &path));
+    let answer = answer.complete(coding).await?;
     if let Some(key) = key {
         state.answers.keep(key, &answer);
     }
     Ok(answer.response(&method, &conditions))
+}
+
+/// A target without the marks at the end of its path, which a linker took from the sentence around an address.
+/// `None` means that there are none.
+fn without_marks(target: &str) -> Option<String> {
+    let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
+    let meant = path.trim_end_matches(['.', ',', ';', ')', ']']);
+    // Not a path that a browser takes for the address of another host.
+    let is_here = meant.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric);
+    (is_here && meant != path).then(|| format!("{meant}{query}"))
 }
 
 /// What is waited for, which is given up at a time.

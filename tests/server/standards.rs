@@ -389,3 +389,32 @@ fn refusals_repeat_what_was_asked_for_and_say_how_it_is_written() {
         assert!(refused.0 == 400 && refused.1.contains("limit is a number"), "{refused:?}");
     }
 }
+
+#[test]
+fn an_address_from_a_sentence_leads_to_the_one_that_is_meant() {
+    let served = Served::seed();
+    for (mark, path) in [
+        (".", format!("/DI:{SECOND}")),
+        (").", format!("/DI:{SECOND}/granules")),
+        (",", "/datasets/US.FOOL2.002/".to_owned()),
+        (";", "/datasets/US.FOOL2.002@2001-01-05".to_owned()),
+    ] {
+        let answer = served.get(&format!("{path}{mark}?limit=2"));
+        let meant = format!("{path}?limit=2");
+        assert_eq!((answer.status, answer.header("location")), (308, meant.as_str()), "{path}");
+    }
+    for elsewhere in ["//evil.example.", "/.", "/%5Cevil.example.", "/nothing"] {
+        assert_eq!(served.get(elsewhere).status, 404, "{elsewhere}");
+    }
+    for (path, name) in [
+        (format!("/DI:{SECOND}?format=bibtex"), format!("DI_{SECOND}.bib")),
+        (format!("/DI:{SECOND}/granules"), format!("DI_{SECOND}_granules.txt")),
+        (
+            "/datasets/US.FOOL2.002@2001-01-05?format=ris".into(),
+            "US.FOOL2.002@2001-01-05.ris".into(),
+        ),
+    ] {
+        let named = served.get(&path).header("content-disposition").to_owned();
+        assert_eq!(named, format!("inline; filename=\"{name}\""));
+    }
+}
