@@ -226,7 +226,7 @@ pub(super) fn subsets(
     let are_announced = each_line(place, of, Part::Subsets, |line, location| {
         let Some(subset) = reader.read(line, location)? else { return Ok(false) };
         if is_wanted(place, subset.timestamp, until) {
-            subsets.add(&subset)?;
+            subsets.add(subset)?;
         }
         Ok(true)
     })?;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::cite::{Members, batches, identify_named};
 use crate::disk::{Spool, SpooledRecords, scratch};
 use crate::error::{Error, ErrorKind, Result};
@@ -258,16 +260,27 @@ impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Chang
 }
 
 /// Any number of cited subsets. One of them is in memory at a time: they are kept in a temporary file,
-/// each as a header and parts of its patterns or ids.
+/// each with its patterns, or followed by its ids in batches.
 #[derive(Debug, Default)]
 pub(crate) struct CitedSubsets {
-    records: Spool,
+    spool: Spool,
     count: u64,
 }
 
-/// The header of a subset: whether its granules are named, its identifier and digest, the times of its change and of
-/// its citation, how many granules it has, and where it was read.
-type Header = (bool, (Identifier, Digest), Timestamp, Timestamp, u64, String, u64);
+/// A subset as it is kept.
+#[derive(Serialize, Deserialize)]
+struct SpooledSubset {
+    set: (Identifier, Digest),
+    timestamp: Timestamp,
+    cited: Timestamp,
+    granules: u64,
+    /// `None` means that the granules are named.
+    patterns: Option<Vec<Pattern>>,
+    /// How many ids follow.
+    named: u64,
+    /// The name of the file and the line.
+    place: (String, u64),
+}
 
 impl CitedSubsets {
     /// Adds a subset.
@@ -276,40 +289,32 @@ impl CitedSubsets {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
     /// granule is named twice.
-    pub fn add(&mut self, subset: &CitedSubset) -> Result<()> {
+    pub fn add(&mut self, subset: CitedSubset) -> Result<()> {
         let CitedSubset { identifier, digest, timestamp, members, granules, cited, location } =
             subset;
-        let (source, line) = match location {
-            SourceLocation::Line { source, line } => (&**source, *line),
-            SourceLocation::Argument { number } => ("", *number),
+        let (patterns, listing) = match members {
+            Members::Patterns(patterns) => (Some(patterns), Listing::new()),
+            Members::Listed(listing) => (None, listing),
         };
-        let is_named = matches!(members, Members::Listed(_));
-        let set = (*identifier, *digest);
-        let header: Header =
-            (is_named, set, *timestamp, *cited, *granules, source.to_owned(), line);
+        let place = match location {
+            SourceLocation::Line { source, line } => (source.to_string(), line),
+            SourceLocation::Argument { number } => (String::new(), number),
+        };
+        let (set, named) = ((identifier, digest), listing.count());
         self.count += 1;
-        self.records.add_value(&header)?;
-        match members {
-            Members::Patterns(patterns) if patterns.is_empty() => {}
-            Members::Patterns(patterns) => self.add_part(patterns.iter().map(Pattern::as_str))?,
-            Members::Listed(listing) => {
-                for batch in batches(listing)? {
-                    self.add_part(batch?.iter().map(|event| event.granule_id.as_str()))?;
-                }
-            }
+        self.spool.add_value(&SpooledSubset {
+            set,
+            timestamp,
+            cited,
+            granules,
+            patterns,
+            named,
+            place,
+        })?;
+        for batch in batches(&listing)? {
+            let ids: Vec<GranuleId> = batch?.into_iter().map(|event| event.granule_id).collect();
+            self.spool.add_value(&ids)?;
         }
-        // An empty part is the end.
-        self.add_part(std::iter::empty())
-    }
-
-    /// Adds patterns or ids, which have no line ends.
-    fn add_part<'a>(&mut self, items: impl Iterator<Item = &'a str>) -> Result<()> {
-        let mut part = Vec::new();
-        for item in items {
-            part.extend(item.as_bytes());
-            part.push(b'\n');
-        }
-        self.records.add(&part)?;
         Ok(())
     }
 
@@ -399,7 +404,7 @@ impl CitedSubsets {
 
     /// The subsets, in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = Result<CitedSubset>> + '_ {
-        let (mut records, mut left) = (self.records.records(), self.count);
+        let (mut records, mut left) = (self.spool.records(), self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
             Some(next(&mut records))
@@ -410,90 +415,73 @@ impl CitedSubsets {
 /// Reads the next subset.
 fn next(records: &mut SpooledRecords<'_>) -> Result<CitedSubset> {
     let mut record = || records.next().unwrap_or_else(|| Err(scratch::unreadable()));
-    let header = record()?;
-    let (is_named, (identifier, digest), timestamp, cited, granules, source, line): Header =
-        scratch::value_of(&header)?;
-    let members = match is_named {
-        true => Members::Listed(Listing::new()),
-        false => Members::Patterns(Vec::new()),
-    };
-    let location = SourceLocation::Line { source: source.into(), line };
-    let mut subset =
-        CitedSubset { identifier, digest, timestamp, members, granules, cited, location };
-    loop {
-        let part = record()?;
-        if part.is_empty() {
-            return Ok(subset);
-        }
-        let items = std::str::from_utf8(&part).map_err(|_| scratch::unreadable())?;
-        for item in items.lines() {
-            match &mut subset.members {
-                Members::Patterns(patterns) => {
-                    patterns.push(item.parse().map_err(|_| scratch::unreadable())?);
-                }
-                Members::Listed(listing) => {
-                    listing.add(item.parse::<GranuleId>().map_err(|_| scratch::unreadable())?)?;
-                }
+    let spooled: SpooledSubset = scratch::value_of(&record()?)?;
+    let SpooledSubset { set, timestamp, cited, granules, patterns, named, place } = spooled;
+    let members = match patterns {
+        Some(patterns) => Members::Patterns(patterns),
+        None => {
+            let mut listing = Listing::new();
+            while listing.count() < named {
+                let ids: Vec<GranuleId> = scratch::value_of(&record()?)?;
+                ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
             }
+            Members::Listed(listing)
         }
-    }
+    };
+    let ((identifier, digest), (source, line)) = (set, place);
+    let location = SourceLocation::Line { source: source.into(), line };
+    Ok(CitedSubset { identifier, digest, timestamp, members, granules, cited, location })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn subsets_are_read_as_they_were_added() {
-        let subset = |number: u64, members| CitedSubset {
+    /// A subset of so many patterns, or else ids, which are added in descending order.
+    fn subset(number: u64, is_named: bool) -> CitedSubset {
+        let mut listing = Listing::new();
+        let ids = (0..number).rev().map(|n| format!(" granule.{n:05} ").parse::<GranuleId>());
+        ids.for_each(|id| listing.add(id.unwrap()).unwrap());
+        let patterns = (0..number).map(|n| format!("ä[{n}]*").parse().unwrap());
+        CitedSubset {
             identifier: Identifier::from_bytes([number as u8; 16]),
             digest: Digest::from_bytes([number as u8; 32]),
             timestamp: Timestamp::from_micros(-5).unwrap(),
-            members,
+            members: match is_named {
+                true => Members::Listed(listing),
+                false => Members::Patterns(patterns.collect()),
+            },
             granules: number,
             cited: Timestamp::from_micros(7).unwrap(),
             location: SourceLocation::Line { source: "us.jsonl".into(), line: number },
-        };
-        let patterns = |number: u64| -> Vec<Pattern> {
-            (0..number).map(|n| format!("ä[{n}]*").parse().unwrap()).collect()
-        };
-        let ids = |number: u64| -> Vec<GranuleId> {
-            (0..number).map(|n| format!(" granule.{n:05} ").parse().unwrap()).collect()
-        };
-        let mut subsets = CitedSubsets::default();
-        for number in [1, 3, 2_500] {
-            subsets.add(&subset(number, Members::Patterns(patterns(number)))).unwrap();
-            let mut listing = Listing::new();
-            ids(number).into_iter().rev().for_each(|id| listing.add(id).unwrap());
-            subsets.add(&subset(number, Members::Listed(listing))).unwrap();
         }
+    }
+
+    /// All that a subset has, but for its members, and these.
+    fn parts(subset: &CitedSubset) -> (String, Vec<String>) {
+        let CitedSubset { identifier, digest, timestamp, members, granules, cited, location } =
+            subset;
+        let members = match members {
+            Members::Patterns(patterns) => patterns.iter().map(ToString::to_string).collect(),
+            Members::Listed(listing) => {
+                let events = batches(listing).unwrap().flat_map(Result::unwrap);
+                events.map(|event| event.granule_id.to_string()).collect()
+            }
+        };
+        let parts = (identifier, digest, timestamp, granules, cited, location);
+        (format!("{parts:?}"), members)
+    }
+
+    #[test]
+    fn subsets_are_read_as_they_were_added() {
+        let numbers = [(1, false), (1, true), (2_500, false), (2_500, true), (3, false)];
+        let added = || numbers.map(|(number, is_named)| subset(number, is_named));
+        let mut subsets = CitedSubsets::default();
+        added().into_iter().for_each(|subset| subsets.add(subset).unwrap());
         // They can be read again and again.
         for _ in 0..2 {
-            let mut found = subsets.iter().map(Result::unwrap);
-            for number in [1, 3, 2_500] {
-                for is_named in [false, true] {
-                    let found = found.next().unwrap();
-                    let expected = subset(number, Members::Patterns(Vec::new()));
-                    assert_eq!(found.identifier, expected.identifier);
-                    assert_eq!(
-                        (found.timestamp, found.cited),
-                        (expected.timestamp, expected.cited)
-                    );
-                    assert_eq!((found.granules, found.location), (number, expected.location));
-                    match found.members {
-                        Members::Patterns(found) => {
-                            assert!(!is_named && found == patterns(number));
-                        }
-                        Members::Listed(listing) => {
-                            let events = batches(&listing).unwrap().flat_map(Result::unwrap);
-                            let found: Vec<GranuleId> =
-                                events.map(|event| event.granule_id).collect();
-                            assert!(is_named && found == ids(number));
-                        }
-                    }
-                }
-            }
-            assert!(found.next().is_none());
+            let read: Vec<_> = subsets.iter().map(|subset| parts(&subset.unwrap())).collect();
+            assert_eq!(read, added().iter().map(parts).collect::<Vec<_>>());
         }
     }
 }
