@@ -109,43 +109,74 @@ impl Snapshot {
 /// The granules of a whole set are hashed on the way, on another thread if there are many. If they do
 /// not have the identifier of the set, the last item is an error of kind `damaged`.
 pub struct Granules {
-    registry: Registry,
-    pages: GranulePages,
+    pages: ProvedPages,
     page: vec::IntoIter<Granule>,
+}
+
+/// The pages of a list, each of which is read in a short transaction of its own.
+struct ProvedPages {
+    registry: Registry,
+    position: GranulePages,
     /// `None` means that only some of the set are read.
     proof: Option<Proof>,
     is_over: bool,
 }
 
-impl Granules {
-    fn of(registry: &Registry, pages: GranulePages, set: Option<&Set>) -> Self {
-        Granules {
-            registry: registry.clone(),
-            pages,
-            page: Vec::new().into_iter(),
-            proof: set.map(|set| Proof::of(registry, set)),
-            is_over: false,
+impl ProvedPages {
+    /// The next page, whose granules `add` adds to the proof.
+    fn next<Page>(
+        &mut self,
+        next: impl FnOnce(&mut GranulePages, &store::View) -> Result<Option<Page>>,
+        add: impl FnOnce(&Page, &mut Proof),
+    ) -> Option<Result<Page>> {
+        if self.is_over {
+            return None;
         }
+        let load = || {
+            let read = self.registry.read()?;
+            let page = next(&mut self.position, &read)?;
+            read.check_same_file()?;
+            Ok(page)
+        };
+        let page = match load().map_err(|error: Error| self.registry.named(error)) {
+            Ok(None) => self.proof.take().map_or(Ok(()), Proof::finish).map(|()| None),
+            page => page,
+        };
+        self.is_over = !matches!(page, Ok(Some(_)));
+        if let (Ok(Some(page)), Some(proof)) = (&page, &mut self.proof) {
+            add(page, proof);
+        }
+        page.transpose()
+    }
+}
+
+impl Granules {
+    fn of(registry: &Registry, position: GranulePages, set: Option<&Set>) -> Self {
+        let proof = set.map(|set| Proof::of(registry, set));
+        let pages = ProvedPages { registry: registry.clone(), position, proof, is_over: false };
+        Granules { pages, page: Vec::new().into_iter() }
     }
 
     /// Begins after an id instead of at the first granule. Must be called before the first is read.
     #[must_use]
     pub fn after(mut self, granule_id: &GranuleId) -> Self {
-        self.pages.after = Some(granule_id.clone());
+        self.pages.position.after = Some(granule_id.clone());
         self.unproved()
     }
 
     /// Leaves out the proof, for a list of which only a part is used. Must be called before the first
     /// granule is read.
     #[must_use]
-    pub fn unproved(self) -> Self {
-        Granules { proof: None, ..self }
+    pub fn unproved(mut self) -> Self {
+        self.pages.proof = None;
+        self
     }
 
     /// Hashes the granules on the thread that reads them. Must be called before the first granule is
     /// read.
-    pub(crate) fn hashed_here(self) -> Self {
-        Granules { proof: self.proof.map(Proof::hashed_here), ..self }
+    pub(crate) fn hashed_here(mut self) -> Self {
+        self.pages.proof = self.pages.proof.map(Proof::hashed_here);
+        self
     }
 
     /// Returns only the ids of the remaining granules, in pages. A long list takes about a third of
@@ -173,34 +204,7 @@ impl Granules {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn into_id_pages(self) -> IdPages {
-        IdPages { granules: self }
-    }
-
-    fn next_page(&mut self) -> Result<Option<Granule>> {
-        let page = self.load(GranulePages::next)?;
-        self.page = page.unwrap_or_default().into_iter();
-        match self.page.next() {
-            Some(granule) => Ok(Some(granule)),
-            None => self.prove().map(|()| None),
-        }
-    }
-
-    /// Reads a page in a transaction of its own.
-    fn load<Page>(
-        &mut self,
-        next: impl FnOnce(&mut GranulePages, &store::View) -> Result<Option<Page>>,
-    ) -> Result<Option<Page>> {
-        let load = || {
-            let read = self.registry.read()?;
-            let page = next(&mut self.pages, &read)?;
-            read.check_same_file()?;
-            Ok(page)
-        };
-        load().map_err(|error: Error| self.registry.named(error))
-    }
-
-    fn prove(&mut self) -> Result<()> {
-        self.proof.take().map_or(Ok(()), Proof::finish)
+        IdPages { rest: packed(self.page.as_slice()), pages: self.pages }
     }
 }
 
@@ -208,18 +212,16 @@ impl Iterator for Granules {
     type Item = Result<Granule>;
 
     fn next(&mut self) -> Option<Result<Granule>> {
-        if self.is_over {
-            return None;
+        if self.page.len() == 0 {
+            let add = |page: &Vec<Granule>, proof: &mut Proof| {
+                page.iter().for_each(|granule| proof.add(granule.granule_id.as_str()));
+            };
+            self.page = match self.pages.next(GranulePages::next, add)? {
+                Ok(page) => page.into_iter(),
+                Err(error) => return Some(Err(error)),
+            };
         }
-        let next = match self.page.next() {
-            Some(granule) => Ok(Some(granule)),
-            None => self.next_page(),
-        };
-        self.is_over = !matches!(next, Ok(Some(_)));
-        if let (Ok(Some(granule)), Some(proof)) = (&next, &mut self.proof) {
-            proof.add(granule.granule_id.as_str());
-        }
-        next.transpose()
+        self.page.next().map(Ok)
     }
 }
 
@@ -227,35 +229,20 @@ impl Iterator for Granules {
 ///
 /// It reads pages, proves them at the end, and fails as [`Granules`] does.
 pub struct IdPages {
-    granules: Granules,
+    /// Those of a page that was partly read before.
+    rest: IdPage,
+    pages: ProvedPages,
 }
 
 impl Iterator for IdPages {
     type Item = Result<IdPage>;
 
     fn next(&mut self) -> Option<Result<IdPage>> {
-        let granules = &mut self.granules;
-        if granules.is_over {
-            return None;
+        if !self.rest.is_empty() {
+            return Some(Ok(std::mem::take(&mut self.rest)));
         }
-        let page = match granules.page.as_slice() {
-            [] => granules.load(GranulePages::next_ids),
-            // Granules of a page that was partly read before.
-            rest => {
-                let page = packed(rest);
-                granules.page = Vec::new().into_iter();
-                Ok(Some(page))
-            }
-        };
-        let page = match page {
-            Ok(None) => granules.prove().map(|()| None),
-            page => page,
-        };
-        granules.is_over = !matches!(page, Ok(Some(_)));
-        if let (Ok(Some(page)), Some(proof)) = (&page, &mut granules.proof) {
-            page.iter().for_each(|granule_id| proof.add(granule_id));
-        }
-        page.transpose()
+        let add = |page: &IdPage, proof: &mut Proof| page.iter().for_each(|id| proof.add(id));
+        self.pages.next(GranulePages::next_ids, add)
     }
 }
 

@@ -1,7 +1,5 @@
 //! The history of a dataset, instance by instance, and of a granule, period by period.
 
-use std::vec;
-
 use serde::Serialize;
 
 use super::view::{Snapshot, latest_known};
@@ -14,9 +12,6 @@ use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey, paged};
 #[cfg(feature = "serve")]
 use crate::store::{LargeChange, Span};
-
-/// The number of instances in a page: each may have a note and annotations of 64 KiB.
-const PAGE_ROWS: u32 = 256;
 
 impl Snapshot {
     /// The instances of a dataset in order of time, up to the latest one in this snapshot. They
@@ -36,9 +31,7 @@ impl Snapshot {
                 since: None,
                 until: latest,
                 order: Order::OldestFirst,
-                position: None,
-                page: Vec::new().into_iter(),
-                is_over: latest.is_none(),
+                instances: None,
             })
         })
     }
@@ -240,10 +233,8 @@ pub struct History {
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     order: Order,
-    /// The timestamp of the last instance read.
-    position: Option<Timestamp>,
-    page: vec::IntoIter<Instance>,
-    is_over: bool,
+    /// `None` before the first instance is read.
+    instances: Option<Box<dyn Iterator<Item = Result<Instance>> + Send>>,
 }
 
 impl History {
@@ -271,35 +262,37 @@ impl History {
         self
     }
 
-    fn load(&mut self) -> Result<()> {
-        let load = || {
-            let read = self.registry.read()?.annotated_by(self.known);
-            let page = match (self.order, self.until) {
-                (_, None) => Vec::new(),
-                (Order::OldestFirst, Some(until)) => {
-                    let before = |since: Timestamp| Timestamp::from_micros(since.as_micros() - 1);
-                    let after = self.position.or(self.since.and_then(before));
-                    read.instances_after(self.dataset, after, until, PAGE_ROWS)?
-                }
-                (Order::NewestFirst, Some(until)) => {
-                    let before = self.position.or(until.next()).unwrap_or(Timestamp::MAX);
-                    read.instances_before(self.dataset, before, self.since, PAGE_ROWS)?
-                }
+    fn read(&self) -> impl Iterator<Item = Result<Instance>> + Send + use<> {
+        let History { dataset, known, latest, since, until, order, .. } = *self;
+        let registry = self.registry.clone();
+        let page = move |position: &Option<Timestamp>, limit: u32| {
+            let Some(until) = until else { return Ok(Vec::new()) };
+            let load = || {
+                let read = registry.read()?.annotated_by(known);
+                let page = match order {
+                    Order::OldestFirst => {
+                        let before =
+                            |since: Timestamp| Timestamp::from_micros(since.as_micros() - 1);
+                        let after = position.or(since.and_then(before));
+                        read.instances_after(dataset, after, until, limit)?
+                    }
+                    Order::NewestFirst => {
+                        let before = position.or(until.next()).unwrap_or(Timestamp::MAX);
+                        read.instances_before(dataset, before, since, limit)?
+                    }
+                };
+                read.check_same_file()?;
+                Ok(page)
             };
-            read.check_same_file()?;
-            Ok(page)
+            load().map_err(|error: Error| registry.named(error))
         };
-        let mut page = load().map_err(|error: Error| self.registry.named(error))?;
-        self.is_over = page.len() < PAGE_ROWS as usize;
-        for instance in &mut page {
+        paged(None, page, |last: &Instance| Some(last.timestamp)).map(move |instance| {
             // In the requested state, a later change had not ended the latest instance yet.
-            if Some(instance.timestamp) == self.latest {
-                instance.until = None;
-            }
-        }
-        self.position = page.last().map(|last| last.timestamp).or(self.position);
-        self.page = page.into_iter();
-        Ok(())
+            instance.map(|instance| match Some(instance.timestamp) == latest {
+                true => Instance { until: None, ..instance },
+                false => instance,
+            })
+        })
     }
 }
 
@@ -307,18 +300,10 @@ impl Iterator for History {
     type Item = Result<Instance>;
 
     fn next(&mut self) -> Option<Result<Instance>> {
-        loop {
-            if let Some(instance) = self.page.next() {
-                return Some(Ok(instance));
-            }
-            if self.is_over {
-                return None;
-            }
-            if let Err(error) = self.load() {
-                self.is_over = true;
-                return Some(Err(error));
-            }
-        }
+        let mut instances = self.instances.take().unwrap_or_else(|| Box::new(self.read()));
+        let next = instances.next();
+        self.instances = Some(instances);
+        next
     }
 }
 

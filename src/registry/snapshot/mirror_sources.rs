@@ -3,7 +3,7 @@
 use super::view::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange, Timestamp};
-use crate::store::{self, DatasetKey, MirrorState, SourceKey};
+use crate::store::{self, DatasetKey, MirrorState, SourceKey, paged};
 
 /// A primary that was read for a dataset, which mirrors it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,9 +29,6 @@ pub struct MirrorSource {
     /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
 }
-
-/// The number of changes in a page, each with a note of at most 64 KiB.
-const PAGE_ROWS: u32 = 128;
 
 impl Snapshot {
     /// The primaries that were read for a dataset, by source.
@@ -85,20 +82,13 @@ impl Snapshot {
     ) -> Result<()> {
         self.ask(|read| {
             let Some((key, source)) = source_of(read, dataset, source)? else { return Ok(()) };
-            let mut after = after;
-            loop {
-                let page = read.changes_read_after(key, source, after, PAGE_ROWS)?;
-                let is_last = page.len() < PAGE_ROWS as usize;
-                for change in page {
-                    after = change.number;
-                    if !show(change) {
-                        return Ok(());
-                    }
-                }
-                if is_last {
-                    return Ok(());
+            let page = |after: &u64, limit| read.changes_read_after(key, source, *after, limit);
+            for change in paged(after, page, |last| last.number) {
+                if !show(change?) {
+                    break;
                 }
             }
+            Ok(())
         })
     }
 }

@@ -11,10 +11,7 @@ use crate::registry::handle::Registry;
 use crate::registry::monitor::{JointWork, Work};
 use crate::registry::parallel::{InOrder, Task};
 use crate::registry::snapshot::dataset_of;
-use crate::store::DatasetKey;
-
-/// The number of dataset names in a page.
-const PAGE_NAMES: u32 = 1_024;
+use crate::store::{DatasetKey, paged};
 
 /// The greatest number of threads: each needs a database connection with a page cache of 2 MB, and
 /// all caches together must fit into the 64 MiB that SQLite may use.
@@ -153,7 +150,7 @@ impl Registry {
             true => "the identifiers of the other datasets",
             false => "the other datasets, and payment ids",
         });
-        let all = datasets.is_empty().then(|| Names::of(registry.clone())).into_iter().flatten();
+        let all = datasets.is_empty().then(|| all_datasets(&registry)).into_iter().flatten();
         let datasets: Vec<Part> = datasets.iter().cloned().map(Part::Dataset).collect();
         let parts: Parts = Box::new(std::iter::once(Part::File).chain(datasets).map(Ok).chain(all));
         let threads = if jobs == NonZeroUsize::MIN { 0 } else { jobs.get().min(MOST_THREADS) };
@@ -254,43 +251,19 @@ impl Task for Worker {
 type Parts = Box<dyn Iterator<Item = Result<Part>> + Send>;
 
 /// Every dataset, by name. If the names cannot be read, the last part is a finding.
-struct Names {
-    registry: Registry,
-    /// The last name of the page. `None` means that there are no further pages.
-    after: Option<String>,
-    page: std::vec::IntoIter<String>,
-}
-
-impl Names {
-    fn of(registry: Registry) -> Self {
-        Names { registry, after: Some(String::new()), page: Vec::new().into_iter() }
-    }
-}
-
-impl Iterator for Names {
-    type Item = Result<Part>;
-
-    fn next(&mut self) -> Option<Result<Part>> {
-        loop {
-            if let Some(name) = self.page.next() {
-                return Some(Ok(part_of(&name)));
+fn all_datasets(registry: &Registry) -> impl Iterator<Item = Result<Part>> + use<> {
+    let (registry, failed) = (registry.clone(), registry.clone());
+    let page = move |after: &String, limit| registry.read()?.dataset_names_after(after, limit);
+    paged(String::new(), page, String::clone).map(move |name| {
+        Ok(match readable(name).map_err(|error| failed.named(error))? {
+            Ok(name) => part_of(&name),
+            Err(error) => {
+                let mut findings = Findings::default();
+                findings.add_unreadable("the list of datasets cannot be read", &error);
+                Part::Finding(not_of_a_dataset(findings))
             }
-            let last = self.after.take()?;
-            let read = || self.registry.read()?.dataset_names_after(&last, PAGE_NAMES);
-            let names = readable(read()).map_err(|error: Error| self.registry.named(error));
-            let names = match names {
-                Ok(Ok(names)) => names,
-                Ok(Err(error)) => {
-                    let mut findings = Findings::default();
-                    findings.add_unreadable("the list of datasets cannot be read", &error);
-                    return Some(Ok(Part::Finding(not_of_a_dataset(findings))));
-                }
-                Err(error) => return Some(Err(error)),
-            };
-            self.after = names.last().cloned();
-            self.page = names.into_iter();
-        }
-    }
+        })
+    })
 }
 
 /// A part of what is verified.
