@@ -17,6 +17,8 @@ use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{Error, ErrorKind, Monitor};
 use tempfile::TempDir;
 
+use crate::harness::at_advance::AtAdvance;
+
 /// SHA-256 of `abc`.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
@@ -155,20 +157,6 @@ fn damage_of_each_kind_has_its_status() {
 }
 
 #[test]
-fn a_problem_says_what_is_recorded_and_what_was_found() {
-    let mut tree = Tree::new();
-    fs::write(tree.path("shorter"), "ab").unwrap();
-    fs::write(tree.path("other"), "abd").unwrap();
-    tree.record("shorter").record("other");
-    let problems: Vec<FileProblem> =
-        tree.check(Depth::Content).into_iter().map(|(_, problem)| problem.unwrap()).collect();
-    let said = |problem: &FileProblem| (problem.expected().unwrap(), problem.found().unwrap());
-    assert_eq!(said(&problems[0]), ("3".to_owned(), "2".to_owned()));
-    let found = "sha-256:a52d159f262b2c6ddb724a61840befc36eb30c88877a4030b65cbe86298449c9";
-    assert_eq!(said(&problems[1]), (format!("sha-256:{ABC}"), found.to_owned()));
-}
-
-#[test]
 fn all_checksums_of_a_file_are_checked_and_the_strongest_that_differs_is_named() {
     let mut tree = Tree::new();
     fs::write(tree.path("A"), "abc").unwrap();
@@ -298,24 +286,12 @@ fn a_file_that_is_replaced_while_it_is_read_is_changing() {
     assert_eq!(computed_if(|_| {}), None);
 }
 
-/// Panics when something is reported.
-struct Panicking;
-
-impl Monitor for Panicking {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        panic!("a test: this panic is expected")
-    }
-
-    fn end(&self) {}
-}
-
 #[test]
 fn a_panic_of_a_thread_that_reads_is_passed_on() {
     let mut tree = Tree::new();
     tree.file("A", &vec![0; 3_000_000]).file("B", b"abc");
-    let options = ReadOptions { monitor: Some(Arc::new(Panicking)), ..options(1) };
+    let panicking = AtAdvance(|_| panic!("a test: this panic is expected"));
+    let options = ReadOptions { monitor: Some(Arc::new(panicking)), ..options(1) };
     let files = tree.recorded.clone().into_iter().map(Ok);
     let mut check =
         Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
@@ -368,23 +344,12 @@ fn after_the_time_no_file_is_begun_but_the_first() {
     assert_eq!(run(ReadOptions { begin_until: Some(later), ..options(4) }), 20);
 }
 
-struct Stopping;
-
-impl Monitor for Stopping {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        ControlFlow::Break(())
-    }
-
-    fn end(&self) {}
-}
-
 #[test]
 fn a_monitor_stops_the_check_within_a_file() {
     let mut tree = Tree::new();
     tree.file("A", &vec![0; 9_000_000]).file("B", b"abc");
-    let options = ReadOptions { monitor: Some(Arc::new(Stopping)), ..options(2) };
+    let stopping = AtAdvance(|_| ControlFlow::Break(()));
+    let options = ReadOptions { monitor: Some(Arc::new(stopping)), ..options(2) };
     let files = tree.recorded.clone().into_iter().map(Ok);
     let check = Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
     let results: Vec<_> = check.collect();

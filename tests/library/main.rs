@@ -5,6 +5,7 @@
 
 #[path = "../harness"]
 mod harness {
+    pub mod at_advance;
     pub mod cluster;
     pub mod events;
     pub mod given_server;

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, ErrorKind, Monitor, Registry};
+use accession::{Access, ErrorKind, Registry};
 
+use crate::harness::at_advance::AtAdvance;
 use crate::scene::{Scene, command, dice, rounds};
 
 pub fn succeed(output: Output) -> String {
@@ -151,22 +152,6 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
     println!("{unfinished} copies were killed before they were complete");
 }
 
-/// Stops the work when it has been asked so many times whether to go on.
-struct StopsAfter(AtomicI64);
-
-impl Monitor for StopsAfter {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        match self.0.fetch_sub(1, Ordering::SeqCst) > 0 {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }
-    }
-
-    fn end(&self) {}
-}
-
 #[test]
 fn a_copy_that_is_stopped_anywhere_leaves_the_target_empty() {
     let Some(scene) = Scene::new() else { return };
@@ -175,7 +160,11 @@ fn a_copy_that_is_stopped_anywhere_leaves_the_target_empty() {
     let server = PathBuf::from(scene.server.new_database());
     let mut stopped = 0;
     for asked in (0..).map(|power| (1 << power) - 1) {
-        let monitor = Arc::new(StopsAfter(asked.into()));
+        let left = AtomicI64::new(asked);
+        let monitor = Arc::new(AtAdvance(move |_| match left.fetch_sub(1, Ordering::SeqCst) > 0 {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }));
         let registry = Registry::open(source.as_ref(), Access::Read).unwrap().with_monitor(monitor);
         match registry.copy_to(&server, PaymentIds::Copied) {
             Ok(_) => break,
@@ -192,36 +181,17 @@ fn a_copy_that_is_stopped_anywhere_leaves_the_target_empty() {
     assert_eq!(reports(server.to_str().unwrap())[1], reports(&source)[1]);
 }
 
-/// Changes its own registry in every way at the first moment at which something was copied.
-struct ChangesMeanwhile {
-    path: PathBuf,
-    is_done: AtomicBool,
-}
-
-impl Monitor for ChangesMeanwhile {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        if more > 0 && !self.is_done.swap(true, Ordering::SeqCst) {
-            let path = self.path.to_str().unwrap();
-            for arguments in [
-                &["delete", "LARGE", "granule.000000", "granule.019999", "--at", "now"][..],
-                &["ingest", "LARGE", "granule.0000001", "granule.9"],
-                &["ingest", "OURS", "later", "--at", "now"],
-                &["dataset", "edit", "OURS", "--title", "later"],
-                &["dataset", "rename", "OURS", "LATER"],
-                &["dataset", "rename", "THIRD", "FOURTH"],
-                &["cite", "LATER", "--select", "*a*"],
-                &["dataset", "add", "NEW"],
-            ] {
-                succeed(command(path, arguments).output().unwrap());
-            }
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn end(&self) {}
-}
+/// What changes a registry in every way.
+const CHANGES: [&[&str]; 8] = [
+    &["delete", "LARGE", "granule.000000", "granule.019999", "--at", "now"],
+    &["ingest", "LARGE", "granule.0000001", "granule.9"],
+    &["ingest", "OURS", "later", "--at", "now"],
+    &["dataset", "edit", "OURS", "--title", "later"],
+    &["dataset", "rename", "OURS", "LATER"],
+    &["dataset", "rename", "THIRD", "FOURTH"],
+    &["cite", "LATER", "--select", "*a*"],
+    &["dataset", "add", "NEW"],
+];
 
 #[test]
 fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
@@ -232,11 +202,20 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
     Registry::open(&file, Access::Read).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
     let expected = masked(reports(file.to_str().unwrap()), file.to_str().unwrap());
     let changed = |source: &Path, target: &Path| {
-        let monitor = ChangesMeanwhile { path: source.to_owned(), is_done: false.into() };
-        let monitor = Arc::new(monitor);
+        let (path, is_done) = (source.to_str().unwrap().to_owned(), Arc::<AtomicBool>::default());
+        let is_changed = Arc::clone(&is_done);
+        // At the first moment at which something was copied.
+        let monitor = AtAdvance(move |more| {
+            if more > 0 && !is_changed.swap(true, Ordering::SeqCst) {
+                for arguments in CHANGES {
+                    succeed(command(&path, arguments).output().unwrap());
+                }
+            }
+            ControlFlow::Continue(())
+        });
         let registry = Registry::open(source, Access::Read).unwrap();
-        registry.with_monitor(monitor.clone()).copy_to(target, PaymentIds::Copied).unwrap();
-        assert!(monitor.is_done.load(Ordering::SeqCst));
+        registry.with_monitor(Arc::new(monitor)).copy_to(target, PaymentIds::Copied).unwrap();
+        assert!(is_done.load(Ordering::SeqCst));
         let target = target.to_str().unwrap();
         assert_eq!(masked(reports(target), target), expected);
     };

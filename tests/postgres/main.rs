@@ -8,6 +8,7 @@
 
 #[path = "../harness"]
 mod harness {
+    pub mod at_advance;
     pub mod authority;
     pub mod cluster;
     mod crash;

@@ -1,14 +1,13 @@
 //! How often a command waits for the server.
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
 
 use accession::{Stamp, Timestamp, mirror};
 
+use crate::proxy::Proxy;
 use crate::scene::{Scene, command, ingest, name, stamp};
 
 /// Counts how often the client sends something after the server has answered.
@@ -16,60 +15,6 @@ use crate::scene::{Scene, command, ingest, name, stamp};
 struct Turns {
     has_answered: bool,
     number: usize,
-}
-
-/// A proxy before the server.
-struct Proxy {
-    directory: tempfile::TempDir,
-    turns: Arc<Mutex<Turns>>,
-}
-
-impl Proxy {
-    fn before(server: PathBuf) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
-        let turns: Arc<Mutex<Turns>> = Arc::default();
-        let shared = Arc::clone(&turns);
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let Ok(client) = client else { return };
-                let server = UnixStream::connect(&server).unwrap();
-                let copies = (client.try_clone().unwrap(), server.try_clone().unwrap());
-                let (asked, answered) = (Arc::clone(&shared), Arc::clone(&shared));
-                std::thread::spawn(move || {
-                    pass(client, server, || {
-                        let mut turns = asked.lock().unwrap();
-                        turns.number += usize::from(std::mem::take(&mut turns.has_answered));
-                    });
-                });
-                std::thread::spawn(move || {
-                    pass(copies.1, copies.0, || answered.lock().unwrap().has_answered = true);
-                });
-            }
-        });
-        Proxy { directory, turns }
-    }
-
-    /// The round trips of a command, without that of the farewell.
-    fn of(&self, database: &str, arguments: &[&str]) -> usize {
-        *self.turns.lock().unwrap() = Turns::default();
-        let host = self.directory.path().to_str().unwrap().replace('/', "%2F");
-        let url = format!("postgres://postgres@{host}/{database}");
-        let output = command(&url, arguments).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        self.turns.lock().unwrap().number - 1
-    }
-}
-
-fn pass(mut from: UnixStream, mut to: UnixStream, mut each: impl FnMut()) {
-    let mut buffer = [0; 65_536];
-    while let Ok(read @ 1..) = from.read(&mut buffer) {
-        each();
-        if to.write_all(&buffer[..read]).is_err() {
-            break;
-        }
-    }
-    let _ = to.shutdown(std::net::Shutdown::Both);
 }
 
 /// Where the time was recorded last is a pass on every machine of a cluster. A clock that is ahead is
@@ -120,17 +65,35 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
 fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
     let Some(scene) = Scene::private() else { return };
     scene.open().change(&name("D"), &ingest("A"), &stamp()).unwrap();
-    let database = scene.url.rsplit('/').next().unwrap();
-    let socket =
-        scene.url.split('@').nth(1).unwrap().split('/').next().unwrap().replace("%2F", "/");
-    let proxy = Proxy::before(Path::new(&socket).join(".s.PGSQL.5432"));
+    let turns: Arc<Mutex<Turns>> = Arc::default();
+    let (asked, answered) = (Arc::clone(&turns), Arc::clone(&turns));
+    let proxy = Proxy::before(
+        &scene,
+        move |bytes, to| {
+            let mut turns = asked.lock().unwrap();
+            turns.number += usize::from(std::mem::take(&mut turns.has_answered));
+            drop(turns);
+            to.write_all(bytes)
+        },
+        move |bytes, to| {
+            answered.lock().unwrap().has_answered = true;
+            to.write_all(bytes)
+        },
+    );
+    // The round trips of a command, without that of the farewell.
+    let of = |arguments: &[&str]| {
+        *turns.lock().unwrap() = Turns::default();
+        let output = command(&proxy.url(), arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        turns.lock().unwrap().number - 1
+    };
     let trips = [
         &["lookup", "D"][..],
         &["lookup", "D", "--at", "2026-01-05"],
         &["ingest", "D", "B"],
         &["dataset", "list"],
     ]
-    .map(|arguments| proxy.of(database, arguments));
+    .map(of);
     // Of these, one is of connecting, and one may be of a message that arrives in two parts. What is queued
     // together is sent together.
     let most = [10, 10, 8, 7];

@@ -9,6 +9,7 @@ use accession::registry::{Code, Edit, Verifications};
 use accession::{Access, Change, DatasetEdit, DatasetName, Members, Monitor, Registry, Stamp};
 use rusqlite::Connection;
 
+use crate::at_advance::AtAdvance;
 use crate::sandbox::{
     Sandbox, granule, ingest_and_delete, micros, name, now, only, registry_of, second, verify_all,
     with_findings,
@@ -73,23 +74,13 @@ fn only_the_datasets_that_are_named_are_verified() {
 
 #[test]
 fn a_monitor_stops_all_jobs() {
-    struct Stop;
-    impl Monitor for Stop {
-        fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-        fn advance(&self, _: u64) -> ControlFlow<()> {
-            ControlFlow::Break(())
-        }
-
-        fn end(&self) {}
-    }
-
     let sandbox = Sandbox::empty();
     let registry = registry_of(&sandbox.path, 0..1);
     ingest_and_delete(&registry, "D0000", 9, 4..9_004, []);
+    let stop = || Arc::new(AtAdvance(|_| ControlFlow::Break(())));
     for jobs in 1..4 {
         let jobs = NonZeroUsize::new(jobs).unwrap();
-        let stopped = registry.with_monitor(Arc::new(Stop)).verify_all_on(jobs, &[]);
+        let stopped = registry.with_monitor(stop()).verify_all_on(jobs, &[]);
         let stopped = stopped.and_then(Verifications::finish);
         assert_eq!(stopped.unwrap_err().kind().as_str(), "interrupted");
     }

@@ -3,6 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 
+#[path = "../harness/at_advance.rs"]
+mod at_advance;
 #[path = "../harness/seal.rs"]
 mod seal;
 
