@@ -20,6 +20,8 @@ mod harness {
     pub mod seal;
     pub mod server;
     pub mod server_log;
+    #[cfg(feature = "serve")]
+    pub mod serving;
     pub mod standby;
     mod tcp;
     pub mod web_server;

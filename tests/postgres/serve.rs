@@ -1,52 +1,39 @@
 //! `serve` over a registry on a server.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::harness::serving::Serving;
 use crate::harness::writes::{SHOWN, WRITES};
-use crate::scene::{Scene, command, ingest, name, second, stamp};
+use crate::scene::{Scene, ingest, name, second, stamp};
 
 /// The program, which serves a registry.
 pub struct Served {
-    child: Child,
-    pub address: String,
+    serving: Serving,
 }
 
 impl Served {
     pub fn start(registry: &str) -> Self {
         // Both servers say that they are at the same address, so that their pages are the same.
-        let mut child = command(registry, &["--quiet", "serve", "--listen", "127.0.0.1:0"])
-            .args(["--public-url", "https://registry.example"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
-        Served { child, address: address.trim_end_matches('/').to_owned() }
+        let options = ["--public-url", "https://registry.example"];
+        Served { serving: Serving::of(Serving::command(Path::new(registry), &options)) }
     }
 
     /// The status and the body, with `Accept`.
     pub fn get(&self, path: &str, accept: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut stream = TcpStream::connect(&self.serving.address).unwrap();
         let head = format!("GET {path} HTTP/1.1\r\nhost: x\r\naccept: {accept}\r\n");
         write!(stream, "{head}connection: close\r\n\r\n").unwrap();
         let mut response = String::new();
         stream.read_to_string(&mut response).unwrap();
         let status = response[9..12].parse().unwrap();
         (status, response.split_once("\r\n\r\n").unwrap().1.to_owned())
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

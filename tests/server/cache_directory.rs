@@ -10,6 +10,7 @@ use accession::publish::publish;
 use accession::{Registry, Stamp};
 
 use crate::serving::Serving;
+use crate::sockets::serve;
 use crate::values::{change, name, now, second};
 
 fn registry(path: &Path, sets: &[&[&str]]) -> Registry {
@@ -57,7 +58,7 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
     let before = files(&at("cache"));
     let cache = at("cache");
     {
-        let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
+        let serving = serve(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
         for _ in 0..2 {
             let (status, response) = head(&serving);
             assert_eq!(status, 409, "{response}");
@@ -91,7 +92,7 @@ fn a_kept_directory_is_continued_and_what_else_it_has_stays() {
     let stamp = Stamp::at(second(9), now());
     us.change(&name("US"), &change(["C"], []), &stamp).unwrap();
     let cache = at("cache");
-    let serving = Serving::start(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
+    let serving = serve(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
     let (status, response) = head(&serving);
     assert!(status == 200 && response.contains("\"changes\":3"), "{response}");
     let after = std::fs::read(&log).unwrap();
@@ -194,7 +195,7 @@ fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
     let at = |file: &str| directory.path().join(file);
     registry(&at("us.db"), &[&["A"], &["B"], &["C"]]);
     registry(&at("other.db"), &[&["A"], &["X"]]);
-    let serving = Serving::start(&at("us.db"), &[]);
+    let serving = serve(&at("us.db"), &[]);
     let (_, before) = head(&serving);
     assert!(before.contains("\"changes\":3"), "{before}");
     // As `accession restore` does it.
@@ -210,7 +211,7 @@ fn no_symbolic_link_in_the_directory_is_followed() {
     let directory = tempfile::tempdir().unwrap();
     let (path, cache) = (directory.path().join("us.db"), directory.path().join("cache"));
     registry(&path, &[&["A"]]);
-    let serving = Serving::start(&path, &["--cache", cache.to_str().unwrap()]);
+    let serving = serve(&path, &["--cache", cache.to_str().unwrap()]);
     assert_eq!(head(&serving).0, 200);
     let secret = directory.path().join("secret");
     std::fs::write(&secret, "not for mirrors").unwrap();

@@ -8,8 +8,8 @@ use accession::{DatasetEdit, Selection};
 
 use crate::installed::installed;
 use crate::program::program;
-use crate::serving::Serving;
 use crate::site::{Served, stamp};
+use crate::sockets::serve;
 use crate::values::{name, now};
 
 /// The server of the examples.
@@ -61,7 +61,7 @@ fn every_documented_address_has_a_call_that_works() {
         | \"$0\" --registry \"$1\" --quiet fixity add US.FOOL2.002 --at now --from -";
     let added = Command::new("sh").args(["-c", add, program()]).arg(&path).status().unwrap();
     assert!(added.success());
-    let serving = Serving::start(&path, &[]);
+    let serving = serve(&path, &[]);
     for call in calls {
         let here = call.replace(EXAMPLE, &format!("http://{}", serving.address)).replacen(
             "curl ",

@@ -9,6 +9,7 @@ use crate::authority::{Authority, Validity};
 use crate::connect_proxy::{Asked, ConnectProxy};
 use crate::program::program;
 use crate::serving::Serving;
+use crate::sockets::serve;
 use crate::values::{change, name, now, second};
 
 /// A primary, the program that serves it, and an authority.
@@ -31,7 +32,7 @@ impl World {
         let us = Registry::create(&path).unwrap();
         let stamp = Stamp::at(second(0), now());
         us.change(&name("US"), &change(["A", "B"], []), &stamp).unwrap();
-        let serving = Serving::start(&path, &[]);
+        let serving = serve(&path, &[]);
         let authority = Authority::new();
         std::fs::write(directory.path().join("ca.pem"), authority.pem()).unwrap();
         World { directory, serving, authority }

@@ -19,6 +19,8 @@ mod installed;
 mod program;
 #[path = "../harness/seal.rs"]
 mod seal;
+#[path = "../harness/serving.rs"]
+mod serving;
 #[path = "../harness/tls_front.rs"]
 mod tls_front;
 #[path = "../harness/values.rs"]
@@ -43,7 +45,6 @@ mod published;
 mod registry;
 mod restored_primary;
 mod seed_lists;
-mod serving;
 mod sets;
 mod site;
 mod sockets;

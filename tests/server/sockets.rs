@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::Command;
 
 use accession::{Registry, Stamp};
@@ -11,6 +12,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::program::program;
 use crate::serving::Serving;
 use crate::values::{change, name, now, second};
+
+/// Serves a registry on any free port.
+pub fn serve(registry: &Path, options: &[&str]) -> Serving {
+    Serving::of(Serving::command(registry, options))
+}
 
 /// The program, serving a registry with one dataset of many granules.
 pub struct Server {
@@ -32,7 +38,7 @@ impl Server {
         let applied = registry.change(&name("D"), &change, &stamp).unwrap();
         let identifier = applied.instances[0].identifier.to_string();
         drop(registry);
-        Server { serving: Serving::start(&path, options), directory, identifier }
+        Server { serving: serve(&path, options), directory, identifier }
     }
 
     pub fn connect(&self) -> TcpStream {

@@ -44,6 +44,8 @@ mod harness {
     pub mod hostile_log;
     pub mod oracle;
     pub mod program;
+    #[cfg(all(target_os = "linux", feature = "serve"))]
+    pub mod serving;
     pub mod values;
     pub mod web_server;
 }

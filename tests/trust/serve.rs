@@ -3,10 +3,9 @@
 //! the server does not grow, and its files take no more of the disk than they may.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,9 +15,9 @@ use serde_json::Value;
 
 use crate::dice::Dice;
 use crate::harness::oracle::naive;
+use crate::harness::serving::Serving;
 use crate::harness::values::{change, name, second};
 use crate::rounds::{dice, directory_in_memory, is_long};
-use crate::victim::program_in;
 
 /// How long the long run takes.
 const LONG: Duration = Duration::from_secs(600);
@@ -42,7 +41,7 @@ const MEMORY_KB: u64 = 64 * 1_024;
 struct Load {
     directory: tempfile::TempDir,
     start_kb: u64,
-    child: Mutex<Child>,
+    serving: Mutex<Serving>,
     address: String,
     began: Instant,
     is_over: AtomicBool,
@@ -61,15 +60,6 @@ enum Got {
     BrokenOff,
 }
 
-/// A server ends with its test, also with one that failed.
-impl Drop for Load {
-    fn drop(&mut self) {
-        let child = self.child.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let _ = child.kill();
-        let _ = child.wait();
-    }
-}
-
 impl Load {
     /// A registry of 100 sets, its backup, and the server over it.
     fn new(dice: &mut Dice) -> Self {
@@ -84,22 +74,17 @@ impl Load {
         registry.back_up(&directory.path().join("backup.db")).unwrap();
         drop(registry);
         let log = std::fs::File::create(directory.path().join("log")).unwrap();
-        let mut child = program_in(directory.path())
-            .args(["--registry", path.to_str().unwrap(), "--quiet", "serve"])
-            .args(["--listen", "127.0.0.1:0", "--cache-size", &CACHE_BYTES.to_string(), "--cache"])
-            .arg(directory.path().join("cache"))
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
+        let cache = directory.path().join("cache");
+        let options =
+            ["--cache", cache.to_str().unwrap(), "--cache-size", &CACHE_BYTES.to_string()];
+        let mut command = Serving::command(&path, &options);
+        command.env("TMPDIR", directory.path()).stderr(log);
+        let serving = Serving::of(command);
         Load {
             directory,
-            start_kb: memory_kb(child.id()),
-            child: Mutex::new(child),
-            address: address.trim_end_matches('/').to_owned(),
+            start_kb: memory_kb(serving.child.id()),
+            address: serving.address.clone(),
+            serving: Mutex::new(serving),
             began: Instant::now(),
             is_over: AtomicBool::new(false),
             asked: AtomicU64::new(0),
@@ -262,12 +247,12 @@ impl Load {
 
     /// The memory of the server now, in kB.
     fn memory_kb(&self) -> u64 {
-        memory_kb(self.child.lock().unwrap().id())
+        memory_kb(self.serving.lock().unwrap().child.id())
     }
 
     /// The most bytes that files without names have taken at once in the cache.
     fn watch_cache(&self) -> u64 {
-        let child = self.child.lock().unwrap().id();
+        let child = self.serving.lock().unwrap().child.id();
         let mut most = 0;
         while self.progress() < 1.0 {
             let files = open_lists(child);
@@ -385,8 +370,8 @@ fn under_load_every_set_is_right_and_every_error_announced() {
     assert!(end < warm + 32 * 1_024, "{warm} kB after a quarter, {end} kB at the end");
     assert!(end <= start + MEMORY_KB, "{start} kB at the start, {end} kB at the end");
     assert!(0 < on_disk && on_disk <= CACHE_BYTES, "{on_disk} B of {CACHE_BYTES}");
-    let mut child = load.child.lock().unwrap();
-    let id = rustix::process::Pid::from_child(&child);
+    let child = &mut load.serving.lock().unwrap().child;
+    let id = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let log = std::fs::read_to_string(load.directory.path().join("log")).unwrap();

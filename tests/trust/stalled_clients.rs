@@ -2,17 +2,16 @@
 //! pages go on being served, monitoring waits for nobody, and the memory of the server is limited,
 //! whatever is asked for.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use accession::{Registry, Stamp};
 
+use crate::harness::serving::Serving;
 use crate::harness::values::{change, name, second};
 use crate::rounds::{directory_in_memory, rounds};
-use crate::victim::program_in;
 
 /// How many granules the dataset holds.
 const HELD: usize = 150_000;
@@ -27,13 +26,13 @@ const HEALTH_TIME: Duration = Duration::from_secs(5);
 /// is being made for them.
 const MEMORY_KB: u64 = 128 * 1_024;
 
-struct Serving {
-    child: Child,
-    address: String,
+/// The server, and the identifier of a dataset with many granules.
+struct Watched {
+    serving: Serving,
     identifier: String,
 }
 
-impl Serving {
+impl Watched {
     fn start(directory: &std::path::Path) -> Self {
         let path = directory.join("accession.db");
         let registry = Registry::create(&path).unwrap();
@@ -47,22 +46,13 @@ impl Serving {
             (0..HELD).map(|n| format!("a-granule-with-a-name-of-usual-length-{n:08}")).collect();
         let identifier = apply("BIG", &ids);
         apply("SMALL", &ids[..1]);
-        let mut child = program_in(directory)
-            .args(["--registry", path.to_str().unwrap(), "--quiet", "serve"])
-            .args(["--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
-        let address = address.trim_end_matches('/').to_owned();
-        Serving { child, address, identifier }
+        let mut command = Serving::command(&path, &[]);
+        command.env("TMPDIR", directory);
+        Watched { serving: Serving::of(command), identifier }
     }
 
     fn ask(&self, path: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut stream = TcpStream::connect(&self.serving.address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
         stream
     }
@@ -77,7 +67,8 @@ impl Serving {
     }
 
     fn memory_kb(&self, field: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.serving.child.id())).unwrap();
         let line = status.lines().find(|line| line.starts_with(field)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse().unwrap()
     }
@@ -105,17 +96,10 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn clients_that_hang_up_stall_or_select_nothing_starve_nobody() {
     let directory = directory_in_memory();
-    let serving = Serving::start(directory.path());
+    let serving = Watched::start(directory.path());
     let (big, segment) = (&serving.identifier, "/datasets/BIG/log/000000.jsonl".to_owned());
     assert_eq!(serving.get("/datasets/BIG/head.json").0, 200);
     for path in [segment.clone(), format!("/DI:{big}/granules")] {

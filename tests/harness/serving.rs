@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::program::program;
+use super::program::program;
 
 /// The program serving a registry, until it is dropped.
 pub struct Serving {
@@ -14,11 +14,6 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Serves a registry on any free port.
-    pub fn start(registry: &Path, options: &[&str]) -> Self {
-        Serving::of(Serving::command(registry, options))
-    }
-
     /// The command that serves a registry on any free port.
     pub fn command(registry: &Path, options: &[&str]) -> Command {
         let mut command = Command::new(program());
