@@ -20,8 +20,6 @@ pub struct ComparisonPage {
     pub right: Set,
     /// How many granules both have, and only one of them.
     pub counts: Counts,
-    /// The differences by the beginnings of their names.
-    groups: PrefixGroups,
     /// The first differences.
     pub differences: Vec<Difference>,
     /// Whether there are further ones.
@@ -39,84 +37,9 @@ pub struct DifferenceRow<'a> {
     pub granule: &'a GranuleId,
 }
 
-/// Differences, counted by the longest beginning of their names for which there are at most 16 groups.
-///
-/// They are added in canonical order, so that a group is complete when another begins: the memory that
-/// this takes does not grow with their number.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct PrefixGroups {
-    /// The number of characters that names of a group have in common.
-    length: usize,
-    groups: Vec<Group>,
-}
-
-/// The differences whose names begin so.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Group {
-    prefix: String,
-    /// Whether that is the whole name of each.
-    is_whole: bool,
-    only_left: u64,
-    only_right: u64,
-}
-
-impl Default for PrefixGroups {
-    fn default() -> Self {
-        PrefixGroups { length: PrefixGroups::LONGEST, groups: Vec::new() }
-    }
-}
-
-impl PrefixGroups {
-    /// The greatest number of groups.
-    const MOST: usize = 16;
-
-    /// The greatest length of what names of a group have in common.
-    const LONGEST: usize = 80;
-
-    /// Adds a difference. They come in canonical order.
-    fn add(&mut self, difference: &Difference) {
-        let (only_left, only_right) = match difference {
-            Difference::OnlyLeft(_) => (1, 0),
-            Difference::OnlyRight(_) => (0, 1),
-        };
-        let (prefix, is_whole) = beginning(name(difference).as_str(), self.length);
-        let group = Group { prefix: prefix.to_owned(), is_whole, only_left, only_right };
-        add_to(&mut self.groups, group);
-        while self.groups.len() > PrefixGroups::MOST && self.length > 0 {
-            self.length -= 1;
-            let mut shorter = Vec::with_capacity(PrefixGroups::MOST);
-            for group in self.groups.drain(..) {
-                let (prefix, is_whole) = beginning(&group.prefix, self.length);
-                let (prefix, is_whole) = (prefix.to_owned(), group.is_whole && is_whole);
-                add_to(&mut shorter, Group { prefix, is_whole, ..group });
-            }
-            self.groups = shorter;
-        }
-    }
-}
-
 fn name(difference: &Difference) -> &GranuleId {
     let (Difference::OnlyLeft(granule_id) | Difference::OnlyRight(granule_id)) = difference;
     granule_id
-}
-
-/// The first characters of a name, and whether these are all.
-fn beginning(name: &str, length: usize) -> (&str, bool) {
-    match name.char_indices().nth(length) {
-        Some((end, _)) => (&name[..end], false),
-        None => (name, true),
-    }
-}
-
-fn add_to(groups: &mut Vec<Group>, group: Group) {
-    match groups.last_mut() {
-        Some(last) if last.prefix == group.prefix => {
-            last.only_left += group.only_left;
-            last.only_right += group.only_right;
-            last.is_whole &= group.is_whole;
-        }
-        _ => groups.push(group),
-    }
 }
 
 impl ComparisonPage {
@@ -138,11 +61,9 @@ impl ComparisonPage {
             None => snapshot.compare(left, right)?,
         };
         drop(snapshot);
-        let (mut groups, mut differences) = (PrefixGroups::default(), Vec::new());
-        let mut has_more = false;
+        let (mut differences, mut has_more) = (Vec::new(), false);
         for difference in compared.by_ref() {
             let difference = difference?;
-            groups.add(&difference);
             if differences.len() < most && bytes > 0 {
                 bytes = bytes.saturating_sub(name(&difference).as_str().len() + 16);
                 differences.push(difference);
@@ -156,7 +77,7 @@ impl ComparisonPage {
         }
         let (left, right) = (compared.left().clone(), compared.right().clone());
         let (counts, is_whole) = (compared.counts(), after.is_none());
-        Ok(ComparisonPage { left, right, counts, groups, differences, has_more, is_whole })
+        Ok(ComparisonPage { left, right, counts, differences, has_more, is_whole })
     }
 
     /// The differences as rows.
@@ -231,7 +152,6 @@ impl ComparisonPage {
             (tally(&self.counts, ["only before", "in both", "only after"]))
             p.chips.small { a href=(site.href(&swapped)) { "Swap the sides" } }
             @if !self.counts.is_identical() {
-                @if self.groups.groups.len() > 1 { (self.by_prefix()) }
                 section {
                     h2 { "The granules that differ" }
                     p.chips {
@@ -241,60 +161,7 @@ impl ComparisonPage {
                         }
                         a href={ (site.href(path)) "?format=jsonl" } { "All as JSON Lines" }
                     }
-                    ul.diff { @for (index, difference) in self.differences.iter().enumerate() { (difference_row(index, difference)) } }
-                }
-            }
-        }
-    }
-
-    /// The differences by the beginnings of their names.
-    fn by_prefix(&self) -> Markup {
-        let groups = &self.groups.groups;
-        let most = groups.iter().map(|group| group.only_left.max(group.only_right)).max();
-        let part = |count: u64| count as f64 / most.unwrap_or(1).max(1) as f64 * 50.0;
-        html! {
-            section {
-                h2 { "Where they differ" }
-                p.text.soft {
-                    "By the beginning of the granules’ names: the longest for which there are at most "
-                    (PrefixGroups::MOST) " groups."
-                }
-                table.rows.by-prefix {
-                    thead {
-                        tr {
-                            th scope="col" { "Names that begin with" }
-                            th.n scope="col" { "Only before" }
-                            th.sk scope="col" { span.vh { "Both as bars" } }
-                            th.n scope="col" { "Only after" }
-                        }
-                    }
-                    tbody {
-                        @for group in groups {
-                            @let (left, right) = (part(group.only_left), part(group.only_right));
-                            tr {
-                                // Only the first differences are listed, so not every group has one.
-                                @let beginning = html! {
-                                    code { (visible(&group.prefix)) @if !group.is_whole { "*" } }
-                                };
-                                @let first = self.differences.iter().position(|difference| {
-                                    name(difference).as_str().starts_with(&group.prefix)
-                                });
-                                th.fill scope="row" {
-                                    @if let Some(index) = first { a href={ "#d" (index) } { (beginning) } }
-                                    @else { (beginning) }
-                                }
-                                td.n.minus { @if group.only_left > 0 { "−" (grouped(group.only_left)) } }
-                                td.sk {
-                                    svg.bar aria-hidden="true" {
-                                        rect.deleted x={ (format!("{:.1}", 50.0 - left)) "%" }
-                                            width={ (format!("{left:.1}")) "%" } height="100%" {}
-                                        rect.added x="50%" width={ (format!("{right:.1}")) "%" } height="100%" {}
-                                    }
-                                }
-                                td.n.plus { @if group.only_right > 0 { "+" (grouped(group.only_right)) } }
-                            }
-                        }
-                    }
+                    ul.diff { @for difference in &self.differences { (difference_row(difference)) } }
                 }
             }
         }
@@ -343,40 +210,11 @@ fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
 }
 
 /// A granule that only one of two sets has.
-fn difference_row(index: usize, difference: &Difference) -> Markup {
+fn difference_row(difference: &Difference) -> Markup {
     html! {
         @match difference {
-            Difference::OnlyRight(granule_id) => li.plus id={ "d" (index) } { "+ " (visible(granule_id.as_str())) },
-            Difference::OnlyLeft(granule_id) => li.minus id={ "d" (index) } { "− " (visible(granule_id.as_str())) },
+            Difference::OnlyRight(granule_id) => li.plus { "+ " (visible(granule_id.as_str())) },
+            Difference::OnlyLeft(granule_id) => li.minus { "− " (visible(granule_id.as_str())) },
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_have_the_longest_beginning_that_gives_16_of_them() {
-        let mut groups = PrefixGroups::default();
-        for month in 1..=14 {
-            for day in 1..=28 {
-                let granule_id = format!("F.2026{month:02}{day:02}.nc").parse().unwrap();
-                groups.add(&match day % 2 {
-                    0 => Difference::OnlyLeft(granule_id),
-                    _ => Difference::OnlyRight(granule_id),
-                });
-            }
-        }
-        assert_eq!((groups.groups.len(), groups.length), (14, 8));
-        assert!(groups.groups.iter().all(|group| (group.only_left, group.only_right) == (14, 14)));
-        assert_eq!(groups.groups[13].prefix, "F.202614");
-        // Names that have nothing in common are one group.
-        let mut groups = PrefixGroups::default();
-        for letter in ('a'..='z').chain('α'..='ω') {
-            groups.add(&Difference::OnlyLeft(letter.to_string().parse().unwrap()));
-        }
-        let all = Group { prefix: String::new(), is_whole: false, only_left: 51, only_right: 0 };
-        assert_eq!(groups.groups, [all]);
     }
 }
