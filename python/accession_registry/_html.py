@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from accession_registry._native import Rows
-from accession_registry._records import FileRecord, Instance
+from accession_registry._records import DatasetRecord, FileRecord, Instance
 
 # How many rows of a table are shown, and how many ids of a list.
 MAX_ROWS = 50
@@ -45,6 +45,17 @@ def _cells(row: Any) -> tuple[object, ...]:
         checksums = " ".join(f"{algorithm}:{value}" for algorithm, value in row.checksums.items())
         return (row.granule, row.path, "" if row.size is None else row.size, checksums)
     return row if isinstance(row, tuple) else (row,)
+
+
+def registry(address: str, first: Sequence[DatasetRecord]) -> str:
+    """The first datasets of a registry, one more than are shown."""
+    headings = ("dataset", "granules", "since", "identifier")
+
+    def cells(record: DatasetRecord) -> tuple[object, ...]:
+        latest = record.latest
+        return (record.name, latest.granules, latest.timestamp, f"DI:{latest.identifier}") if latest else (record.name,)
+
+    return table(f"Registry {address}", headings, [cells(record) for record in first], "Registry.datasets()")
 
 
 def lists(summary: str, lists: Mapping[str, Rows[str]]) -> str:

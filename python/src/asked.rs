@@ -34,8 +34,7 @@ pub struct Asked {
 
 enum What {
     Typed(Box<TypedSet>),
-    Found(Box<accession::Set>),
-    Identifier(Identifier, DatasetName),
+    Selection(Selection),
 }
 
 impl Asked {
@@ -51,12 +50,13 @@ impl Asked {
 
     /// A set that was found.
     pub fn found(set: &accession::Set) -> Self {
-        Asked { what: What::Found(Box::new(set.clone())), at: None }
+        Asked { what: What::Selection(selection_of(set)), at: None }
     }
 
     /// The set that a dataset held with an identifier.
     pub fn held(identifier: Identifier, dataset: DatasetName) -> Self {
-        Asked { what: What::Identifier(identifier, dataset), at: None }
+        let selection = Selection::Identifier { identifier, dataset: Some(dataset), at: None };
+        Asked { what: What::Selection(selection), at: None }
     }
 
     /// A set: a string, a `Set`, or a `Dataset`.
@@ -109,12 +109,7 @@ impl Asked {
     /// Those of [`TypedSet::into_selection`].
     pub fn selection(&self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
         match &self.what {
-            What::Found(set) => Ok(selection_of(set)),
-            What::Identifier(identifier, dataset) => Ok(Selection::Identifier {
-                identifier: *identifier,
-                dataset: Some(dataset.clone()),
-                at: None,
-            }),
+            What::Selection(selection) => Ok(selection.clone()),
             What::Typed(typed) => match typed.as_ref().clone().named(snapshot)? {
                 Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), now()),
                 Selection::Identifier { identifier, dataset, at } => {
@@ -133,7 +128,7 @@ impl Asked {
                 typed.at(self.at).or(Some(Moment::Day(now().day())))
             }
             (What::Typed(typed), _) => typed.at(self.at),
-            (What::Found(_) | What::Identifier(..), _) => None,
+            (What::Selection(_), _) => None,
         }
     }
 }

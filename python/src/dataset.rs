@@ -15,7 +15,7 @@ use crate::edit;
 use crate::error::Failure;
 use crate::fixity;
 use crate::ids;
-use crate::keywords::Keywords;
+use crate::keywords::{HTTP, Keywords};
 use crate::mirror::{self, Primary};
 use crate::record::{self, object};
 use crate::rows::{Rows, in_pages};
@@ -24,14 +24,14 @@ use crate::time::{moment, now};
 use crate::work::run;
 
 /// The arguments of every change.
-const OF_CHANGE: [&str; 3] = ["at", "note", "dry_run"];
+const OF_CHANGE: &str = "at note dry_run";
 
 /// The arguments of a change, with these.
 fn of_change<'a, 'py>(
     given: Option<&'a Bound<'py, PyDict>>,
-    others: &[&str],
+    others: &str,
 ) -> Result<Keywords<'a, 'py>, Failure> {
-    Keywords::of(given, &[&OF_CHANGE[..], others].concat())
+    Keywords::of(given, &[OF_CHANGE, others])
 }
 
 impl Dataset {
@@ -101,7 +101,7 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = ids.py();
-        let options = of_change(options, &["max_delete", "max_add", "create", "max_replace"])?;
+        let options = of_change(options, "max_delete max_add create max_replace")?;
         let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
         let mut listing = Listing::new();
         let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
@@ -124,7 +124,7 @@ impl Dataset {
         column: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = of_change(options, &["skip_existing", "create", "max_replace"])?;
+        let options = of_change(options, "skip_existing create max_replace")?;
         let lists = [(Some(ids), EventKind::Ingested), (None, EventKind::Deleted)];
         self.change(ids.py(), lists, column, &options)
     }
@@ -140,7 +140,7 @@ impl Dataset {
         column: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = of_change(options, &["skip_missing"])?;
+        let options = of_change(options, "skip_missing")?;
         let lists = [(None, EventKind::Ingested), (Some(ids), EventKind::Deleted)];
         self.change(ids.py(), lists, column, &options)
     }
@@ -159,7 +159,7 @@ impl Dataset {
         column: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = of_change(options, &["skip_existing", "skip_missing", "max_replace"])?;
+        let options = of_change(options, "skip_existing skip_missing max_replace")?;
         let lists = [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)];
         self.change(py, lists, column, &options)
     }
@@ -176,24 +176,21 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = to.py();
-        let options = of_change(options, &[])?;
+        let options = of_change(options, "")?;
         let (at, options) = (options.at()?, options.change()?);
-        let identifier = match to.cast::<PyString>() {
-            Ok(text) => text.to_str()?.parse::<GivenIdentifier>().ok(),
-            Err(_) => None,
-        };
+        let text = to.cast::<PyString>().ok().map(|text| text.to_str()).transpose()?;
+        let identifier = text.and_then(|text| text.parse::<GivenIdentifier>().ok());
         let time = match identifier {
-            Some(_) => None,
-            None => Some(moment("to", to)?),
+            Some(_) => accession::Moment::Instant(now()),
+            None => moment("to", to)?,
         };
         let applied = run(py, |monitor| {
-            let to = match (&identifier, time) {
-                (Some(identifier), _) => {
+            let to = match &identifier {
+                Some(identifier) => {
                     let snapshot = self.opened.reader(Arc::clone(&monitor))?.snapshot()?;
                     EarlierSet::Identifier(identifier.whole(&snapshot, Some(&self.name))?)
                 }
-                (None, time) => {
-                    let time = time.unwrap_or(accession::Moment::Instant(now()));
+                None => {
                     refuse_future(time, now())?;
                     EarlierSet::At(time)
                 }
@@ -212,7 +209,7 @@ impl Dataset {
     /// '8f714d3efb0e51ed23fb7eeecca3009b'
     #[pyo3(signature = (**times), text_signature = "($self, *, at=None, known_at=None)")]
     fn set(&self, py: Python<'_>, times: Option<&Bound<'_, PyDict>>) -> Result<Set, Failure> {
-        let times = Keywords::of(times, &["at", "known_at"])?;
+        let times = Keywords::of(times, &["at known_at"])?;
         let asked = Asked::named(self.name.as_str())?.at(times.moment("at")?)?;
         asked::find(py, &self.opened, asked, times.moment("known_at")?)
     }
@@ -227,7 +224,7 @@ impl Dataset {
         py: Python<'_>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> Result<Rows, Failure> {
-        let options = Keywords::of(options, &["since", "until", "reverse", "known_at"])?;
+        let options = Keywords::of(options, &["since until reverse known_at"])?;
         let (since, until) = (options.moment("since")?, options.moment("until")?);
         let (known_at, reverse) = (options.moment("known_at")?, options.is_set("reverse")?);
         let (opened, name) = (Arc::clone(&self.opened), self.name.clone());
@@ -293,7 +290,7 @@ impl Dataset {
         format: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = of_change(options, &["skip_missing", "max_replace"])?;
+        let options = of_change(options, "skip_missing max_replace")?;
         fixity::add(&self.opened, &self.name, files, format, options.change()?, options.at()?)
     }
 
@@ -319,7 +316,7 @@ impl Dataset {
         root: PathBuf,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = Keywords::of(options, &["algorithm", "jobs", "mounted", "note"])?;
+        let options = Keywords::of(options, &["algorithm jobs mounted note"])?;
         fixity::compute(py, &self.opened, &self.name, root, &options)
     }
 
@@ -386,8 +383,8 @@ impl Dataset {
         primary: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let others = ["at", "reset", "max_delete", "max_add", "max_replace", "create", "dry_run"];
-        let options = Keywords::of(options, &[&mirror::OF_PRIMARY[..], &others].concat())?;
+        let of_pull = "at reset max_delete max_add max_replace create dry_run";
+        let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP, of_pull])?;
         let (primary, at) = (Primary::of(primary, &options)?, options.at()?);
         let change = options.change()?;
         let options = PullOptions {
@@ -417,7 +414,7 @@ impl Dataset {
         primary: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let options = Keywords::of(options, &mirror::OF_PRIMARY)?;
+        let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP])?;
         let primary = Primary::of(primary, &options)?;
         let compared =
             run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))?;

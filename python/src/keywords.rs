@@ -14,13 +14,14 @@ use crate::opened::name_of;
 use crate::time::{ChangeTime, duration, moment};
 
 /// How an address is read.
-pub const HTTP: [&str; 5] = ["timeout", "max_bytes", "max_age", "ca_file", "insecure"];
+pub const HTTP: &str = "timeout max_bytes max_age ca_file insecure";
 
 /// The keyword arguments of a call.
 pub struct Keywords<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
 
 impl<'a, 'py> Keywords<'a, 'py> {
-    /// Takes what was given, of which each must have one of the names.
+    /// Takes what was given, of which each must have one of the names: each element has several, with spaces
+    /// between.
     ///
     /// # Errors
     ///
@@ -28,7 +29,7 @@ impl<'a, 'py> Keywords<'a, 'py> {
     pub fn of(given: Option<&'a Bound<'py, PyDict>>, names: &[&str]) -> Result<Self, Failure> {
         for (name, _) in given.into_iter().flatten() {
             let name: String = name.extract()?;
-            if !names.contains(&name.as_str()) {
+            if !names.iter().flat_map(|names| names.split(' ')).any(|known| known == name) {
                 let message = format!("got an unexpected keyword argument '{name}'");
                 return Err(PyTypeError::new_err(message).into());
             }
@@ -37,7 +38,11 @@ impl<'a, 'py> Keywords<'a, 'py> {
     }
 
     /// The value of an argument. `None` means that it was not given, or is None.
-    fn get(&self, name: &str) -> Result<Option<Bound<'py, PyAny>>, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// Those of Python.
+    pub fn get(&self, name: &str) -> Result<Option<Bound<'py, PyAny>>, Failure> {
         let Some(given) = self.0 else { return Ok(None) };
         Ok(given.get_item(name)?.filter(|value| !value.is_none()))
     }

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use crate::comparison::Sides;
 use crate::error::Failure;
 use crate::ids;
-use crate::keywords::{HTTP, Keywords};
+use crate::keywords::Keywords;
 use crate::opened::Opened;
 use crate::record::{object, shown, warn, warn_all};
 use crate::time::{ChangeTime, now};
@@ -31,11 +31,8 @@ pub struct Primary {
     pub at: Option<Moment>,
 }
 
-/// The keyword arguments that say which dataset of a primary is read, and how.
-pub const OF_PRIMARY: [&str; 7] = {
-    let [timeout, max_bytes, max_age, ca_file, insecure] = HTTP;
-    ["primary_dataset", "primary_at", timeout, max_bytes, max_age, ca_file, insecure]
-};
+/// The keyword arguments that say which dataset of a primary is read.
+pub const OF_PRIMARY: &str = "primary_dataset primary_at";
 
 impl Primary {
     /// The primary at a place. `None` means that of the last pull.
@@ -170,20 +167,9 @@ pub struct Imported {
 }
 
 /// The keyword arguments that say what is imported, and how.
-pub const OF_IMPORT: [&str; 13] = [
-    "format",
-    "column",
-    "ingested",
-    "deleted",
-    "every",
-    "include_today",
-    "create",
-    "dry_run",
-    "at",
-    "timeout",
-    "max_bytes",
-    "ca_file",
-    "insecure",
+pub const OF_IMPORT: [&str; 2] = [
+    "format column ingested deleted every include_today create dry_run at",
+    "timeout max_bytes ca_file insecure",
 ];
 
 impl Imported {

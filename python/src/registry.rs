@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
-use accession::registry::{Listed, NewAnnotation, Oldest, Withdrawn};
+use accession::registry::{NewAnnotation, Oldest, Withdrawn};
 use accession::{ErrorKind, GranuleId, Listing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -18,7 +18,7 @@ use crate::keywords::Keywords;
 use crate::opened::{Opened, name_of};
 use crate::record::{object, objects};
 use crate::rows::Rows;
-use crate::set::{self, Subset};
+use crate::set;
 use crate::target::Target;
 use crate::time::{ChangeTime, now};
 use crate::work::run;
@@ -139,7 +139,7 @@ impl Registry {
         name: &str,
         times: Option<&Bound<'_, PyDict>>,
     ) -> Result<Set, Failure> {
-        let times = Keywords::of(times, &["at", "known_at"])?;
+        let times = Keywords::of(times, &["at known_at"])?;
         let asked = Asked::named(name)?.at(times.moment("at")?)?;
         asked::find(py, &self.opened, asked, times.moment("known_at")?)
     }
@@ -200,17 +200,17 @@ impl Registry {
 
     /// A citation of a set, or of the granules of a dataset that `select` or `select_from` name, with the
     /// identifier inside. A subset is saved, so that its identifier can always be resolved.
-    #[pyo3(signature = (set, *, format = "text", select = None, select_from = None, column = None))]
+    #[pyo3(
+        signature = (set, **options),
+        text_signature = "($self, set, *, format=\"text\", select=None, select_from=None, column=None)"
+    )]
     fn cite(
         &self,
         set: &Bound<'_, PyAny>,
-        format: &str,
-        select: Option<Vec<String>>,
-        select_from: Option<&Bound<'_, PyAny>>,
-        column: Option<&str>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> Result<String, Failure> {
-        let subset = Subset { select, select_from, column };
-        set::cite(set.py(), &self.opened, Asked::of(set)?, format, subset)
+        let options = Keywords::of(options, &[set::OF_CITATION])?;
+        set::cite(set.py(), &self.opened, Asked::of(set)?, &options)
     }
 
     /// The history of a dataset: its instances, oldest first.
@@ -231,19 +231,10 @@ impl Registry {
     fn find<'py>(&self, py: Python<'py>, granule: &str) -> Result<Bound<'py, PyList>, Failure> {
         let unreadable = |cause| Failure::unreadable("granule", cause);
         let granule_id = GranuleId::new(granule).map_err(unreadable)?;
-        let periods = self.opened.read(py, |snapshot| {
-            let mut periods: Vec<accession::registry::FoundPeriod> = Vec::new();
-            loop {
-                let after = periods.last().map(|last| (last.dataset.clone(), last.ingested));
-                let after = after.as_ref().map(|(dataset, at)| (dataset, *at));
-                let page = snapshot.find(&granule_id, after, 1_024)?;
-                let is_last = page.len() < 1_024;
-                periods.extend(page);
-                if is_last {
-                    return Ok(periods);
-                }
-            }
-        })?;
+        // The list has all of them in any case.
+        let most = u32::MAX;
+        let periods =
+            self.opened.read(py, |snapshot| Ok(snapshot.find(&granule_id, None, most)?))?;
         objects(py, "Period", &periods)
     }
 
@@ -314,7 +305,7 @@ impl Registry {
         datasets: Vec<String>,
         ages: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
-        let ages = Keywords::of(ages, &["max_age", "checked_within"])?;
+        let ages = Keywords::of(ages, &["max_age checked_within"])?;
         let (max_age, checked) = (ages.duration("max_age")?, ages.duration("checked_within")?);
         let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
         let rows = run(py, |monitor| {
@@ -358,17 +349,7 @@ impl Registry {
         let withdrawn = Withdrawn::LeftOut;
         let page =
             self.opened.read(py, |snapshot| Ok(snapshot.datasets(None, withdrawn, most)?))?;
-        let rows = page.datasets.iter().map(|Listed { dataset, latest, .. }| {
-            let latest = latest.as_ref();
-            let identifier = latest.map(|latest| format!("DI:{}", latest.identifier));
-            let granules = latest.map(|latest| latest.granules.to_string());
-            let since = latest.map(|latest| latest.timestamp.to_string());
-            let cells = [Some(dataset.name.to_string()), granules, since, identifier];
-            cells.map(Option::unwrap_or_default)
-        });
-        let title = format!("Registry {}", self.opened.address());
-        let headings = ["dataset", "granules", "since", "identifier"];
-        let shown = (title, headings, rows.collect::<Vec<_>>(), "Registry.datasets()");
-        Ok(html.call_method1("table", shown)?)
+        let shown = (self.opened.address(), objects(py, "DatasetRecord", &page.datasets)?);
+        Ok(html.call_method1("registry", shown)?)
     }
 }

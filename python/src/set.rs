@@ -6,7 +6,7 @@ use std::sync::Arc;
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
 use accession::model::KnownFile;
-use accession::{GranuleId, Identifier, Listing, Members, Pattern, Selection};
+use accession::{GranuleId, Listing, Members, Pattern, Selection};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
@@ -23,38 +23,31 @@ use crate::target::Target;
 use crate::time::now;
 use crate::work::run;
 
-/// The granules of a subset that is cited.
-pub struct Subset<'a, 'py> {
-    pub select: Option<Vec<String>>,
-    pub select_from: Option<&'a Bound<'py, PyAny>>,
-    pub column: Option<&'a str>,
-}
-
-impl Subset<'_, '_> {
-    /// The granules: those of patterns, or of a list. `None` means all.
-    fn members(self, py: Python<'_>) -> Result<Option<Members>, Failure> {
-        match (self.select, self.select_from) {
-            (Some(_), Some(_)) => {
-                Err(Failure::usage("select and select_from exclude each other", ""))
-            }
-            (Some(patterns), None) => {
-                let parsed = patterns.iter().map(|pattern| pattern.parse::<Pattern>());
-                let unreadable = |cause| Failure::unreadable("select", cause);
-                Ok(Some(Members::Patterns(parsed.collect::<Result<_, _>>().map_err(unreadable)?)))
-            }
-            (None, Some(list)) => {
-                let mut listing = Listing::new();
-                let taken = ids::take(list, self.column, &mut Target::Listing(&mut listing))?;
-                let listing = run(py, move |monitor| {
-                    taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-                    Ok(listing)
-                })?;
-                Ok(Some(Members::Listed(listing)))
-            }
-            (None, None) => Ok(None),
+/// The granules of a subset that is cited: those of patterns, or of a list. `None` means all.
+fn members(py: Python<'_>, options: &Keywords<'_, '_>) -> Result<Option<Members>, Failure> {
+    let select: Option<Vec<String>> = options.value("select")?;
+    match (select, options.get("select_from")?) {
+        (Some(_), Some(_)) => Err(Failure::usage("select and select_from exclude each other", "")),
+        (Some(patterns), None) => {
+            let parsed = patterns.iter().map(|pattern| pattern.parse::<Pattern>());
+            let unreadable = |cause| Failure::unreadable("select", cause);
+            Ok(Some(Members::Patterns(parsed.collect::<Result<_, _>>().map_err(unreadable)?)))
         }
+        (None, Some(list)) => {
+            let (column, mut listing) = (options.value::<String>("column")?, Listing::new());
+            let target = &mut Target::Listing(&mut listing);
+            let taken = ids::take(&list, column.as_deref(), target)?;
+            run(py, move |monitor| {
+                taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+                Ok(Some(Members::Listed(listing)))
+            })
+        }
+        (None, None) => Ok(None),
     }
 }
+
+/// The arguments of a citation.
+pub const OF_CITATION: &str = "format select select_from column";
 
 /// Cites a set, or a subset of it.
 ///
@@ -65,12 +58,12 @@ pub fn cite(
     py: Python<'_>,
     opened: &Opened,
     asked: Asked,
-    format: &str,
-    subset: Subset<'_, '_>,
+    options: &Keywords<'_, '_>,
 ) -> Result<String, Failure> {
-    let format: CitationFormat =
-        format.parse().map_err(|cause| Failure::unreadable("format", cause))?;
-    let members = subset.members(py)?;
+    let format: Option<String> = options.value("format")?;
+    let format = format.as_deref().unwrap_or("text").parse::<CitationFormat>();
+    let format = format.map_err(|cause| Failure::unreadable("format", cause))?;
+    let members = members(py, options)?;
     let (cited, at, mut warnings) = run(py, |monitor| {
         let registry = opened.reader(Arc::clone(&monitor))?;
         let snapshot = registry.snapshot()?;
@@ -103,10 +96,6 @@ pub fn cite(
 }
 
 impl Set {
-    fn identifier_of(&self) -> Identifier {
-        self.set.identifier()
-    }
-
     /// How many granules it has, and when they were held, in words.
     fn held(&self) -> String {
         let (instance, granules) = (self.set.instance(), self.set.granules());
@@ -122,7 +111,7 @@ impl Set {
     /// The identifier: 32 hexadecimal digits, which depend on nothing but the ids.
     #[getter]
     fn identifier(&self) -> String {
-        self.identifier_of().to_string()
+        self.set.identifier().to_string()
     }
 
     /// The name of the dataset.
@@ -219,8 +208,8 @@ impl Set {
         format: Option<&str>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let names = ["root_name", "jobs", "size_only", "for_", "unexpected", "mounted"];
-        let options = Keywords::of(options, &names)?;
+        let names = "root_name jobs size_only for_ unexpected mounted";
+        let options = Keywords::of(options, &[names])?;
         match (root, found) {
             (Some(root), None) => fixity::check(py, &self.opened, &self.set, root, &options),
             (None, Some(found)) => fixity::compare(&self.opened, &self.set, found, format),
@@ -262,10 +251,10 @@ impl Set {
     /// >>> applied = dataset.sync(["A", "B"], at="2001-01-02", create=True)
     /// >>> "DI:8f714d3efb0e51ed23fb7eeecca3009b" in dataset.set().cite(format="bibtex")
     /// True
-    #[pyo3(signature = (*, format = "text"))]
-    fn cite(&self, py: Python<'_>, format: &str) -> Result<String, Failure> {
-        let subset = Subset { select: None, select_from: None, column: None };
-        cite(py, &self.opened, Asked::found(&self.set), format, subset)
+    #[pyo3(signature = (**format), text_signature = "($self, *, format=\"text\")")]
+    fn cite(&self, py: Python<'_>, format: Option<&Bound<'_, PyDict>>) -> Result<String, Failure> {
+        let options = Keywords::of(format, &["format"])?;
+        cite(py, &self.opened, Asked::found(&self.set), &options)
     }
 
     /// The ids as a `pyarrow.Table` with the column `granule`.
@@ -297,20 +286,20 @@ impl Set {
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Set>().is_ok_and(|other| other.get().set.identifier() == self.identifier_of())
+        other.cast::<Set>().is_ok_and(|other| other.get().set.identifier() == self.set.identifier())
     }
 
     fn __hash__(&self) -> u64 {
-        let identifier = self.identifier_of().to_string();
+        let identifier = self.set.identifier().to_string();
         u64::from_str_radix(&identifier[..16], 16).unwrap_or_default()
     }
 
     fn __str__(&self) -> String {
-        format!("DI:{}", self.identifier_of())
+        format!("DI:{}", self.set.identifier())
     }
 
     fn __repr__(&self) -> String {
-        format!("<Set DI:{}: {}>", self.identifier_of(), self.held())
+        format!("<Set DI:{}: {}>", self.set.identifier(), self.held())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>, Failure> {
@@ -322,7 +311,7 @@ impl Set {
     /// What a notebook shows.
     pub fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         let html = py.import("accession_registry._html")?;
-        let shown = (self.held(), self.identifier(), self.cite(py, "text")?);
+        let shown = (self.held(), self.identifier(), self.cite(py, None)?);
         Ok(html.call_method1("cited", shown)?)
     }
 }

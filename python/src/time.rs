@@ -19,16 +19,15 @@ pub fn now() -> Timestamp {
 ///
 /// It has no zone, or is not a time.
 pub fn moment(argument: &str, given: &Bound<'_, PyAny>) -> Result<Moment, Failure> {
+    let not_a_time = || {
+        let hint = "a time is a datetime with a zone, a date, or a string";
+        Failure::usage(format!("{argument} is not a time"), hint)
+    };
     let text = match given.cast::<PyString>() {
         Ok(text) => text.to_string(),
-        Err(_) => given.call_method0("isoformat").map_err(|_| not_a_time(argument))?.extract()?,
+        Err(_) => given.call_method0("isoformat").map_err(|_| not_a_time())?.extract()?,
     };
     text.parse().map_err(|cause| Failure::unreadable(argument, cause))
-}
-
-fn not_a_time(argument: &str) -> Failure {
-    let message = format!("{argument} is not a time");
-    Failure::usage(message, "a time is a datetime with a zone, a date, or a string")
 }
 
 /// How old something may be, or how long it may take: a `timedelta`, or what the command line reads (`"36h"`).
