@@ -19,10 +19,18 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a command failed.
 #[derive(Debug)]
-pub struct Error(Box<Report>);
+pub struct Error(Box<Failed>);
 
-/// An error as it is reported; with `--json`, fields that are `None` are omitted.
-#[derive(Debug, Default, Serialize)]
+/// An error, what could not be done because of it, and what to do, if a command knows that better.
+#[derive(Debug)]
+struct Failed {
+    error: accession::Error,
+    context: Vec<String>,
+    hint: Option<String>,
+}
+
+/// An error as it is reported with `--json`; fields that are `None` are omitted.
+#[derive(Serialize)]
 struct Report {
     kind: &'static str,
     message: String,
@@ -34,33 +42,17 @@ struct Report {
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     granule: Option<String>,
-    #[serde(skip)]
-    of_library: Option<ErrorKind>,
-    /// What is unknown, for which something that exists may have been meant.
-    #[serde(skip)]
-    unknown: Option<Unknown>,
 }
 
 impl Error {
-    /// An error in the arguments, or in the files that they name, that only the command can detect.
+    /// An error that only the command can detect.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        accession::Error::new(kind, message).into()
+    }
+
+    /// An error in the arguments, or in the files that they name.
     pub fn usage(message: impl Into<String>) -> Self {
-        Report { kind: "usage", message: message.into(), ..Report::default() }.into()
-    }
-
-    /// A search result of which pages are missing.
-    pub fn pages_missing(message: String) -> Self {
-        let hint = Some(OF_MISSING_PAGES.to_owned());
-        Report { kind: "pages-missing", message, hint, ..Report::default() }.into()
-    }
-
-    /// The program was asked to end.
-    pub fn interrupted(message: &str) -> Self {
-        Report { kind: "interrupted", message: message.to_owned(), ..Report::default() }.into()
-    }
-
-    /// An error of a file, with its cause in the message.
-    pub fn io(message: String) -> Self {
-        Report { kind: "io", message, ..Report::default() }.into()
+        Error::new(ErrorKind::Usage, message)
     }
 
     /// The same error with what to type instead.
@@ -71,84 +63,69 @@ impl Error {
 
     /// The same error after something was committed, so that nobody takes it for a refusal. What was
     /// interrupted says so itself.
-    pub fn after_commit(mut self) -> Self {
-        if self.0.kind != "interrupted" {
-            self.0.hint = Some(OF_COMMITTED.to_owned());
+    pub fn after_commit(self) -> Self {
+        match self.kind() {
+            ErrorKind::Interrupted => self,
+            _ => self.with_hint(OF_COMMITTED),
         }
-        self
     }
 
     /// What is unknown.
     pub fn unknown(&self) -> Option<&Unknown> {
-        self.0.unknown.as_ref()
+        self.0.error.unknown()
     }
 
-    /// The kind, if it is an error of the library.
-    pub fn of_library(&self) -> Option<ErrorKind> {
-        self.0.of_library
+    /// The kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.error.kind()
     }
 
     /// Reports why a command failed.
     pub fn report(&self, wants_json: bool) -> Exit {
-        self.print(wants_json);
+        let Failed { error, hint, .. } = &*self.0;
+        let hint = hint.clone().or_else(|| error.hint(FrontEnd::CommandLine));
+        if !wants_json {
+            write_message(Label::Error, &self.to_string());
+            if let Some(hint) = hint {
+                write_message(Label::Hint, &hint);
+            }
+            return Exit::Trouble;
+        }
+        let (file, line) = match error.location() {
+            Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),
+            _ if error.kind() == ErrorKind::PublishedDamaged => {
+                (error.path().map(|path| path.to_string_lossy().into_owned()), error.line())
+            }
+            _ => (None, None),
+        };
+        let (kind, message) = (error.kind().as_str(), self.to_string());
+        let granule = error.granule().map(ToString::to_string);
+        let report = Report { kind, message, hint, file, line, granule };
+        let report = json::to_string(&BTreeMap::from([("error", report)]));
+        // If stderr cannot be written, there is nowhere left to report it.
+        let _ = writeln!(io::stderr(), "{report}");
         Exit::Trouble
-    }
-
-    fn print(&self, wants_json: bool) {
-        if wants_json {
-            let report = json::to_string(&BTreeMap::from([("error", &self.0)]));
-            // If stderr cannot be written, there is nowhere left to report it.
-            let _ = writeln!(io::stderr(), "{report}");
-            return;
-        }
-        write_message(Label::Error, &self.0.message);
-        if let Some(hint) = &self.0.hint {
-            write_message(Label::Hint, hint);
-        }
     }
 }
 
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.message)
+        self.0.context.iter().rev().try_for_each(|context| write!(f, "{context}: "))?;
+        f.write_str(&self.0.error.with_causes())
     }
 }
 
 impl StdError for Error {}
 
-impl From<Report> for Error {
-    fn from(report: Report) -> Self {
-        Error(Box::new(report))
-    }
-}
-
 impl From<accession::Error> for Error {
     fn from(error: accession::Error) -> Self {
-        let (kind, location) = (error.kind(), error.location());
-        let (file, line) = match location {
-            Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),
-            _ if kind == ErrorKind::PublishedDamaged => {
-                (error.path().map(|path| path.to_string_lossy().into_owned()), error.line())
-            }
-            _ => (None, None),
-        };
-        let report = Report {
-            kind: kind.as_str(),
-            message: error.with_causes(),
-            hint: error.hint(FrontEnd::CommandLine),
-            file,
-            line,
-            granule: error.granule().map(ToString::to_string),
-            of_library: Some(kind),
-            unknown: error.unknown().cloned(),
-        };
-        report.into()
+        Error(Box::new(Failed { error, context: Vec::new(), hint: None }))
     }
 }
 
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
-        Error::io(accession::Error::chain_of(&error))
+        Error::new(ErrorKind::Io, accession::Error::chain_of(&error))
     }
 }
 
@@ -162,7 +139,7 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
     fn with_context(self, message: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|error| {
             let mut error: Error = error.into();
-            error.0.message = format!("{}: {}", message(), error.0.message);
+            error.0.context.push(message());
             error
         })
     }
@@ -173,17 +150,14 @@ impl<T, E: Into<Error>> Context<T> for Result<T, E> {
 /// If nothing was committed and the reader closed its pipe, no message is printed, because the
 /// reader has what it wanted. The exit status still reports that the output is incomplete.
 pub fn output_failure(failure: &Failure, committed: bool, wants_json: bool) -> Exit {
-    let (what, hint) = match committed {
-        true => (
-            "the change was made, but its report could not be written",
-            Some(OF_COMMITTED.to_owned()),
-        ),
+    let what = match committed {
+        true => "the change was made, but its report could not be written",
         false if *failure == Failure::BrokenPipe => return Exit::Trouble,
-        false => ("cannot write", None),
+        false => "cannot write",
     };
     let message = format!("{what} to standard output: {failure}");
-    Error::from(Report { kind: "output", message, hint, ..Report::default() }).print(wants_json);
-    Exit::Trouble
+    let error = Error::new(ErrorKind::Output, message);
+    if committed { error.after_commit() } else { error }.report(wants_json)
 }
 
 /// Reports what clap says about the arguments, which includes `--help` and `--version`.
@@ -191,7 +165,7 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     if wants_json {
         let text = error.render().to_string();
         let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned();
-        Error::usage(message).print(wants_json);
+        Error::usage(message).report(wants_json);
     } else if is_plain {
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = error.print();
@@ -208,10 +182,6 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
 pub fn is_plain(argument: &OsStr) -> bool {
     argument.to_str().is_some_and(|text| !text.contains(is_interpreted))
 }
-
-/// What to do about a search result that lacks pages.
-pub const OF_MISSING_PAGES: &str =
-    "nothing was changed; name the files of all pages; ingest and import take these with --partial";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -243,6 +213,7 @@ mod tests {
             accession::Error::new(ErrorKind::ConnectionLost, "the connection was lost").into()
         };
         assert_eq!(lost().after_commit().0.hint.as_deref(), Some(OF_COMMITTED));
-        assert_eq!(Error::interrupted("stopped").after_commit().0.hint, None);
+        let stopped = Error::new(ErrorKind::Interrupted, "stopped");
+        assert_eq!(stopped.after_commit().0.hint, None);
     }
 }

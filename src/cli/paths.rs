@@ -102,12 +102,11 @@ struct Sample {
 }
 
 /// Options with which ids of a list are held.
-#[derive(Debug, PartialEq, Eq)]
 pub struct Matching {
-    options: PathArgs,
-    /// How many of the samples are held then.
-    held: usize,
-    samples: usize,
+    /// Which they are, in words.
+    pub message: String,
+    /// Whether all of the samples are held then.
+    pub is_of_all: bool,
 }
 
 impl Samples {
@@ -152,9 +151,10 @@ impl Samples {
         let best = ways.into_iter().map(|way| (count(&way), way)).rev().max_by_key(|best| best.0);
         let samples = self.0.len();
         Ok(best.filter(|(held, _)| *held > 0).map(|(held, options)| Matching {
-            options,
-            held,
-            samples,
+            message: format!(
+                "none of the listed ids is held; with {options}, {held} of the first {samples} are"
+            ),
+            is_of_all: held == samples,
         }))
     }
 
@@ -175,29 +175,11 @@ impl Samples {
 
     /// The error; of a change of granules that are not held, with a hint of the options with which they are.
     pub fn hint(&self, error: Error, session: &Session, dataset: &DatasetName) -> Error {
-        let is_of_list =
-            matches!(error.of_library(), Some(ErrorKind::NotHeld | ErrorKind::TooManyDeletions));
+        let is_of_list = matches!(error.kind(), ErrorKind::NotHeld | ErrorKind::TooManyDeletions);
         match is_of_list.then(|| self.matching_latest(session, dataset)).flatten() {
-            Some(matching) => error.with_hint(matching.to_string()),
+            Some(matching) => error.with_hint(matching.message),
             None => error,
         }
-    }
-}
-
-impl Matching {
-    /// Whether all of the samples are held with these options.
-    pub fn is_of_all(&self) -> bool {
-        self.held == self.samples
-    }
-}
-
-impl fmt::Display for Matching {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Matching { options, held, samples } = self;
-        write!(
-            f,
-            "none of the listed ids is held; with {options}, {held} of the first {samples} are"
-        )
     }
 }
 

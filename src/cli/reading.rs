@@ -77,7 +77,7 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };
     if path.is_dir() {
         let message = format!("{} is a directory, not a file", quoted(&name));
-        return Err(Error::io(message)
+        return Err(Error::new(ErrorKind::Io, message)
             .with_hint("give a list of its files on standard input, as `ls DIR` prints it: - in the place of the file"));
     }
     let opened = File::open(path).with_context(|| format!("cannot read {}", quoted(&name)))?;
@@ -327,7 +327,7 @@ impl SearchPages {
             return Ok(());
         };
         match missing {
-            MissingPages::Refuse => Err(Error::pages_missing(what)),
+            MissingPages::Refuse => Err(Error::new(ErrorKind::PagesMissing, what)),
             MissingPages::Warn => {
                 session.warn(WarningKind::PagesMissing, &what);
                 Ok(())

@@ -449,6 +449,8 @@ error_kinds! {
     NoDates = "input",
     /// A file is an event file or a manifest, although a list of granules is expected.
     IsAHistory = "input",
+    /// Pages of a search result are missing.
+    PagesMissing = "pages-missing",
     /// A response does not have its list of granules, such as one that reports an error.
     NoList = "input",
     /// An object has no field of that name, or no string in it.
@@ -550,12 +552,6 @@ mod tests {
     fn full() -> Error {
         Error::new(ErrorKind::Io, "cannot write \"a\"")
             .because(io::Error::other("no space left on device"))
-    }
-
-    #[test]
-    fn an_error_can_be_sent_to_another_thread() {
-        fn check<T: Send + Sync + 'static>(_: &T) {}
-        check(&full());
     }
 
     #[test]

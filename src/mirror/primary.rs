@@ -173,17 +173,3 @@ impl Error {
         Error::new(ErrorKind::PrimaryDatasetUnknown, message)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn is_sent<T: Send>() {}
-
-    #[test]
-    fn a_primary_can_be_compared_on_another_thread() {
-        is_sent::<Primary>();
-        is_sent::<super::super::compare::Comparison>();
-        is_sent::<Remote>();
-    }
-}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::mirror::Primary;
+use accession::mirror::{Comparison, Primary, Remote};
 use accession::registry::{Export, Verifications};
 use accession::{
     Access, Applied, Change, ChangeOptions, Cited, Dataset, DatasetEdit, Difference, Differences,
@@ -54,5 +54,5 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     owned_and_send::<(Applied, Applied, Cited, Resolution, Selected, Verification, Finding)>();
     owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
-    owned_and_send::<Primary>();
+    owned_and_send::<(Primary, Comparison, Remote)>();
 }

@@ -97,9 +97,9 @@ impl Ingest {
         // Other new ids are nothing unusual.
         if samples.are_paths()
             && let Some(matching) = samples.matching_latest(session, &self.dataset)
-            && matching.is_of_all()
+            && matching.is_of_all
         {
-            session.warn(WarningKind::IdsFromPaths, &matching.to_string());
+            session.warn(WarningKind::IdsFromPaths, &matching.message);
         }
         let application = self.change.application(&self.dataset, self.create);
         apply(session, &application, None, |registry, stamp| {
@@ -302,9 +302,9 @@ impl Sync {
 
     /// Adds to the error of a guard how to see all that differs, and how to accept it.
     fn with_way_out(&self, error: Error, session: &Session) -> Error {
-        let (option, expected) = match error.of_library() {
-            Some(ErrorKind::TooManyDeletions) => ("--max-delete", "is complete"),
-            Some(ErrorKind::TooManyAdditions) => ("--max-add", "is of this dataset"),
+        let (option, expected) = match error.kind() {
+            ErrorKind::TooManyDeletions => ("--max-delete", "is complete"),
+            ErrorKind::TooManyAdditions => ("--max-add", "is of this dataset"),
             _ => return error,
         };
         let (program, dataset) = (session.program(), &self.dataset);

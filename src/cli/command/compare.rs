@@ -250,7 +250,7 @@ fn compare_with_list(
     if report.counts.matched == 0
         && let Some(matching) = samples.matching(&session.open(Access::Read)?.snapshot()?, left)?
     {
-        session.warn(WarningKind::IdsFromPaths, &matching.to_string());
+        session.warn(WarningKind::IdsFromPaths, &matching.message);
     }
     let files = session.open(Access::Read)?.snapshot()?;
     let files = files.compare_files_with(differences.left(), differences.right())?;

@@ -123,15 +123,10 @@ impl Publish {
 
 /// Whether what one dataset failed with is not a matter of that dataset: the others would fail, too.
 fn fails_for_all(error: &Error) -> bool {
-    error.of_library().is_none_or(|kind| {
-        matches!(
-            kind,
-            ErrorKind::Full
-                | ErrorKind::Replaced
-                | ErrorKind::Unreachable
-                | ErrorKind::ConnectionLost
-        )
-    })
+    matches!(
+        error.kind(),
+        ErrorKind::Full | ErrorKind::Replaced | ErrorKind::Unreachable | ErrorKind::ConnectionLost
+    )
 }
 
 fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> io::Result<()> {

@@ -207,18 +207,6 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["a", "1", "first note"], ["a.longer.id", "1234567890", ""]];
-        let expected = "\
-id             granules  note
-a                     1  first note
-a.longer.id  1234567890
-";
-        assert_eq!(printed(None, &rows), expected);
-        assert_eq!(printed(Some(80), &rows), expected);
-    }
-
-    #[test]
     fn on_a_narrow_terminal_prose_is_wrapped_and_ids_are_not() {
         let rows = [["a.long.id.that.is.copied", "1", "one two three four five"]];
         let expected = "\
@@ -230,11 +218,6 @@ a.long.id.that.is.copied         1  one two
         assert_eq!(printed(Some(46), &rows), expected);
         let narrow = printed(Some(20), &rows);
         assert!(narrow.contains("a.long.id.that.is.copied"), "{narrow}");
-    }
-
-    #[test]
-    fn a_table_without_rows_is_not_written() {
-        assert_eq!(printed(None, &[]), "");
     }
 
     #[test]

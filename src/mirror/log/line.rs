@@ -41,7 +41,7 @@ const CHECK: &str = ",\"check\":\"";
 struct LogLineWritten<'a> {
     timestamp: Timestamp,
     ingested: Vec<EntryWritten<'a>>,
-    deleted: &'a [GranuleId],
+    deleted: Vec<EntryWritten<'a>>,
     described: Vec<EntryWritten<'a>>,
     replaced: Vec<EntryWritten<'a>>,
     #[serde(flatten)]
@@ -187,13 +187,15 @@ impl<'de> Visitor<'de> for EntryVisitor {
 impl LogLine {
     /// The line in its canonical form, without its check.
     pub fn body(&self) -> serde_json::Result<String> {
+        let written = self.sides.each_ref().map(|side| side.iter().map(LogEntry::written));
+        let [ingested, deleted, described, replaced] = written.map(Iterator::collect);
         let end = self.end.as_ref();
         let mut text = serde_json::to_string(&LogLineWritten {
             timestamp: self.timestamp,
-            ingested: self.ingested.iter().map(LogEntry::written).collect(),
-            deleted: &self.deleted,
-            described: self.described.iter().map(LogEntry::written).collect(),
-            replaced: self.replaced.iter().map(LogEntry::written).collect(),
+            ingested,
+            deleted,
+            described,
+            replaced,
             end: end.map(|LogLineEnd { identifier, digest, note }| EndWritten {
                 note,
                 identifier: *identifier,
@@ -207,22 +209,12 @@ impl LogLine {
 
     /// How many granules it has, on all sides.
     pub fn granules(&self) -> usize {
-        let sides = [self.ingested.len(), self.described.len(), self.replaced.len()];
-        sides.iter().sum::<usize>() + self.deleted.len()
+        self.sides.iter().map(Vec::len).sum()
     }
 
     /// The length of its entries in bytes of JSON.
     pub fn entry_bytes(&self) -> usize {
-        let entries = self.ingested.iter().chain(&self.described).chain(&self.replaced);
-        let ids = self.deleted.iter().map(EntryWritten::Id);
-        entries.map(LogEntry::written).chain(ids).map(|entry| entry.bytes()).sum()
-    }
-}
-
-impl EntryWritten<'_> {
-    fn bytes(&self) -> usize {
-        // An id, a path and a checksum can always be written.
-        serde_json::to_string(self).map_or(0, |text| text.len())
+        self.sides.iter().flatten().map(LogEntry::bytes).sum()
     }
 }
 
@@ -241,23 +233,23 @@ impl LogEntry {
 
     /// Its length in bytes of JSON.
     pub fn bytes(&self) -> usize {
-        self.written().bytes()
+        // An id, a path and a checksum can always be written.
+        serde_json::to_string(&self.written()).map_or(0, |text| text.len())
     }
 }
+
+/// What happens to the granules of each side of a line.
+pub(super) const SIDES: [EventKind; 4] =
+    [EventKind::Ingested, EventKind::Deleted, EventKind::Described, EventKind::Replaced];
 
 /// A verified line: a change, or some of its granules.
 #[derive(Debug)]
 pub(crate) struct LogLine {
     /// When the change took effect.
     pub timestamp: Timestamp,
-    /// The granules that were ingested.
-    pub ingested: Vec<LogEntry>,
-    /// The granules that were deleted.
-    pub deleted: Vec<GranuleId>,
-    /// The granules that stayed held, and of which more became known.
-    pub described: Vec<LogEntry>,
-    /// The granules that stayed held, and of which other bytes were stated.
-    pub replaced: Vec<LogEntry>,
+    /// The granules that were ingested, those that were deleted, and those that stayed held and of which more
+    /// became known or other bytes were stated: in the order of [`SIDES`].
+    pub sides: [Vec<LogEntry>; 4],
     /// What the last line of a change adds. `None` means that the change continues in the next line.
     pub end: Option<LogLineEnd>,
 }
@@ -289,20 +281,11 @@ pub(crate) fn events(
     log_line: LogLine,
     location: &SourceLocation,
 ) -> impl Iterator<Item = Event> + use<'_> {
-    let LogLine { timestamp: at, ingested, deleted, described, replaced, .. } = log_line;
-    let of = move |kind: EventKind, entries: Vec<LogEntry>| {
+    let at = log_line.timestamp;
+    SIDES.into_iter().zip(log_line.sides).flat_map(move |(kind, entries)| {
         entries.into_iter().map(move |LogEntry { granule_id, producer_granule, content }| {
             let location = Some(location.clone());
             Event { at, kind, granule_id, producer_granule, content, location }
         })
-    };
-    let deleted = deleted.into_iter().map(|granule_id| LogEntry {
-        granule_id,
-        producer_granule: None,
-        content: None,
-    });
-    of(EventKind::Ingested, ingested)
-        .chain(of(EventKind::Deleted, deleted.collect()))
-        .chain(of(EventKind::Described, described))
-        .chain(of(EventKind::Replaced, replaced))
+    })
 }

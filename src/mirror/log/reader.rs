@@ -147,18 +147,18 @@ impl LogReader {
             }
             _ => return self.fail("it has only one of identifier and digest"),
         };
-        let entries = |read: Vec<EntryRead<'_>>| {
-            read.into_iter().map(|entry| self.entry(entry)).collect::<Result<Vec<LogEntry>>>()
-        };
-        let deleted = deleted.elements.iter().map(|text| self.granule_id(&text.0));
-        let log_line = LogLine {
-            timestamp: self.parse_as(&read.timestamp.0, "timestamp")?,
-            ingested: entries(ingested.elements)?,
-            deleted: deleted.collect::<Result<_>>()?,
-            described: entries(described.elements)?,
-            replaced: entries(replaced.elements)?,
-            end,
-        };
+        let timestamp = self.parse_as(&read.timestamp.0, "timestamp")?;
+        let deleted = deleted.elements.into_iter().map(|text| EntryRead {
+            granule: text.0,
+            producer_granule: None,
+            files: None,
+        });
+        let mut sides: [Vec<LogEntry>; 4] = Default::default();
+        let read = [ingested.elements, deleted.collect(), described.elements, replaced.elements];
+        for (side, read) in sides.iter_mut().zip(read) {
+            *side = read.into_iter().map(|entry| self.entry(entry)).collect::<Result<_>>()?;
+        }
+        let log_line = LogLine { timestamp, sides, end };
         let granules = log_line.granules();
         if granules > LINE_GRANULES {
             return self.fail("it has more than 1,000 granules");
@@ -193,21 +193,17 @@ impl LogReader {
             return self.fail(&format!("its time {at} is in the future"));
         }
         open.timestamp = Some(at);
-        let ids = |entries: &[LogEntry]| {
-            entries.iter().map(|entry| entry.granule_id.clone()).collect::<Vec<GranuleId>>()
-        };
-        let LogLine { ingested, deleted, described, replaced, .. } = log_line;
-        let sides = [ids(ingested), deleted.clone(), ids(described), ids(replaced)];
-        for (side, granule_ids) in sides.into_iter().enumerate() {
-            open.counts[side] += granule_ids.len() as u64;
-            for granule_id in granule_ids {
-                let next = (side, granule_id);
+        for (side, entries) in log_line.sides.iter().enumerate() {
+            open.counts[side] += entries.len() as u64;
+            for entry in entries {
+                let next = (side, entry.granule_id.clone());
                 if open.last.as_ref().is_some_and(|last| *last >= next) {
                     return self.fail(&format!("{:?} is out of order", next.1));
                 }
                 open.last = Some(next);
             }
         }
+        let [ingested, _, described, replaced] = &log_line.sides;
         if described.iter().chain(replaced).any(|entry| entry.content.is_none()) {
             return self.fail("it describes or replaces a granule without saying what is known");
         }

@@ -1,7 +1,7 @@
 //! Writes the lines of a log.
 
 use super::line::{
-    FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, sealed, unsealed,
+    FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, SIDES, sealed, unsealed,
 };
 use super::reader::Position;
 use super::segments::Segments;
@@ -51,15 +51,14 @@ impl LogWriter {
     fn push(&mut self, event: Event) {
         let Event { at, kind, granule_id, producer_granule, content, .. } = event;
         let is_known = |content: &Content| kind != EventKind::Ingested || !content.is_empty();
-        let entry = LogEntry { granule_id, producer_granule, content: content.filter(is_known) };
+        let entry = match kind {
+            EventKind::Deleted => LogEntry { granule_id, producer_granule: None, content: None },
+            _ => LogEntry { granule_id, producer_granule, content: content.filter(is_known) },
+        };
         self.next.timestamp = at;
         self.bytes += entry.bytes();
-        match kind {
-            EventKind::Ingested => self.next.ingested.push(entry),
-            EventKind::Deleted => self.next.deleted.push(entry.granule_id),
-            EventKind::Described => self.next.described.push(entry),
-            EventKind::Replaced => self.next.replaced.push(entry),
-        }
+        let side = self.next.sides.iter_mut().zip(SIDES).find(|(_, of)| *of == kind);
+        side.expect("every kind has a side").0.push(entry);
     }
 
     fn log_line(&mut self, end: Option<&Instance>) -> serde_json::Result<String> {
@@ -102,12 +101,5 @@ impl LogWriter {
 }
 
 fn empty_line() -> LogLine {
-    LogLine {
-        timestamp: Timestamp::EPOCH,
-        ingested: Vec::new(),
-        deleted: Vec::new(),
-        described: Vec::new(),
-        replaced: Vec::new(),
-        end: None,
-    }
+    LogLine { timestamp: Timestamp::EPOCH, sides: Default::default(), end: None }
 }

@@ -233,7 +233,7 @@ impl Findings {
         self.list.finish(session)?;
         print_summary(session, &self.summary, "checked")?;
         match self.stopped {
-            Some(what) => Err(Error::interrupted(what)),
+            Some(what) => Err(Error::new(ErrorKind::Interrupted, what)),
             None if self.summary.findings == 0 => Ok(Exit::Done),
             None => Ok(Exit::Differs),
         }

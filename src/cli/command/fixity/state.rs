@@ -160,9 +160,10 @@ impl ComputeChecksums {
         list.finish(session)?;
         print_summary(session, &summary, "computed")?;
         match stopped {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                Err(Error::interrupted("stopped: what was computed so far is recorded"))
-            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => Err(Error::new(
+                ErrorKind::Interrupted,
+                "stopped: what was computed so far is recorded",
+            )),
             stopped => {
                 stopped?;
                 Ok(if summary.findings == 0 { Exit::Done } else { Exit::Differs })
