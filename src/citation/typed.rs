@@ -52,6 +52,21 @@ impl TypedSet {
         }
     }
 
+    /// What leads to it on a published site. `None` means a DOI, by which nothing is found there.
+    pub fn on_site(&self) -> Option<SetName> {
+        match &self.0 {
+            Typed::Selection(Selection::Dataset { name, .. }) => {
+                Some(SetName::Dataset(name.clone()))
+            }
+            Typed::Selection(Selection::Identifier { identifier, .. }) => {
+                Some((*identifier).into())
+            }
+            Typed::Selection(Selection::Digest(prefix)) => Some(SetName::Digest(prefix.clone())),
+            Typed::Doi(..) => None,
+            Typed::Short(given) => given.digits.clone().ok().map(SetName::Identifier),
+        }
+    }
+
     /// The time that was typed, else `given`; a digest has none.
     pub fn at(&self, given: Option<Moment>) -> Option<Moment> {
         match &self.0 {
@@ -74,6 +89,23 @@ impl TypedSet {
             }
             Typed::Short(given) => given.selection(snapshot),
         }
+    }
+}
+
+/// What leads to a set where no registry is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetName {
+    /// Its dataset.
+    Dataset(DatasetName),
+    /// Its identifier, or the first digits of it.
+    Identifier(IdentifierPrefix),
+    /// Its digest, or the first digits of it.
+    Digest(DigestPrefix),
+}
+
+impl From<Identifier> for SetName {
+    fn from(identifier: Identifier) -> Self {
+        SetName::Identifier(identifier.to_string().parse().expect("it has 32 digits"))
     }
 }
 
@@ -301,6 +333,14 @@ impl TypedName {
                 given.digits.as_ref().is_ok_and(|digits| digits.begins(identifier))
             }
             TypedName::Digest(prefix) => prefix.begins(digest),
+        }
+    }
+
+    /// What leads to it on a published site. `None` means that no identifier begins so.
+    pub fn on_site(&self) -> Option<SetName> {
+        match self {
+            TypedName::Identifier(given) => given.digits.clone().ok().map(SetName::Identifier),
+            TypedName::Digest(prefix) => Some(SetName::Digest(prefix.clone())),
         }
     }
 

@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use accession::citation::typed::SetName;
+use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
 use accession::{Access, Error, ErrorKind, Moment, Monitor, Registry, Stamp, Timestamp};
 use serde::Serialize;
+use tempfile::TempDir;
 
 use super::error::{Error as CliError, Exit, Result};
 use super::output::{
@@ -27,6 +30,8 @@ pub struct Session {
     began: Instant,
     out: Output,
     committed: Arc<AtomicBool>,
+    /// Where what was read of a site is, which takes the place of the registry.
+    site: Option<TempDir>,
 }
 
 /// The options that every command takes.
@@ -46,7 +51,21 @@ pub struct RunOptions {
 
 impl Session {
     pub fn new(options: RunOptions) -> Self {
-        Session { options, began: Instant::now(), out: Output::new(), committed: Arc::default() }
+        Session {
+            options,
+            began: Instant::now(),
+            out: Output::new(),
+            committed: Arc::default(),
+            site: None,
+        }
+    }
+
+    /// Reads what names lead to on a published site, which takes the place of the registry.
+    pub fn follow(&mut self, site: &PublishedSite, names: &[SetName]) -> Result<()> {
+        let (directory, path) = site.read(names, self.now()?)?;
+        self.options.registry = path;
+        self.site = Some(directory);
+        Ok(())
     }
 
     /// Whether stdout carries JSON only.

@@ -16,6 +16,7 @@ mod pull;
 mod read;
 mod reading;
 mod replica;
+mod site;
 mod source;
 mod warnings;
 
@@ -28,6 +29,9 @@ pub use primary::Primary;
 pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
 pub(crate) use read::read_log;
 pub use replica::{Replica, read_replica};
+pub use site::PublishedSite;
+#[cfg(feature = "serve")]
+pub(crate) use site::{SHARDS, Shard, ShardPeriod};
 pub use source::{PrimarySource, SourceFailure};
 
 use serde::Serialize;

@@ -71,6 +71,11 @@ impl DigestPrefix {
         prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(Digest::PREFIX))
     }
 
+    /// The digits, in lower case.
+    pub fn digits(&self) -> &str {
+        &self.0
+    }
+
     /// Whether a digest begins so.
     pub fn begins(&self, digest: Digest) -> bool {
         let (first, last) = self.range();

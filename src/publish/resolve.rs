@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
 
 use flate2::{Compression, GzBuilder};
-use serde::{Deserialize, Serialize};
 use tempfile::SpooledTempFile;
 
 use super::files::{text_in, write, write_spooled};
@@ -14,39 +13,16 @@ use crate::citation::Citation;
 use crate::disk::scratch::{self, value_of};
 use crate::disk::{Directory, SortedEntries, Sorter};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset, Timestamp};
+use crate::mirror::{SHARDS, Shard, ShardPeriod};
+use crate::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
 use crate::pages::{LISTS, Month, MonthPage, MonthSums, Site, list_name, months_page};
 use crate::registry::{Listed, Registry, Selection, Snapshot};
-
-/// The directory of the shards.
-pub(super) const SHARDS: &str = "di";
 
 /// The map for nginx.
 pub(super) const MAP: &str = "di.map";
 
 /// The directory of the months of a dataset.
 const HISTORY: &str = "history";
-
-/// Where an identifier leads.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-struct Held {
-    /// When it came into force; of a subset, the set of which it is.
-    from: Timestamp,
-    dataset: DatasetName,
-    /// When another one did. `None` means that it is in force, or that it is a subset.
-    until: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    subset: bool,
-}
-
-/// The identifiers and the digests that begin with the same two digits.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Shard {
-    /// Of each identifier, the first period first.
-    sets: BTreeMap<String, Vec<Held>>,
-    /// The identifier of each digest.
-    digests: BTreeMap<String, String>,
-}
 
 /// What is collected while the months of datasets are written.
 #[derive(Default)]
@@ -78,7 +54,7 @@ impl Resolver {
         for set in latest.into_iter().chain(cited) {
             self.write_list(registry, &lists, &set)?;
             if let Some(subset) = set.subset() {
-                let held = Held {
+                let held = ShardPeriod {
                     from: subset.timestamp,
                     dataset: name.clone(),
                     until: None,
@@ -91,7 +67,7 @@ impl Resolver {
         let directory = datasets.enter_or_create(name.as_str())?.enter_or_create(HISTORY)?;
         let (mut sums, mut months) = (Vec::new(), Months::of(&registry.snapshot()?, name)?);
         // Consecutive instances with one identifier are one period.
-        let mut period: Option<(Identifier, Held)> = None;
+        let mut period: Option<(Identifier, ShardPeriod)> = None;
         while let Some(instances) = months.next_month()? {
             for instance in &instances {
                 self.lead(instance.identifier, instance.digest, None)?;
@@ -100,7 +76,7 @@ impl Resolver {
                         held.until = instance.until;
                     }
                     before => {
-                        let held = Held {
+                        let held = ShardPeriod {
                             from: instance.timestamp,
                             dataset: name.clone(),
                             until: instance.until,
@@ -136,13 +112,18 @@ impl Resolver {
         write(&directory, "index.html", &months_page(site, listed, &sums))
     }
 
-    fn lead(&mut self, identifier: Identifier, digest: Digest, held: Option<&Held>) -> Result<()> {
+    fn lead(
+        &mut self,
+        identifier: Identifier,
+        digest: Digest,
+        held: Option<&ShardPeriod>,
+    ) -> Result<()> {
         let digits = hex::encode(digest.as_bytes());
         self.digests.add(&[digits.as_bytes()], &[identifier.to_string().as_bytes()])?;
         held.map_or(Ok(()), |held| self.lead_set(identifier, held))
     }
 
-    fn lead_set(&mut self, identifier: Identifier, held: &Held) -> Result<()> {
+    fn lead_set(&mut self, identifier: Identifier, held: &ShardPeriod) -> Result<()> {
         let held =
             serde_json::to_vec(held).map_err(|error| scratch::unusable("write", error.into()))?;
         self.sets.add(&[identifier.to_string().as_bytes()], &[&held])
@@ -229,8 +210,13 @@ impl Resolver {
 }
 
 /// A line of the map: the address of an identifier, and where it leads.
-fn write_line(map: &mut SpooledTempFile, site: &Site, identifier: &str, held: &Held) -> Result<()> {
-    let Held { from, dataset, .. } = held;
+fn write_line(
+    map: &mut SpooledTempFile,
+    site: &Site,
+    identifier: &str,
+    held: &ShardPeriod,
+) -> Result<()> {
+    let ShardPeriod { from, dataset, .. } = held;
     let page = Site::month(dataset, Month::of(*from));
     let base = site.base_path();
     writeln!(map, "\"{base}/DI:{identifier}\" \"{base}{page}#{identifier}\";")

@@ -68,6 +68,7 @@ transcripts!(
     refusals,
     revert,
     sets,
+    site,
     status,
     tried,
 );

@@ -10,5 +10,6 @@ pub use accession::citation::typed::{
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
 pub use set::{
-    KnownAtArgs, Refusal, SetArgs, deletions, edit, edit_as, named_path, public_url, resolver,
+    KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, named_path, public_url,
+    resolver,
 };

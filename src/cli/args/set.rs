@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
+use accession::citation::typed::{GivenIdentifier, SetName, TypedSet, dataset_at, refuse_future};
+use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, Limit, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, ErrorKind, Limit, Moment, Selection, Snapshot, Timestamp};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
@@ -43,6 +44,11 @@ impl SetArgs {
         })
     }
 
+    /// What leads to it on a published site. `None` means a DOI.
+    pub fn on_site(&self) -> Option<SetName> {
+        self.set.on_site()
+    }
+
     /// The time that was typed. `None` means that none was, or that the set is a digest.
     pub fn typed_at(&self) -> Option<Moment> {
         self.set.at(self.at)
@@ -71,6 +77,40 @@ impl SetArgs {
                 "the set already has a time, an identifier or a digest: --at and --identifier need a dataset, or --at an identifier",
             )),
         }
+    }
+}
+
+/// A published site in place of the registry.
+#[derive(Default, clap::Args)]
+pub struct SiteArgs {
+    /// Read a published site in place of the registry, by its address or its directory; the logs of the
+    /// datasets that are meant are read and proved
+    #[arg(long, value_name = "ADDRESS")]
+    site: Option<String>,
+}
+
+impl SiteArgs {
+    /// Reads what names lead to, if a site is given. `None` is a DOI.
+    ///
+    /// # Errors
+    ///
+    /// A DOI, by which nothing is found there; those of [`PublishedSite::read`].
+    pub fn follow(
+        &self,
+        session: &mut Session,
+        names: impl IntoIterator<Item = Option<SetName>>,
+    ) -> Result<()> {
+        let Some(site) = &self.site else { return Ok(()) };
+        let names: Option<Vec<SetName>> = names.into_iter().collect();
+        let names = names.ok_or_else(|| {
+            Error::usage("a site finds a dataset by its name, and not by its DOI")
+                .with_hint("give the name, or an identifier")
+        })?;
+        let site = PublishedSite::named(site).map_err(|error| match error.kind() {
+            ErrorKind::NotEncrypted => Error::from(error).with_hint("use https"),
+            _ => error.into(),
+        })?;
+        session.follow(&site, &names)
     }
 }
 

@@ -3,14 +3,16 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
 use accession::citation::check::{CheckedCitations, Checker, Verdict};
-use accession::citation::recognise::{self, Pasted};
+use accession::citation::recognise::{self, Pasted, Statement};
 use accession::citation::references::Reference;
+use accession::citation::typed::SetName;
 use accession::disk::scratch;
 use accession::model::{Doi, quoted};
 use accession::registry::{Resolved, Withdrawn};
 use accession::{Access, Registry};
 use serde::Serialize;
 
+use crate::cli::args::SiteArgs;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{annotated, count, digests_below, json, one_line, selected_by};
 use crate::cli::reading::{CitationText, InputFile, read_citations, read_references};
@@ -38,6 +40,9 @@ pub struct Args {
     /// registry, but no identifier, is listed too
     #[arg(long, value_name = "FILE")]
     from: Vec<InputFile>,
+
+    #[command(flatten)]
+    site: SiteArgs,
 }
 
 /// How many intervals are printed as text for a citation, since many datasets can hold one set.
@@ -49,6 +54,8 @@ impl Args {
         for file in &self.from {
             items.extend(read_references(file)?.iter().flat_map(items_of));
         }
+        let cited = items.iter().filter_map(|item| item.pasted.as_ref().ok());
+        self.site.follow(session, cited.filter_map(name_of).map(Some))?;
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
         keep_ours(&mut items, &registry)?;
@@ -113,6 +120,15 @@ impl Args {
             }));
         }
         Ok(items)
+    }
+}
+
+/// What leads to the set of a citation on a published site. `None` means that nothing can be read that does.
+fn name_of(pasted: &Pasted) -> Option<SetName> {
+    match (&pasted.identifier, &pasted.digest) {
+        (Some(Statement::Read(identifier)), _) => Some((*identifier).into()),
+        (_, Some(Statement::Read(digest))) => Some(SetName::Digest(digest.clone())),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@ use accession::model::WarningKind;
 use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::{SetArgs, resolver};
+use crate::cli::args::{SetArgs, SiteArgs, resolver};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile};
@@ -28,6 +28,9 @@ pub struct Args {
     #[command(flatten)]
     set: SetArgs,
 
+    #[command(flatten)]
+    site: SiteArgs,
+
     /// The format: text, tuple, bibtex, ris, csl-json, datacite-json or json-ld
     #[arg(
         long,
@@ -41,11 +44,11 @@ pub struct Args {
 
     /// Cite only the granules whose ids match: * is any characters, ? is one, [a-c] is one of
     /// these, [!a-c] is one of the others (can be repeated: a granule must match one of them)
-    #[arg(long, value_name = "GLOB", conflicts_with = "identifier")]
+    #[arg(long, value_name = "GLOB", conflicts_with_all = ["identifier", "site"])]
     select: Vec<Pattern>,
 
     /// Cite only the granules that a file names; - is stdin
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select", "site"])]
     select_from: Option<InputFile>,
 
     /// Name the digest, too, which covers what is known of the bytes of the files
@@ -62,6 +65,7 @@ impl Args {
             return Err(Error::usage("a tuple has no place for the digest")
                 .with_hint("omit --digest, or name another --format"));
         }
+        self.site.follow(session, [self.set.on_site()])?;
         let now = session.now()?;
         let typed_at = self.set.typed_at();
         let snapshot = session.open(Access::Read)?.snapshot()?;

@@ -7,7 +7,7 @@ use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Patt
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::args::{KnownAtArgs, SetArgs};
+use crate::cli::args::{KnownAtArgs, SetArgs, SiteArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Progress};
@@ -34,6 +34,9 @@ use crate::cli::session::Session;
 pub struct Args {
     #[command(flatten)]
     set: SetArgs,
+
+    #[command(flatten)]
+    site: SiteArgs,
 
     #[command(flatten)]
     known_at: KnownAtArgs,
@@ -95,6 +98,7 @@ impl Addressed {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        self.site.follow(session, [self.set.on_site()])?;
         if let Some(producer) = &self.producer {
             let snapshot = session.open(Access::Read)?.snapshot()?;
             let Some(dataset) = self.set.dataset_only(&snapshot)? else {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::applied::sides;
-use crate::cli::args::{KnownAtArgs, TypedDataset, TypedName, dataset_at, refuse_future};
+use crate::cli::args::{KnownAtArgs, SiteArgs, TypedDataset, TypedName, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, annotation_in, digest_in, in_words, selected_in};
@@ -297,6 +297,9 @@ pub struct Resolve {
     #[arg(value_name = "DI")]
     named: TypedName,
 
+    #[command(flatten)]
+    site: SiteArgs,
+
     /// Search this dataset only
     #[arg(long, value_name = "D")]
     dataset: Option<DatasetName>,
@@ -312,6 +315,7 @@ impl Resolve {
         if let Some(at) = self.at {
             refuse_future(at, session.now()?)?;
         }
+        self.site.follow(session, [self.named.on_site()])?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
         let resolution = match self.named.resolve(&snapshot, dataset, self.at) {

@@ -60,7 +60,7 @@ impl Address {
     }
 
     /// The address of a file of the dataset.
-    pub(super) fn file(&self, name: &str) -> Url {
+    pub(in crate::mirror) fn file(&self, name: &str) -> Url {
         let mut url = self.0.clone();
         url.set_path(&format!("{}{name}", self.0.path()));
         url

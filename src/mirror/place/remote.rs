@@ -80,6 +80,34 @@ impl Remote {
         }
     }
 
+    /// The text of a file of the site at the address, at most `limit` bytes of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of requests; [`ErrorKind::Response`]: there is no such file.
+    pub(in crate::mirror) fn text(&self, path: &str, limit: u64) -> Result<Vec<u8>> {
+        let url = self.address.file(path);
+        let once = || -> Result<Vec<u8>, Failure> {
+            let response = self.client.get(&url, &[(header::CACHE_CONTROL, "no-cache")])?;
+            if response.status().as_u16() != 200 {
+                let what = "there is no such file: is this the root of a published site?";
+                return Err(Error::of_url(ErrorKind::Response, &url, what).into());
+            }
+            let mut text = Vec::new();
+            let mut body = self.client.body(response, limit, Coding::Identity);
+            body.read_to_end(&mut text).map_err(|error| self.client.broken(&url, &error))?;
+            Ok(text)
+        };
+        let mut attempt = 1;
+        loop {
+            match once() {
+                Ok(text) => return Ok(text),
+                Err(failure) => self.client.wait(attempt, failure)?,
+            }
+            attempt += 1;
+        }
+    }
+
     fn head_once(
         &self,
         url: &Url,

@@ -1,0 +1,180 @@
+//! A published site that is asked without a registry of one's own. What a set is named by leads to its
+//! dataset, whose log is read and proved, into a registry that lasts as long as it is asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use tempfile::TempDir;
+
+use super::place::{Address, HttpOptions, Remote};
+use super::primary::Primary;
+use crate::citation::typed::SetName;
+use crate::disk::{Directory, scratch};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{DatasetName, Timestamp};
+use crate::registry::{Import, Registry, Stamp};
+
+/// The directory of the shards of a site.
+pub(crate) const SHARDS: &str = "di";
+
+/// The directory of the datasets of a site.
+const DATASETS: &str = "datasets";
+
+/// The greatest length of a shard.
+const MAX_SHARD_BYTES: u64 = 64 << 20;
+
+/// A period of a set, to which its identifier leads.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct ShardPeriod {
+    /// When it came into force; of a subset, the set of which it is.
+    pub from: Timestamp,
+    pub dataset: DatasetName,
+    /// When another one did. `None` means that it is in force, or that it is a subset.
+    pub until: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub subset: bool,
+}
+
+/// The identifiers and the digests that begin with the same two digits.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Shard {
+    /// Of each identifier, the first period first.
+    pub sets: BTreeMap<String, Vec<ShardPeriod>>,
+    /// The identifier of each digest.
+    pub digests: BTreeMap<String, String>,
+}
+
+/// A site as `accession publish` writes it: at an address, or in a directory.
+pub struct PublishedSite {
+    root: Root,
+    /// The dataset whose directory was named in place of the root.
+    dataset: Option<DatasetName>,
+}
+
+enum Root {
+    Address(Address),
+    Directory(PathBuf),
+}
+
+impl PublishedSite {
+    /// The site at an address or in a directory: its root, or `datasets/NAME/` of it. Nothing is read yet.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be read, or is not encrypted.
+    pub fn named(text: &str) -> Result<Self> {
+        let path = text.trim_end_matches('/');
+        let of_dataset = path.rsplit_once('/').and_then(|(before, name)| {
+            let before = before.strip_suffix(DATASETS)?;
+            (before.is_empty() || before.ends_with('/')).then_some((before, name.parse().ok()?))
+        });
+        let (root, dataset) = match of_dataset {
+            Some((root, name)) => (root, Some(name)),
+            None => (text, None),
+        };
+        let root = match Address::is_meant(root) {
+            true => Root::Address(Address::parse(root, false)?),
+            false => Root::Directory(PathBuf::from(if root.is_empty() { "." } else { root })),
+        };
+        Ok(PublishedSite { root, dataset })
+    }
+
+    /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory that
+    /// is removed when it is dropped. Each change is proved by its identifier.
+    ///
+    /// # Errors
+    ///
+    /// A shard or a log cannot be read or is damaged; [`ErrorKind::Temporary`].
+    pub fn read(&self, names: &[SetName], now: Timestamp) -> Result<(TempDir, PathBuf)> {
+        let directory = tempfile::tempdir().map_err(|error| scratch::unusable("create", error))?;
+        let path = directory.path().join("site.db");
+        let registry = Registry::create(&path)?;
+        let mut datasets: BTreeSet<DatasetName> = self.dataset.iter().cloned().collect();
+        for name in names {
+            match name {
+                SetName::Dataset(name) => drop(datasets.insert(name.clone())),
+                SetName::Identifier(digits) => {
+                    datasets.extend(self.holders(&digits.to_string(), now)?);
+                }
+                SetName::Digest(prefix) => {
+                    let digits = prefix.digits();
+                    let shard = self.shard(&digits[..2], now)?;
+                    for (_, identifier) in beginning(&shard.digests, digits) {
+                        datasets.extend(self.holders(identifier, now)?);
+                    }
+                }
+            }
+        }
+        for name in datasets {
+            let mut import = Import::new();
+            import.options.create_dataset = true;
+            self.dataset(&name, now)?.read_into(&mut import, |_| {})?;
+            registry.import(&name, &import, &Stamp::now(now))?;
+            if let Some(withdrawal) = &import.withdrawn {
+                let note = withdrawal.note.as_deref().unwrap_or_default();
+                registry.withdraw_dataset(&name, note, &Stamp::now(now))?;
+            }
+        }
+        Ok((directory, path))
+    }
+
+    /// The datasets that held sets whose identifiers begin with these digits.
+    fn holders(&self, digits: &str, now: Timestamp) -> Result<Vec<DatasetName>> {
+        let shard = self.shard(&digits[..2], now)?;
+        let periods = beginning(&shard.sets, digits).flat_map(|(_, periods)| periods);
+        Ok(periods.map(|period| period.dataset.clone()).collect())
+    }
+
+    fn shard(&self, digits: &str, now: Timestamp) -> Result<Shard> {
+        let (text, name) = match &self.root {
+            Root::Address(address) => {
+                let path = format!("{SHARDS}/{digits}.json");
+                let remote = Remote::new(address.clone(), HttpOptions::default(), now)?;
+                (remote.text(&path, MAX_SHARD_BYTES)?, address.file(&path).to_string())
+            }
+            Root::Directory(path) => {
+                let directory = Directory::open(path)?;
+                let file = match directory.enter(SHARDS)? {
+                    Some(shards) => shards.read(&format!("{digits}.json"))?,
+                    None => None,
+                };
+                let path = path.join(SHARDS).join(format!("{digits}.json"));
+                let cannot = |source: io::Error| Error::cannot("read", &path, source);
+                let mut text = Vec::new();
+                file.ok_or_else(|| cannot(io::ErrorKind::NotFound.into()))?
+                    .take(MAX_SHARD_BYTES)
+                    .read_to_end(&mut text)
+                    .map_err(cannot)?;
+                (text, path.to_string_lossy().into_owned())
+            }
+        };
+        serde_json::from_slice(&text).map_err(|error| {
+            Error::new(ErrorKind::NotPublished, format!("{name} is not what a site publishes"))
+                .because(error)
+        })
+    }
+
+    fn dataset(&self, name: &DatasetName, now: Timestamp) -> Result<Primary> {
+        match &self.root {
+            Root::Address(address) => {
+                let address =
+                    Address::parse(address.file(&format!("{DATASETS}/{name}/")).as_str(), false)?;
+                let remote = Remote::new(address, HttpOptions::default(), now)?;
+                Ok(Primary::at_address(remote, None))
+            }
+            Root::Directory(path) => {
+                Primary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
+            }
+        }
+    }
+}
+
+/// The entries whose keys begin with these digits.
+fn beginning<'a, T>(
+    entries: &'a BTreeMap<String, T>,
+    digits: &'a str,
+) -> impl Iterator<Item = (&'a String, &'a T)> {
+    entries.range(digits.to_owned()..).take_while(move |(key, _)| key.starts_with(digits))
+}
