@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -452,128 +454,116 @@ fn other_programs_compute_the_same_checksums() {
     }
 }
 
-#[cfg(unix)]
-mod on_unix {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::os::unix::net::UnixListener;
-
-    use super::*;
-
-    #[test]
-    fn a_link_is_followed_within_the_root_and_never_out_of_it() {
-        let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join("abc"), "abc").unwrap();
-        let mut tree = Tree::new();
-        tree.file("data/abc", b"abc");
-        tree.recorded.clear();
-        let link = |target: &Path, path: &str| symlink(target, tree.path(path)).unwrap();
-        link(Path::new("data/abc"), "relative");
-        link(Path::new("../data/../data/abc"), "data/up");
-        link(&tree.path("data/abc"), "absolute");
-        link(&tree.path("data"), "directory");
-        link(&outside.path().join("abc"), "out");
-        link(outside.path(), "directory-out");
-        link(&Path::new("..").join(outside.path().file_name().unwrap()), "relative-out");
-        link(Path::new("nowhere"), "dangling");
-        link(Path::new("loop"), "loop");
-        link(Path::new("."), "here");
-        for path in [
-            "relative",
-            "data/up",
-            "absolute",
-            "directory/abc",
-            "out",
-            "directory-out/abc",
-            "relative-out/abc",
-            "dangling",
-            "here/here/data/abc",
-            "here",
-        ] {
-            tree.record(path);
-        }
-        assert_eq!(
-            tree.statuses(),
-            [
-                "relative good",
-                "data/up good",
-                "absolute good",
-                "directory/abc good",
-                "out unreadable: a link out of the root",
-                "directory-out/abc unreadable: a link out of the root",
-                "relative-out/abc unreadable: a link out of the root",
-                "dangling missing",
-                "here/here/data/abc good",
-                "here unreadable: a directory",
-            ]
-        );
-        tree.recorded = vec![abc("loop")];
-        assert!(tree.statuses()[0].starts_with("loop unreadable: "), "{:?}", tree.statuses());
+#[test]
+fn a_link_is_followed_within_the_root_and_never_out_of_it() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("abc"), "abc").unwrap();
+    let mut tree = Tree::new();
+    tree.file("data/abc", b"abc");
+    tree.recorded.clear();
+    let link = |target: &Path, path: &str| symlink(target, tree.path(path)).unwrap();
+    link(Path::new("data/abc"), "relative");
+    link(Path::new("../data/../data/abc"), "data/up");
+    link(&tree.path("data/abc"), "absolute");
+    link(&tree.path("data"), "directory");
+    link(&outside.path().join("abc"), "out");
+    link(outside.path(), "directory-out");
+    link(&Path::new("..").join(outside.path().file_name().unwrap()), "relative-out");
+    link(Path::new("nowhere"), "dangling");
+    link(Path::new("loop"), "loop");
+    link(Path::new("."), "here");
+    for path in [
+        "relative",
+        "data/up",
+        "absolute",
+        "directory/abc",
+        "out",
+        "directory-out/abc",
+        "relative-out/abc",
+        "dangling",
+        "here/here/data/abc",
+        "here",
+    ] {
+        tree.record(path);
     }
+    assert_eq!(
+        tree.statuses(),
+        [
+            "relative good",
+            "data/up good",
+            "absolute good",
+            "directory/abc good",
+            "out unreadable: a link out of the root",
+            "directory-out/abc unreadable: a link out of the root",
+            "relative-out/abc unreadable: a link out of the root",
+            "dangling missing",
+            "here/here/data/abc good",
+            "here unreadable: a directory",
+        ]
+    );
+    tree.recorded = vec![abc("loop")];
+    assert!(tree.statuses()[0].starts_with("loop unreadable: "), "{:?}", tree.statuses());
+}
 
-    #[test]
-    fn a_path_never_leads_out_of_the_root() {
-        let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join("abc"), "abc").unwrap();
-        let mut tree = Tree::new();
-        tree.file("abc", b"abc");
-        let up = format!("../{}/abc", outside.path().file_name().unwrap().to_str().unwrap());
-        let absolute = outside.path().join("abc").to_str().unwrap().to_owned();
-        // A granule id may be such a path.
-        for id in [up, absolute] {
-            let mut file = RecordedFile::unrecorded(id.parse().unwrap());
-            file.size = Some(3);
-            tree.recorded = vec![file];
-            let status = tree.statuses().remove(0);
-            assert!(status.ends_with("unreadable: the path leads out of the root"), "{status}");
-        }
+#[test]
+fn a_path_never_leads_out_of_the_root() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("abc"), "abc").unwrap();
+    let mut tree = Tree::new();
+    tree.file("abc", b"abc");
+    let up = format!("../{}/abc", outside.path().file_name().unwrap().to_str().unwrap());
+    let absolute = outside.path().join("abc").to_str().unwrap().to_owned();
+    // A granule id may be such a path.
+    for id in [up, absolute] {
+        let mut file = RecordedFile::unrecorded(id.parse().unwrap());
+        file.size = Some(3);
+        tree.recorded = vec![file];
+        let status = tree.statuses().remove(0);
+        assert!(status.ends_with("unreadable: the path leads out of the root"), "{status}");
     }
+}
 
-    #[test]
-    fn what_is_no_regular_file_is_not_opened() {
-        use rustix::fs::{CWD, FileType, Mode, mknodat};
+#[test]
+fn what_is_no_regular_file_is_not_opened() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-        let mut tree = Tree::new();
-        tree.record("fifo").record("fifo-link").record("socket");
-        // Opening a FIFO would wait for a writer.
-        mknodat(CWD, tree.path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
-        symlink("fifo", tree.path("fifo-link")).unwrap();
-        let _socket = UnixListener::bind(tree.path("socket")).unwrap();
-        assert_eq!(
-            tree.statuses(),
-            [
-                "fifo unreadable: a FIFO",
-                "fifo-link unreadable: a FIFO",
-                "socket unreadable: a socket"
-            ]
-        );
-        let devices = Arc::new(Root::open(Path::new("/dev"), Mounted::Unknown).unwrap());
-        let checked = check(&devices, vec![abc("null")], Depth::Content, options(1));
-        let problem = checked[0].problem().cloned();
-        assert_eq!(line("null", problem), "null unreadable: a device");
+    let mut tree = Tree::new();
+    tree.record("fifo").record("fifo-link").record("socket");
+    // Opening a FIFO would wait for a writer.
+    mknodat(CWD, tree.path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    symlink("fifo", tree.path("fifo-link")).unwrap();
+    let _socket = UnixListener::bind(tree.path("socket")).unwrap();
+    assert_eq!(
+        tree.statuses(),
+        ["fifo unreadable: a FIFO", "fifo-link unreadable: a FIFO", "socket unreadable: a socket"]
+    );
+    let devices = Arc::new(Root::open(Path::new("/dev"), Mounted::Unknown).unwrap());
+    let checked = check(&devices, vec![abc("null")], Depth::Content, options(1));
+    let problem = checked[0].problem().cloned();
+    assert_eq!(line("null", problem), "null unreadable: a device");
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_known() {
+    if rustix::process::getuid().is_root() {
+        println!("not checked: root may read every file");
+        return;
     }
+    let mut tree = Tree::new();
+    tree.file("A", b"abc");
+    fs::set_permissions(tree.path("A"), PermissionsExt::from_mode(0o000)).unwrap();
+    assert_eq!(tree.statuses(), ["A unreadable: Permission denied"]);
+    assert_eq!(tree.check(Depth::Size)[0].1, None);
+}
 
-    #[test]
-    fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_known() {
-        if rustix::process::getuid().is_root() {
-            println!("not checked: root may read every file");
-            return;
-        }
-        let mut tree = Tree::new();
-        tree.file("A", b"abc");
-        fs::set_permissions(tree.path("A"), PermissionsExt::from_mode(0o000)).unwrap();
-        assert_eq!(tree.statuses(), ["A unreadable: Permission denied"]);
-        assert_eq!(tree.check(Depth::Size)[0].1, None);
-    }
-
-    /// The first page of a process cannot be read, by root neither.
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn an_error_of_the_disk_is_unreadable_and_named() {
-        let process = Arc::new(Root::open(Path::new("/proc/self"), Mounted::Unknown).unwrap());
-        let mut file = abc("mem");
-        file.size = None;
-        let checked = check(&process, vec![file, abc("status")], Depth::Content, options(1));
-        let status = line("mem", checked[0].problem().cloned());
-        assert_eq!(status, "mem unreadable: Input/output error");
-    }
+/// The first page of a process cannot be read, by root neither.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_of_the_disk_is_unreadable_and_named() {
+    let process = Arc::new(Root::open(Path::new("/proc/self"), Mounted::Unknown).unwrap());
+    let mut file = abc("mem");
+    file.size = None;
+    let checked = check(&process, vec![file, abc("status")], Depth::Content, options(1));
+    let status = line("mem", checked[0].problem().cloned());
+    assert_eq!(status, "mem unreadable: Input/output error");
 }
