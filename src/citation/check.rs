@@ -442,6 +442,15 @@ fn note(
 }
 
 impl Verdict {
+    /// The problem of a reference to a dataset that has no identifier.
+    pub const NO_IDENTIFIER: &str = "no-identifier";
+
+    /// The verdict on a reference to the dataset with a DOI that has no identifier.
+    pub fn without_identifier(citation: u64, doi: Doi) -> Self {
+        let verdict = Verdict::unknown(citation, Some(Verdict::NO_IDENTIFIER.to_owned()));
+        Verdict { doi: Some(doi), ..verdict }
+    }
+
     /// The verdict on a citation of which nothing is known, and why.
     pub fn unknown(citation: u64, problem: Option<String>) -> Self {
         Verdict {

@@ -120,6 +120,21 @@ pub fn dois_of(reference: &Reference) -> Vec<Doi> {
     }
 }
 
+/// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of any:
+/// it cites their datasets without an identifier, if they are datasets of a registry.
+pub fn dois_without_identifier(reference: &Reference, found: &[Pasted]) -> Vec<Doi> {
+    let is_cited = |doi: &Doi| {
+        found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
+    };
+    let mut lacking: Vec<Doi> = Vec::new();
+    for doi in dois_of(reference).into_iter().filter(|doi| !is_cited(doi)) {
+        if lacking.iter().all(|known| !known.is_same_as(&doi)) {
+            lacking.push(doi);
+        }
+    }
+    lacking
+}
+
 /// The bytes before and after an identifier in which its DOI is looked for.
 const NEAR_BYTES: usize = 2_000;
 

@@ -116,7 +116,14 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
             }
             @if let Some(date) = &verdict.date { " " span.soft { (visible(date)) } }
         }
-        @if let Some(problem) = &verdict.problem { p.problem { (visible(problem)) } }
+        @match verdict.problem.as_deref() {
+            Some(Verdict::NO_IDENTIFIER) => p.problem {
+                "It cites a dataset that changes, without the identifier of the granules that were used"
+                @if let Some(doi) = &verdict.doi { ": " a href=(site.href(&Site::doi(doi))) { "doi:" (doi) } }
+            },
+            Some(problem) => p.problem { (visible(problem)) },
+            None => {},
+        }
         @if let Some(note) = &verdict.note { p.note { (visible(note)) } }
         @if !verdict.intervals.rows.is_empty() {
             ul.intervals {

@@ -180,7 +180,7 @@ impl DatasetPage {
                     }
                 }
             }
-            @if let Some(latest) = latest { (self.checking(latest).section(site)) }
+            @if let Some(latest) = latest { (self.checking(site, latest)) }
             @if latest.is_some() { (self.mirroring(site)) }
         }
     }
@@ -226,15 +226,19 @@ impl DatasetPage {
         }
     }
 
-    fn checking(&self, latest: &Instance) -> CheckedSet<'_> {
-        CheckedSet {
+    fn checking(&self, site: &Site, latest: &Instance) -> Markup {
+        let list = site.href(&Site::granules(latest.identifier));
+        let checked = CheckedSet {
             identifier: latest.identifier,
             digest: latest.digest,
+            granules: latest.granules,
+            list: Some(&*list).filter(|_| site.is_complete()),
             are_paths: self.ends.are_paths(),
             is_saved: true,
             fixity: self.fixity.as_ref(),
             is_shared: false,
-        }
+        };
+        checked.section(site)
     }
 
     fn all_changes(&self) -> String {

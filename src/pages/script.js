@@ -1,4 +1,5 @@
-// Copy buttons. Every page is complete without this file: the buttons are hidden until it runs.
+// Copy buttons, and the comparison of a listing with a set. Every page is complete without this file: what needs
+// it is hidden until it runs.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   if (!navigator.clipboard) break; // It exists over https and on localhost only.
   const label = button.textContent;
@@ -11,30 +12,154 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// On a site of files: the shard that an identifier or a digest begins with says where its set is.
-const root = new URL(".", document.currentScript.src);
-const shard = async (digits) => {
-  const answer = await fetch(new URL(`di/${digits.slice(0, 2)}.json`, root));
-  return answer.ok ? answer.json() : {};
-};
-const place = async (text) => {
-  const digits = /(?:DI:|sha256:|^)([0-9a-f]{64}|[0-9a-f]{32})(?![0-9a-f])/i.exec(text)?.[1].toLowerCase();
-  if (!digits) return null;
-  const identifier = digits.length === 64 ? (await shard(digits)).digests?.[digits] : digits;
-  const [set] = (identifier && (await shard(identifier)).sets?.[identifier]) || [];
-  return set && new URL(`datasets/${set.dataset}/history/${set.from.slice(0, 7)}.html#${identifier}`, root);
-};
-for (const form of document.querySelectorAll("form[data-resolve]")) {
-  const [field, said] = [form.querySelector("input"), form.querySelector("[role=status]")];
-  const lead = async (text) => {
-    const found = await place(text);
-    if (found) location.replace(found);
-    return found;
+// MD5 (RFC 1321).
+const SINES = Int32Array.from({ length: 64 }, (_, step) => Math.floor(Math.abs(Math.sin(step + 1)) * 2 ** 32) | 0);
+const SHIFTS = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21];
+const words = new Int32Array(16);
+
+/** The four words of the MD5 of the first bytes of a buffer, after which it has room for a block. */
+function md5(bytes, length) {
+  const end = (length + 72) >> 6 << 6;
+  bytes.fill(0, length, end);
+  bytes[length] = 0x80;
+  const view = new DataView(bytes.buffer);
+  view.setUint32(end - 8, length * 8, true);
+  let [a0, b0, c0, d0] = [0x67452301, 0xefcdab89 | 0, 0x98badcfe | 0, 0x10325476];
+  for (let at = 0; at < end; at += 64) {
+    for (let n = 0; n < 16; n += 1) words[n] = view.getInt32(at + 4 * n, true);
+    let [a, b, c, d] = [a0, b0, c0, d0];
+    for (let step = 0; step < 64; step += 1) {
+      const round = step >> 4;
+      let mixed, word;
+      if (round === 0) { mixed = (b & c) | (~b & d); word = step; }
+      else if (round === 1) { mixed = (d & b) | (~d & c); word = (5 * step + 1) & 15; }
+      else if (round === 2) { mixed = b ^ c ^ d; word = (3 * step + 5) & 15; }
+      else { mixed = c ^ (b | ~d); word = (7 * step) & 15; }
+      const sum = (a + mixed + SINES[step] + words[word]) | 0;
+      const shift = SHIFTS[4 * round + (step & 3)];
+      a = d;
+      d = c;
+      c = b;
+      b = (b + ((sum << shift) | (sum >>> (32 - shift)))) | 0;
+    }
+    a0 = (a0 + a) | 0;
+    b0 = (b0 + b) | 0;
+    c0 = (c0 + c) | 0;
+    d0 = (d0 + d) | 0;
+  }
+  return [a0, b0, c0, d0];
+}
+
+/** Lets the page react between two parts of a long computation. */
+const pause = () => new Promise((resolve) => { setTimeout(resolve); });
+
+/** The identifier of names in the order of their bytes: a chain of MD5, each over the one before and a name. */
+async function identify(names) {
+  const encoder = new TextEncoder();
+  const digits = encoder.encode("0123456789abcdef");
+  let buffer = new Uint8Array(1024);
+  let before = 0;
+  let link = [0xd98c1dd4 | 0, 0x04b2008f, 0x980980e9 | 0, 0x7e42f8ec];
+  for (let n = 0; n < names.length; n += 1) {
+    if (buffer.length < 3 * names[n].length + 128) buffer = new Uint8Array(6 * names[n].length + 256);
+    if (before > 0) {
+      for (let byte = 0; byte < 16; byte += 1) {
+        const value = link[byte >> 2] >>> (8 * (byte & 3));
+        buffer[2 * byte] = digits[value >> 4 & 15];
+        buffer[2 * byte + 1] = digits[value & 15];
+      }
+      buffer[32] = 10;
+    }
+    const { written } = encoder.encodeInto(names[n], buffer.subarray(before));
+    buffer[before + written] = 10;
+    link = md5(buffer, before + written + 1);
+    before = 33;
+    if (n % 50_000 === 49_999) await pause();
+  }
+  return link.map((word) => [0, 8, 16, 24].map((shift) => (word >>> shift & 255).toString(16).padStart(2, "0")).join("")).join("");
+}
+
+/** The order of bytes in UTF-8, in which the characters in surrogates come last. */
+function inBytes(one, other) {
+  const length = Math.min(one.length, other.length);
+  for (let at = 0; at < length; at += 1) {
+    let [a, b] = [one.charCodeAt(at), other.charCodeAt(at)];
+    if (a === b) continue;
+    if (a >= 0xd800 && b >= 0xd800) {
+      a += a >= 0xe000 ? -0x800 : 0x2000;
+      b += b >= 0xe000 ? -0x800 : 0x2000;
+    }
+    return a - b;
+  }
+  return one.length - other.length;
+}
+
+/** The names in a listing, a line each, sorted, and each once. */
+function namesIn(text) {
+  const names = [...new Set(text.split("\n").map((line) => line.replace(/\r$/, "")).filter((line) => line !== ""))];
+  // The order of JavaScript is that of the bytes where all is ASCII.
+  return /[^\0-\x7f]/.test(text) ? names.sort(inBytes) : names.sort();
+}
+
+const MOST_NAMES = 1_000_000;
+const SHOWN_NAMES = 10;
+const counted = (number) => `${number.toLocaleString("en")} ${number === 1 ? "name" : "names"}`;
+
+/** What only one of two sorted lists has. */
+function differences(own, cited) {
+  const [missing, extra] = [[], []];
+  for (let a = 0, b = 0; a < own.length || b < cited.length;) {
+    const order = a === own.length ? 1 : b === cited.length ? -1 : inBytes(own[a], cited[b]);
+    if (order < 0) extra.push(own[a]);
+    if (order > 0) missing.push(cited[b]);
+    if (order <= 0) a += 1;
+    if (order >= 0) b += 1;
+  }
+  return [["missing", missing], ["not in the set", extra]];
+}
+
+/** Compares a listing with the set of the page, and says so in paragraphs. */
+async function compare(area, file) {
+  const { identifier, granules, list } = area.dataset;
+  const status = area.querySelector("[role=status]");
+  const say = (text, kind = "") => {
+    const paragraph = document.createElement("p");
+    paragraph.className = kind;
+    paragraph.textContent = text;
+    status.append(paragraph);
   };
-  form.hidden = false;
-  form.addEventListener("submit", async (event) => {
+  status.replaceChildren();
+  say("Comparing …");
+  await pause();
+  const text = await file.text();
+  let names = namesIn(text);
+  const isDotted = names.length > 0 && names.every((name) => name.startsWith("./"));
+  if (isDotted) names = namesIn(text.replace(/^\.\//gm, ""));
+  const identified = names.length > MOST_NAMES ? "" : await identify(names);
+  status.replaceChildren();
+  if (isDotted) say("The names in your listing begin with ./, which is no part of them: it was left out.", "warn");
+  if (names.length > MOST_NAMES) return say(`The listing has more than ${counted(MOST_NAMES)}: use the command.`, "warn");
+  if (identified === identifier) return say(`Your copy is the cited set: ${counted(names.length)}.`, "plus verdict");
+  say(`Your copy is not the cited set: it has ${counted(names.length)} and DI:${identified}, the set has ${Number(granules).toLocaleString("en")}.`, "minus verdict");
+  if (!list || Number(granules) > MOST_NAMES) return undefined;
+  const response = await fetch(list, { headers: { accept: "text/plain" } });
+  if (!response.ok) return undefined;
+  for (const [what, differing] of differences(names, namesIn(await response.text()))) {
+    if (differing.length === 0) continue;
+    const shown = differing.slice(0, SHOWN_NAMES).join(", ");
+    say(`${counted(differing.length)} ${what}: ${shown}${differing.length > SHOWN_NAMES ? ", …" : ""}`);
+  }
+  return undefined;
+}
+
+for (const area of document.querySelectorAll("[data-identifier]")) {
+  area.hidden = false;
+  area.addEventListener("dragover", (event) => { event.preventDefault(); });
+  area.addEventListener("drop", (event) => {
     event.preventDefault();
-    if (!await lead(field.value.trim())) said.textContent = "No set of this site has that identifier.";
+    if (event.dataTransfer.files.length > 0) compare(area, event.dataTransfer.files[0]);
   });
-  lead(decodeURIComponent(location.pathname));
+  area.querySelector("input").addEventListener("change", (event) => {
+    if (event.target.files.length > 0) compare(area, event.target.files[0]);
+  });
 }

@@ -273,6 +273,8 @@ impl SetPage {
         let checked = CheckedSet {
             identifier,
             digest: set.digest(),
+            granules: set.granules(),
+            list: Some(&list),
             are_paths: shown.ends.are_paths(),
             is_saved: !matches!(self.asked, AskedBy::Part(_)),
             fixity: shown.fixity.as_ref(),

@@ -23,6 +23,9 @@ pub(super) fn shell(listing: &str) -> String {
 pub(super) struct CheckedSet<'a> {
     pub identifier: Identifier,
     pub digest: Digest,
+    pub granules: u64,
+    /// The address of its list. `None` means that the site has none.
+    pub list: Option<&'a str>,
     /// Whether its names are paths.
     pub are_paths: bool,
     /// Whether its identifier leads to it, so that the program can compare a copy with it.
@@ -48,6 +51,14 @@ impl CheckedSet<'_> {
                 (command("cmd", &html! {
                     (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
                 }))
+                div.drop hidden data-identifier=(identifier) data-granules=(self.granules) data-list=[self.list] {
+                    label for="listing" {
+                        "Or here: drop a listing, a text file with a name a line. It is compared in your browser, \
+                         and sent nowhere."
+                    }
+                    input #listing type="file";
+                    div role="status" {}
+                }
                 details {
                     summary { "Without the program: sort and md5sum" }
                     pre tabindex="0" { code { (shell(listing)) } }

@@ -159,6 +159,20 @@ const copied = await page.evaluate(() => navigator.clipboard.readText());
 expect(copied === (await page.textContent("#citation")), `the citation is copied: ${copied}`);
 expect((await page.getByLabel("Copy the citation").textContent()) === "Copied", "the button says that it has copied");
 
+// A listing is compared in the browser.
+await page.goto(`${site.url}/DI:763122197bfb3ffbf0da14adbfb1b13b`);
+const cited = String(site.run("granules", "DI:763122197bfb3ffbf0da14adbfb1b13b")).trim().split("\n");
+for (const [listing, verdict] of [
+  [[...cited].reverse(), "Your copy is the cited set: 12 names."],
+  [cited.map((name) => `./${name}`), "Your copy is the cited set: 12 names."],
+  [[...cited.slice(1), "other"], "1 name missing: " + cited[0]],
+  [[...cited, "other"], "1 name not in the set: other"],
+]) {
+  await page.setInputFiles("#listing", { name: "listing.txt", mimeType: "text/plain", buffer: Buffer.from(listing.join("\n")) });
+  await page.waitForFunction((expected) => document.querySelector(".drop [role=status]").textContent.includes(expected), verdict, { timeout: 5000 })
+    .catch(() => found(`a listing is compared: "${verdict}" is not shown`));
+}
+
 // Without a script, there are no buttons that do nothing.
 const plain = await browser.browser()?.newContext({ javaScriptEnabled: false });
 if (plain) {

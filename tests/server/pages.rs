@@ -120,6 +120,20 @@ fn pasted_citations_are_checked() {
     let page = served.page(&format!("/check?text=DI:{SECOND}"));
     assert!(page.contains("one file was truncated") && page.contains("questionable"), "{page}");
     assert!(!page.contains(">confirmed<") && !page.contains("nothing to object to"), "{page}");
+    // A dataset that is cited without an identifier is listed, in any format of references.
+    let bibtex = format!(
+        "@misc{{a, doi = {{10.9999/US/FOOL2.v2}}}}\n\n@misc{{b, doi = {{10.1234/other}}}}\n\n\
+         @misc{{c, doi = {{10.9999/US/FOOL2.v2}}, note = {{DI:{FIRST}, as held at 2001-01-02}}}}\n"
+    );
+    let answer = served.ask(Method::POST, "/check", &headers, &bibtex);
+    let checked: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
+    let problems: Vec<_> =
+        checked["citations"].as_array().unwrap().iter().map(|it| &it["problem"]).collect();
+    assert_eq!(problems, [&serde_json::json!("no-identifier"), &serde_json::Value::Null]);
+    assert_eq!(checked["ok"], false);
+    let page = [("content-type", "text/plain"), ("accept", "text/html")];
+    let page = served.ask(Method::POST, "/check", &page, &bibtex).text();
+    assert!(page.contains("without the identifier of the granules that were used"), "{page}");
     let none = served.ask(Method::POST, "/check", &headers, "nothing");
     assert_eq!((none.status, none.problem().1.as_str()), (400, "usage"));
 }

@@ -66,7 +66,7 @@ impl Args {
         for (number, item) in (1..).zip(&items) {
             let verdict = match &item.pasted {
                 Ok(pasted) => checker.check(number, pasted)?,
-                Err(doi) => without_identifier(number, doi),
+                Err(doi) => Verdict::without_identifier(number, doi.clone()),
             };
             let row = Row { verdict, key: item.key.as_deref(), line: item.line };
             if session.is_json() {
@@ -152,15 +152,7 @@ struct Row<'a> {
 /// of any.
 fn items_of(reference: &Reference) -> Vec<Item> {
     let found = recognise::citations_of(reference);
-    let is_cited = |doi: &Doi| {
-        found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
-    };
-    let mut lacking: Vec<Doi> = Vec::new();
-    for doi in recognise::dois_of(reference).into_iter().filter(|doi| !is_cited(doi)) {
-        if lacking.iter().all(|known| !known.is_same_as(&doi)) {
-            lacking.push(doi);
-        }
-    }
+    let lacking = recognise::dois_without_identifier(reference, &found);
     let (key, line) = (&reference.key, Some(reference.line));
     let item = |pasted| Item { pasted, key: key.clone(), line };
     let found = found.into_iter().map(Ok);
@@ -192,15 +184,6 @@ fn keep_ours(items: &mut Vec<Item>, registry: &Registry) -> Result<()> {
     Ok(())
 }
 
-/// The verdict on a reference to a dataset that has no identifier.
-fn without_identifier(citation: u64, doi: &Doi) -> Verdict {
-    let verdict = Verdict::unknown(citation, Some(NO_IDENTIFIER.to_owned()));
-    Verdict { doi: Some(doi.clone()), ..verdict }
-}
-
-/// The problem of a reference to a dataset that has no identifier.
-const NO_IDENTIFIER: &str = "no-identifier";
-
 /// Writes which citations have the same granules.
 fn write_same_sets(out: &mut impl Write, checked: &CheckedCitations) -> io::Result<()> {
     for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
@@ -227,7 +210,7 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
         write!(out, "{digest}  ")?;
     }
     match (&verdict.problem, verdict.known) {
-        (Some(problem), _) if problem == NO_IDENTIFIER => {
+        (Some(problem), _) if problem == Verdict::NO_IDENTIFIER => {
             let doi = verdict.doi.as_ref().map(ToString::to_string).unwrap_or_default();
             writeln!(out, "cites {doi} without an identifier")?;
         }

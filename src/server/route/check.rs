@@ -9,8 +9,10 @@ use axum::http::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 use crate::citation::check::{CheckedCitations, Checker, Verdict};
-use crate::citation::recognise;
+use crate::citation::recognise::{self, Pasted};
+use crate::citation::references::references;
 use crate::error::Result;
+use crate::model::Doi;
 use crate::pages::{CheckPage, Quoted};
 use crate::registry::Resolution;
 use crate::server::answer::{Answer, Keep, Stop};
@@ -60,10 +62,10 @@ pub async fn check_text(
 }
 
 async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answer, Stop> {
-    let pasted = recognise::find(&text);
+    let pasted = cited(state, &text).await?;
     let problem = if pasted.is_empty() {
         Some(
-            "There is no identifier in this text: DI: followed by 32 hexadecimal digits."
+            "There is no identifier in this text, DI: followed by 32 hexadecimal digits, nor a DOI of a dataset here."
                 .to_owned(),
         )
     } else if pasted.len() > state.limits.citations {
@@ -91,9 +93,15 @@ async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answ
             let mut checker = Checker::new(&reading.registry, now)?;
             for (citation, pasted) in (1..).zip(&pasted) {
                 reading.check_time()?;
-                quoted.push(shortened(checker.check(citation, pasted)?, &mut room));
+                let verdict = match pasted {
+                    Ok(pasted) => checker.check(citation, pasted)?,
+                    Err(doi) => Verdict::without_identifier(citation, doi.clone()),
+                };
+                quoted.push(shortened(verdict, &mut room));
             }
-            Ok((quoted, checker.checked()))
+            let mut checked = checker.checked();
+            checked.ok &= pasted.iter().all(Result::is_ok);
+            Ok((quoted, checked))
         })
         .await?;
     if format == Format::Html {
@@ -102,6 +110,35 @@ async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answ
     }
     let rows: Vec<Value> = quoted.iter().map(row).collect();
     Ok(list(format, &rows, None, || object(&rows, &checked)))
+}
+
+/// The citations in a text, in their order, and the DOIs of datasets here that it cites without an identifier.
+async fn cited(state: &Arc<State>, text: &str) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
+    let mut all = Vec::new();
+    for reference in references(text) {
+        let found = recognise::citations_of(&reference);
+        let lacking = recognise::dois_without_identifier(&reference, &found);
+        all.extend(found.into_iter().map(Ok).chain(lacking.into_iter().map(Err)));
+    }
+    let most = state.limits.citations;
+    if all.iter().all(Result::is_ok) {
+        return Ok(all);
+    }
+    let read = state.source.read(move |reading| {
+        let (snapshot, mut ours, mut asked) = (reading.registry.snapshot()?, Vec::new(), 0);
+        for one in &all {
+            let is_ours = match one {
+                Err(doi) if asked < most => {
+                    asked += 1;
+                    !snapshot.datasets_with_doi(doi)?.is_empty()
+                }
+                one => one.is_ok(),
+            };
+            ours.extend(is_ours.then(|| one.clone()));
+        }
+        Ok(ours)
+    });
+    read.await
 }
 
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
