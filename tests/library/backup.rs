@@ -72,20 +72,6 @@ fn a_backup_made_during_writes_is_one_state() {
 }
 
 #[test]
-fn an_existing_file_is_never_overwritten() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("accession.db");
-    let target = directory.path().join("backup.db");
-    std::fs::write(&target, "precious").unwrap();
-    let registry = registry(&path, 10);
-    assert_eq!(registry.back_up(&target).unwrap_err().kind().as_str(), "registry-exists");
-    assert_eq!(registry.back_up(&path).unwrap_err().kind().as_str(), "registry-exists");
-    assert_eq!(std::fs::read(&target).unwrap(), b"precious");
-    drop(registry);
-    assert_eq!(files(directory.path()), ["accession.db", "backup.db"]);
-}
-
-#[test]
 fn a_copy_that_does_not_verify_is_not_a_backup() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::chain::{Lanes, Sweep};
 use accession::error::Result;
-use accession::registry::{Effort, Withdrawn};
+use accession::registry::Effort;
 use accession::{Applied, Event, EventKind, Import, Registry, Stamp};
 use proptest::prelude::*;
 
@@ -180,20 +180,6 @@ fn an_import_that_is_dropped_leaves_nothing_and_the_next_one_works() {
 
     let mut history = History::default();
     history.change(&registry, &name("other"), second(3), &plan(["A"], []));
-}
-
-#[test]
-fn a_dry_run_of_an_import_returns_the_instances_and_keeps_none() {
-    let registry = new_registry();
-    let mut rehearsed = Import::new();
-    rehearsed.add(event(second(1), EventKind::Ingested, "A")).unwrap();
-    rehearsed.options.create_dataset = true;
-    rehearsed.options.dry_run = true;
-    let stamp = Stamp::now(now());
-    let imported = registry.import(&name("dataset"), &rehearsed, &stamp).unwrap();
-    assert_eq!(imported.instances[0].identifier, naive(["A"]));
-    assert!(imported.created_dataset);
-    assert_eq!(registry.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
 }
 
 #[test]

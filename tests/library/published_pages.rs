@@ -125,7 +125,8 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
         assert!(targets(&text(www, "datasets/OLD/index.html")).contains(&"../../datasets/NEW/"));
         let sitemap = text(www, "sitemap.xml");
         let Some(url) = public_url else {
-            assert!(sitemap.is_empty());
+            assert!(sitemap.is_empty() && !www.join("sitemap.xml").exists());
+            assert!(!text(www, "datasets/NEW/index.html").contains("cite-as"));
             continue;
         };
         let listed: Vec<&str> =
@@ -177,15 +178,6 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
         assert_eq!(refused.kind().as_str(), "published-damaged");
         assert!(refused.to_string().contains(".accession-publish.json"), "{refused}");
     }
-}
-
-#[test]
-fn without_a_public_address_there_is_no_sitemap_and_no_address_to_cite() {
-    let directory = tempfile::tempdir().unwrap();
-    let directory = directory.path();
-    published(&registry(), directory, &[], None);
-    assert!(!directory.join("sitemap.xml").exists());
-    assert!(!text(directory, "datasets/A/index.html").contains("cite-as"));
 }
 
 #[test]

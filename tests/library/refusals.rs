@@ -142,30 +142,6 @@ fn skipping_everything_changes_nothing_whatever_the_time() {
 }
 
 #[test]
-fn skipping_what_is_missing_deletes_the_rest_and_counts_both() {
-    let registry = registry();
-    let mut change = Change::new();
-    change.options.skip_missing = true;
-    for granule_id in ["C", "A", "A", "D"] {
-        change.delete(id(granule_id)).unwrap();
-    }
-    let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
-    let applied = registry.change(&name("dataset"), &change, &stamp).unwrap();
-    assert_eq!((applied.skipped.missing, applied.skipped.repeated), (2, 1));
-    assert_eq!((applied.skipped.held, applied.instances[0].granules), (0, 1));
-}
-
-#[test]
-fn a_name_is_taken_once() {
-    let registry = registry();
-    let again = accession::Dataset::named(name("dataset"));
-    assert_eq!(
-        registry.add_dataset(&again, &Stamp::now(now())).unwrap_err().kind().as_str(),
-        "dataset-exists"
-    );
-}
-
-#[test]
 fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     let registry = registry();
     let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
