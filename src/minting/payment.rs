@@ -25,7 +25,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Timestamp, ValueError, quoted};
+use crate::model::{Timestamp, ValueError, debug, quoted, shown_as_str};
 
 /// The number of seconds that six characters can count: 36^6.
 pub const SECONDS: u64 = 36_u64.pow(6);
@@ -64,17 +64,11 @@ impl Layout {
     }
 
     /// Returns its name, `standard` or `wide`.
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Layout::Standard => "standard",
             Layout::Wide => "wide",
         }
-    }
-}
-
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -84,7 +78,7 @@ impl FromStr for Layout {
     fn from_str(text: &str) -> std::result::Result<Self, ValueError> {
         [Layout::Standard, Layout::Wide]
             .into_iter()
-            .find(|layout| layout.name() == text)
+            .find(|layout| layout.as_str() == text)
             .ok_or_else(|| ValueError::new("a layout is standard or wide"))
     }
 }
@@ -268,17 +262,8 @@ impl FromStr for PaymentId {
     }
 }
 
-impl fmt::Display for PaymentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl fmt::Debug for PaymentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
+shown_as_str!(Layout, PaymentId);
+debug!(PaymentId: fmt::Display::fmt);
 
 impl Serialize for PaymentId {
     fn serialize<S: serde::Serializer>(

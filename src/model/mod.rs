@@ -58,6 +58,7 @@ pub use pattern::Pattern;
 pub(crate) use record::AtMost;
 pub use record::{Dataset, Doi, Listed, RecordVersion, Year};
 pub use set::{Criteria, Set, Subset};
+pub(crate) use text::{debug, shown_as_str};
 pub use time::{Day, Timestamp, TimestampError, age};
 pub use warning::{Warning, WarningKind};
 pub use web_address::WebAddress;

@@ -14,8 +14,8 @@ use super::{
 /// Shows values as the string that they are.
 macro_rules! shown_as_str {
     ($($value:ty),+) => { $(
-        impl fmt::Display for $value {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $value {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
@@ -25,14 +25,16 @@ macro_rules! shown_as_str {
 /// Shows values for debugging as they are written, or in quotes as their string is.
 macro_rules! debug {
     ($($value:ty: $shown:expr),+) => { $(
-        impl fmt::Debug for $value {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let shown: fn(&Self, &mut fmt::Formatter<'_>) -> fmt::Result = $shown;
+        impl std::fmt::Debug for $value {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let shown: fn(&Self, &mut std::fmt::Formatter<'_>) -> std::fmt::Result = $shown;
                 shown(self, f)
             }
         }
     )+ };
 }
+
+pub(crate) use {debug, shown_as_str};
 
 /// Writes values as JSON as they are shown, and reads them with a function.
 macro_rules! serde_as_text {

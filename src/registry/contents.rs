@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::chain::{Hashing, Reached};
 use crate::error::Result;
 use crate::model::{Content, EncodedFiles, Timestamp};
-use crate::store::{Begin, ContentRows, DatasetKey, Period, View};
+use crate::store::{ContentRows, DatasetKey, Period, View};
 
 /// What was known of the files of one granule, since when. It is filled again for each granule.
 #[derive(Debug, Default)]
@@ -121,10 +121,10 @@ pub(super) struct Contents<'read> {
 }
 
 impl<'read> Contents<'read> {
-    /// The contents of granules from one on.
-    pub fn of(read: &'read View, dataset: DatasetKey, begin: Begin<'_>) -> Self {
+    /// The contents of the granules after an id (`""` means from the first).
+    pub fn of(read: &'read View, dataset: DatasetKey, after: &str) -> Self {
         Contents {
-            rows: read.content_from(dataset, begin),
+            rows: read.content_after(dataset, after),
             granule_id: Vec::new(),
             of_granule: FilesOverTime::default(),
             used: 0,

@@ -166,7 +166,7 @@ fn reserve_payment_ids(transaction: &Transaction, now: Timestamp) -> Result<()> 
         }
         transaction.save_payment_worker(&WorkerRow {
             worker,
-            layout: scheme.layout.name().to_owned(),
+            layout: scheme.layout.as_str().to_owned(),
             epoch: scheme.epoch,
             last_second,
             next_counter: scheme.layout.counters(),

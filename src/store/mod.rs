@@ -34,9 +34,8 @@ pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown
 pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    Begin, DatasetKey, NewPeriod, Period, SourceKey, StoredAnnotation, StoredContent,
-    StoredDataset, StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange,
-    Watch, WorkerRow,
+    DatasetKey, NewPeriod, Period, SourceKey, StoredAnnotation, StoredContent, StoredDataset,
+    StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange, Watch, WorkerRow,
 };
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};

@@ -39,39 +39,22 @@ const PAGE_ROWS: u32 = 256;
 
 const _: () = assert!(PAGE_ROWS as usize * LogChange::MAX_NOTE_BYTES <= 16 << 20);
 
-/// The pages of a list, each read after the position of the last row of the one before. The first one
-/// that is not full is the last.
-fn pages<Row, Position>(
+/// The rows of a list that is read in pages, each after the position of the last row of the one before. The
+/// first page that is not full is the last.
+pub(crate) fn paged<Row, Position>(
     start: Position,
     mut read: impl FnMut(&Position, u32) -> Result<Vec<Row>>,
     position: impl Fn(&Row) -> Position,
-) -> impl Iterator<Item = Result<Vec<Row>>> {
-    let mut after = Some(start);
-    std::iter::from_fn(move || {
-        let page = read(&after.take()?, PAGE_ROWS);
-        if let Ok(rows) = &page
-            && rows.len() == PAGE_ROWS as usize
-        {
-            after = rows.last().map(&position);
-        }
-        Some(page).filter(|page| page.as_ref().map_or(true, |rows| !rows.is_empty()))
-    })
-}
-
-/// The rows of a list that is read in [`pages`].
-pub(crate) fn paged<Row, Position>(
-    start: Position,
-    read: impl FnMut(&Position, u32) -> Result<Vec<Row>>,
-    position: impl Fn(&Row) -> Position,
 ) -> impl Iterator<Item = Result<Row>> {
-    let mut pages = pages(start, read, position);
-    let mut page = Vec::new().into_iter();
+    let (mut after, mut page) = (Some(start), Vec::new().into_iter());
     std::iter::from_fn(move || {
         if page.len() == 0 {
-            page = match pages.next()? {
-                Ok(page) => page.into_iter(),
+            let rows = match read(&after.take()?, PAGE_ROWS) {
+                Ok(rows) => rows,
                 Err(error) => return Some(Err(error)),
             };
+            after = rows.last().filter(|_| rows.len() == PAGE_ROWS as usize).map(&position);
+            page = rows.into_iter();
         }
         page.next().map(Ok)
     })

@@ -238,26 +238,6 @@ pub(crate) struct StoredFinding {
     pub first_seen: Timestamp,
 }
 
-/// Where a pass over the granules begins.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Begin<'id> {
-    /// At the first id.
-    Start,
-    /// At the id after this one.
-    After(&'id GranuleId),
-}
-
-impl<'id> Begin<'id> {
-    /// The id and the start of a period after which the rows are read. Every period of an id is after
-    /// the beginning of time, and before its end.
-    pub(in crate::store) fn start(self) -> (&'id str, i64) {
-        match self {
-            Begin::Start => ("", i64::MIN),
-            Begin::After(granule_id) => (granule_id.as_str(), i64::MAX),
-        }
-    }
-}
-
 /// The last payment id that a worker issued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkerRow {

@@ -10,7 +10,7 @@ use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::dataset_of;
-use crate::store::{self, Begin, DatasetKey, Period};
+use crate::store::{self, DatasetKey, Period};
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
@@ -143,9 +143,9 @@ impl Pass<'_> {
         let mut checkpoints = Checkpoints::of(self.read, self.key);
         let sweep = Sweep::over(history.len());
         let mut hashing = Hashing::with_checkpoints(sweep, CanonicalList::start());
-        let mut contents = Contents::of(self.read, self.key, Begin::Start);
+        let mut contents = Contents::of(self.read, self.key, "");
         let mut selecting = subsets.select();
-        self.read.each_period(self.key, Begin::Start, None, |period| -> Result<()> {
+        self.read.each_period(self.key, "", None, |period| -> Result<()> {
             progress.advance()?;
             let known = contents.during(&period)?;
             let (ingested, deleted) = (period.ingested, period.deleted);
@@ -204,7 +204,7 @@ pub(in crate::registry) fn prove_changes(
     let changes = StatedInstance::after(read, key, after)?;
     let mut rows = Rows::after(after, &changes);
     let mut hashing = Hashing::with_lists(Sweep::over(changes.len()), CanonicalList::start());
-    let mut contents = Contents::of(read, key, Begin::Start);
+    let mut contents = Contents::of(read, key, "");
     read.each_change(key, after, |row| -> Result<()> {
         let known = contents.during(&row)?;
         hold(&mut rows, &mut hashing, row, known);

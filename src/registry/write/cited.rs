@@ -17,7 +17,7 @@ use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::proof::{self, Recomputed};
 use crate::registry::verify::Selecting;
-use crate::store::{self, Begin, DatasetKey, Transaction};
+use crate::store::{self, DatasetKey, Transaction};
 
 /// A subset that another registry cited, and that is to be kept here too, since its identifier must
 /// resolve.
@@ -194,8 +194,8 @@ impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Chang
         };
         let mut events = events.peekable();
         if let Some(key) = from.key {
-            let mut contents = Contents::of(from.read, key, Begin::Start);
-            from.read.each_period(key, Begin::Start, None, |period| -> Result<()> {
+            let mut contents = Contents::of(from.read, key, "");
+            from.read.each_period(key, "", None, |period| -> Result<()> {
                 let granule_id = proof::granule_id(period.granule_id, from.dataset)?;
                 while let Some(event) = events.next_if(|event| match event {
                     Ok(event) => event.granule_id.as_str() <= granule_id,

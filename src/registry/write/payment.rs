@@ -64,7 +64,7 @@ fn lease(
 ) -> Result<Lease> {
     let rows = transaction.payment_workers()?;
     let is_other =
-        |row: &&WorkerRow| row.layout != scheme.layout.name() || row.epoch != scheme.epoch;
+        |row: &&WorkerRow| row.layout != scheme.layout.as_str() || row.epoch != scheme.epoch;
     if let Some(row) = rows.iter().find(is_other) {
         let message = format!(
             "this registry issues payment ids of the {} layout with the epoch {}: ids of another scheme could be equal to them",
@@ -102,7 +102,7 @@ fn lease(
     }
     transaction.save_payment_worker(&WorkerRow {
         worker: worker.number(),
-        layout: scheme.layout.name().to_owned(),
+        layout: scheme.layout.as_str().to_owned(),
         epoch: scheme.epoch,
         last_second: second,
         next_counter: counter,

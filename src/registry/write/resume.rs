@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::proof::{self, Recomputed};
-use crate::store::{Begin, NewPeriod, StoredContent};
+use crate::store::{NewPeriod, StoredContent};
 
 /// The number of checkpoints that are stored at once.
 const BATCH_CHECKPOINTS: usize = 256;
@@ -70,11 +70,11 @@ pub(super) fn resume_before(
 }
 
 impl Resume {
-    /// The identifier to resume with, and where to begin.
-    fn point(&self) -> (Identifier, Begin<'_>) {
+    /// The identifier to resume with, and the id after which to begin.
+    fn point(&self) -> (Identifier, &str) {
         match &self.after {
-            Some(checkpoint) => (checkpoint.chain, Begin::After(&checkpoint.granule_id)),
-            None => (Identifier::EMPTY, Begin::Start),
+            Some(checkpoint) => (checkpoint.chain, checkpoint.granule_id.as_str()),
+            None => (Identifier::EMPTY, ""),
         }
     }
 
@@ -196,10 +196,10 @@ impl<'a> Pass<'a> {
         let Target { registry, transaction, dataset, latest, name, .. } = self.target;
         let mut progress = registry.begin("hashing", "granules", None);
         let resume = std::mem::replace(&mut self.resume, Resume { after: None, appends: false });
-        let (_, begin) = resume.point();
+        let (_, after) = resume.point();
         let last = latest.as_ref().map(|latest| latest.timestamp);
-        let mut contents = Contents::of(transaction, *dataset, begin);
-        transaction.each_period(*dataset, begin, last, |period| {
+        let mut contents = Contents::of(transaction, *dataset, after);
+        transaction.each_period(*dataset, after, last, |period| {
             self.rows += 1;
             progress.advance()?;
             let granule_id = proof::granule_id(period.granule_id, name)?;
@@ -282,7 +282,7 @@ impl Checkpoints<'_> {
     /// Stores the rest, and returns how many were stored in all.
     fn store(&mut self) -> Result<u64> {
         let Target { transaction, dataset, .. } = *self.target;
-        transaction.insert_checkpoints(dataset, &self.batch)?;
+        transaction.insert(dataset, &self.batch)?;
         self.stored += self.batch.len() as u64;
         self.batch.clear();
         Ok(self.stored)

@@ -70,12 +70,7 @@ impl View {
             ")"
         ));
         static DATASET: Sql = Sql::new("SELECT {dataset.*} FROM {dataset} WHERE id = ?1");
-        if !self.session.locks_datasets() {
-            return Ok(self.select(&NAMED, &[name.into()])?.pop());
-        }
-        let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.session.lock_with_next(key);
-        Ok(self.select(&DATASET, &[key.into()])?.pop())
+        self.of_name(name, [&NAMED, &DATASET], |sql, value| Ok(self.select(sql, &[value])?.pop()))
     }
 
     /// The key and the present name of the dataset that has a name, or had it before it was renamed,
@@ -86,13 +81,24 @@ impl View {
         static NAMED: Sql =
             Sql::new(concat!("SELECT id, name FROM {dataset} WHERE id = (", key_of_name!(), ")"));
         static NAME: Sql = Sql::new("SELECT id, name FROM {dataset} WHERE id = ?1");
-        let decode = |row: &dyn Columns| Ok((row.get(0)?, row.get(1)?));
+        self.of_name(name, [&NAMED, &NAME], |sql, value| {
+            self.row(sql, &[value], |row| Ok((row.get(0)?, row.get(1)?)))
+        })
+    }
+
+    /// What is selected of a dataset by its name or, once it is locked, by its key.
+    fn of_name<T>(
+        &self,
+        name: &DatasetName,
+        [by_name, by_key]: [&'static Sql; 2],
+        select: impl Fn(&'static Sql, Value<'_>) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
         if !self.session.locks_datasets() {
-            return self.row(&NAMED, &[name.into()], decode);
+            return select(by_name, name.into());
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
         self.session.lock_with_next(key);
-        self.row(&NAME, &[key.into()], decode)
+        select(by_key, key.into())
     }
 
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is

@@ -4,7 +4,7 @@ use crate::model::{EncodedFiles, Timestamp};
 use crate::store::Result;
 use crate::store::page::{check_order, out_of_order};
 use crate::store::row::row;
-use crate::store::rows::{Begin, DatasetKey, StoredContent};
+use crate::store::rows::{DatasetKey, StoredContent};
 use crate::store::session::View;
 use crate::store::statement::{CONTENT, Columns, Sql, Value, damaged};
 
@@ -206,8 +206,9 @@ impl View {
         Ok(stored)
     }
 
-    /// What was known at any time of granules from one on, by id and then by time.
-    pub fn content_from(&self, dataset: DatasetKey, begin: Begin<'_>) -> ContentRows<'_> {
+    /// What was known at any time of the granules after an id (`""` means from the first), by id and then
+    /// by time.
+    pub fn content_after(&self, dataset: DatasetKey, after: &str) -> ContentRows<'_> {
         static PAGE: Sql = Sql::new(
             "SELECT {content.*}
             FROM {content}
@@ -215,18 +216,17 @@ impl View {
             ORDER BY granule_id, since
             LIMIT ?4",
         );
-        self.content_rows(dataset, &PAGE, begin, None)
+        self.content_rows(dataset, &PAGE, after, None)
     }
 
     fn content_rows(
         &self,
         dataset: DatasetKey,
         sql: &'static Sql,
-        begin: Begin<'_>,
+        after: &str,
         at: Option<Timestamp>,
     ) -> ContentRows<'_> {
-        let (id, since) = begin.start();
-        let (after, page) = ((id.to_owned(), since), ContentPage::default());
+        let (after, page) = ((after.to_owned(), i64::MAX), ContentPage::default());
         ContentRows { read: self, dataset, sql, at, after, page, next: 0, limit: FIRST_ROWS }
     }
 
@@ -262,7 +262,7 @@ impl View {
             ORDER BY granule.granule_id, granule.ingested, content.since
             LIMIT ?4",
         );
-        let mut rows = self.content_rows(dataset, &PAGE, Begin::Start, Some(at));
+        let mut rows = self.content_rows(dataset, &PAGE, "", Some(at));
         // Of most datasets nothing is known.
         if !self.has_content(dataset)? {
             rows.limit = 0;

@@ -10,7 +10,8 @@ use crate::model::{
     Timestamp, Withdrawal,
 };
 use crate::store::page::{Packing, check_order, out_of_order};
-use crate::store::rows::{Begin, DatasetKey, NewPeriod, Period};
+use crate::store::row::row;
+use crate::store::rows::{DatasetKey, NewPeriod, Period};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
 use crate::store::{Error, Result};
@@ -267,11 +268,11 @@ impl View {
     }
 
     /// Calls `show` for the periods that last beyond an instant (`None` means all periods),
-    /// beginning at an id, by id and then by time.
+    /// after an id (`""` means from the first), by id and then by time.
     pub fn each_period<E: From<Error>>(
         &self,
         dataset: DatasetKey,
-        begin: Begin<'_>,
+        after: &str,
         beyond: Option<Timestamp>,
         show: impl FnMut(Period<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -283,7 +284,7 @@ impl View {
             ORDER BY granule_id, ingested
             LIMIT ?5",
         );
-        self.each_row(dataset, (&PAGE, Packing::Periods), begin, beyond, show)
+        self.each_row(dataset, (&PAGE, Packing::Periods), after, beyond, show)
     }
 
     /// Calls `show` for every period of a dataset that lasts beyond a time (`None`: for all of them),
@@ -304,7 +305,7 @@ impl View {
             ORDER BY granule_id, ingested
             LIMIT ?5",
         );
-        self.each_row(dataset, (&PAGE, Packing::Produced), Begin::Start, after, show)
+        self.each_row(dataset, (&PAGE, Packing::Produced), "", after, show)
     }
 
     /// Calls `show` for the rows of a query of pages, page by page: memory stays flat, and a
@@ -313,12 +314,11 @@ impl View {
         &self,
         dataset: DatasetKey,
         (sql, packing): (&'static Sql, Packing),
-        begin: Begin<'_>,
+        after: &str,
         beyond: Option<Timestamp>,
         mut show: impl FnMut(Period<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (after, mut ingested) = begin.start();
-        let mut after = after.to_owned();
+        let (mut after, mut ingested) = (after.to_owned(), i64::MAX);
         let beyond = beyond.map_or(i64::MIN, Timestamp::as_micros);
         // The rows before a damaged one are shown one by one. If a page of them had no error, the error
         // has passed.
@@ -439,14 +439,13 @@ impl View {
         granule_id: &str,
     ) -> Result<Option<Checkpoint>> {
         static BEFORE: Sql = Sql::new(
-            "SELECT granule_id, chain, list, granules
+            "SELECT {checkpoint.*}
             FROM {checkpoint}
             WHERE dataset_id = ?1 AND granule_id < ?2
             ORDER BY granule_id DESC
             LIMIT 1",
         );
-        let values = [dataset.into(), granule_id.into()];
-        self.row(&BEFORE, &values, checkpoint)
+        Ok(self.select(&BEFORE, &[dataset.into(), granule_id.into()])?.pop())
     }
 
     /// The checkpoints of a dataset after an id (`""` means from the first), in canonical order, at
@@ -457,20 +456,11 @@ impl View {
         after: &str,
         limit: u32,
     ) -> Result<Vec<Checkpoint>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT granule_id, chain, list, granules
-            FROM {checkpoint}
-            WHERE dataset_id = ?1 AND granule_id > ?2
-            ORDER BY granule_id
-            LIMIT ?3",
-        );
-        let values = [dataset.into(), after.into(), limit.into()];
-        let checkpoints = self.rows(&PAGE, &values, checkpoint)?;
-        let granule_ids = checkpoints.iter().map(|it| it.granule_id.as_str());
-        check_order("checkpoint", Some(after), granule_ids)?;
-        Ok(checkpoints)
+        self.after(dataset, &[after.into()], limit)
     }
 }
+
+row!(Checkpoint in CHECKPOINT { granule_id, chain, list, granules });
 
 impl Transaction {
     /// Deletes the checkpoints at and after an id, which a change there has invalidated.
@@ -481,30 +471,4 @@ impl Transaction {
         );
         self.run(dataset, &DROP, &[dataset.into(), granule_id.into()])
     }
-
-    /// Adds checkpoints after ids that have none.
-    pub fn insert_checkpoints(
-        &self,
-        dataset: DatasetKey,
-        checkpoints: &[Checkpoint],
-    ) -> Result<()> {
-        let table = &statement::CHECKPOINT;
-        self.add(dataset, table, Existing::Refused, checkpoints, |checkpoint, values| {
-            values.extend([
-                (&checkpoint.granule_id).into(),
-                checkpoint.chain.into(),
-                checkpoint.list.as_slice().into(),
-                checkpoint.granules.into(),
-            ]);
-        })
-    }
-}
-
-fn checkpoint(row: &dyn Columns) -> Result<Checkpoint> {
-    Ok(Checkpoint {
-        granule_id: row.get(0)?,
-        chain: row.get(1)?,
-        list: row.get(2)?,
-        granules: row.get(3)?,
-    })
 }
