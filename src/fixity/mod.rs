@@ -38,7 +38,6 @@ mod of_set;
 mod problem;
 mod reader;
 mod root;
-mod survey;
 mod unexpected;
 
 pub use check::{CheckedFile, Depth, Purpose, RecordedFile};
@@ -48,5 +47,4 @@ pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, ro
 pub use problem::FileProblem;
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
-pub use survey::Survey;
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

@@ -384,12 +384,13 @@ fn nothing_is_added_to_a_list_while_its_files_are_read() {
     let set = set_at(&registry, None);
     let snapshot = registry.snapshot().unwrap();
     let mut listed = Listing::new();
-    listed.add(id("A")).unwrap();
-    let files = snapshot.files_listed(&set, &listed).unwrap();
-    assert_eq!(listed.add(id("B")).unwrap_err().kind(), ErrorKind::Usage);
-    drop(files);
-    listed.add(id("B")).unwrap();
-    let files = snapshot.files_listed(&set, &listed).unwrap();
+    let with_file = |text: &str| entry(text, &[(text, Some(1), None)]);
+    listed.add(with_file("A")).unwrap();
+    let differences = snapshot.compare_files_with(&set, &listed).unwrap();
+    assert_eq!(listed.add(with_file("B")).unwrap_err().kind(), ErrorKind::Usage);
+    drop(differences);
+    listed.add(with_file("B")).unwrap();
+    let differences = snapshot.compare_files_with(&set, &listed).unwrap();
     drop(snapshot);
-    assert_eq!(files.map(Result::unwrap).count(), 2);
+    assert_eq!(differences.map(Result::unwrap).count(), 0);
 }

@@ -186,7 +186,8 @@ impl World {
 
     pub fn export(&self) -> Done {
         // It is proved before anything is returned.
-        let exported = self.registry.snapshot()?.into_export(&name("dataset"), None)?;
+        let snapshot = self.registry.snapshot()?;
+        let exported = snapshot.export(&name("dataset"), None)?;
         assert_ne!(exported.map(Result::unwrap).count(), 0);
         Ok(manifest::write(&self.registry, &name("dataset"), None, &mut Vec::new())?)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use accession::mirror::{Comparison, Primary, Remote};
-use accession::registry::{Export, Verifications};
+use accession::registry::Verifications;
 use accession::{
     Access, Applied, Change, ChangeOptions, Cited, Dataset, DatasetEdit, Difference, Differences,
     Error, ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, OpenOptions,
@@ -49,7 +49,7 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     shared::<ChangeOptions>();
     shared::<Stamp>();
     owned_and_send::<(Snapshot, Granules, History, Differences, Differences<Listing>)>();
-    owned_and_send::<(Export, Verifications)>();
+    owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, Listing, Members, DatasetEdit)>();
     owned_and_send::<(Applied, Applied, Cited, Resolution, Selected, Verification, Finding)>();
     owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();

@@ -1,6 +1,5 @@
 //! The export of the whole history of a dataset, from which it can be rebuilt in another registry.
 
-use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -43,10 +42,9 @@ const BATCH_EVENTS: usize = 4_096;
 /// An exported history: the changes in order of time, each after its events (ingests first, then by
 /// id).
 ///
-/// The changes are read from a snapshot, which is kept open: a reference to one, or one that the
-/// iterator owns.
-pub struct Export<S = Snapshot> {
-    snapshot: S,
+/// The changes are read from the snapshot, which is kept open.
+pub struct Export<'a> {
+    snapshot: &'a Snapshot,
     /// `None` means that there is no change to export, or that there are no more.
     rest: Option<Rest>,
 }
@@ -74,21 +72,9 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn export(
-        &self,
-        dataset: &DatasetName,
-        after: Option<Timestamp>,
-    ) -> Result<Export<&Snapshot>> {
-        Export::of(self, dataset, after)
-    }
-
-    /// As [`Snapshot::export`], with the snapshot.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::export`].
-    pub fn into_export(self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export> {
-        Export::of(self, dataset, after)
+    pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export<'_>> {
+        let rest = Rest::of(self, dataset, after).map_err(|error| self.registry.named(error))?;
+        Ok(Export { snapshot: self, rest })
     }
 
     /// The events of the rows after a time, to be read in order of time, once the changes are proved.
@@ -140,14 +126,6 @@ impl Snapshot {
     }
 }
 
-impl<S: Borrow<Snapshot>> Export<S> {
-    fn of(snapshot: S, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Self> {
-        let of = snapshot.borrow();
-        let rest = Rest::of(of, dataset, after).map_err(|error| of.registry.named(error))?;
-        Ok(Export { snapshot, rest })
-    }
-}
-
 impl Rest {
     fn of(
         snapshot: &Snapshot,
@@ -189,15 +167,14 @@ impl Rest {
     }
 }
 
-impl<S: Borrow<Snapshot>> Iterator for Export<S> {
+impl Iterator for Export<'_> {
     type Item = Result<Exported>;
 
     fn next(&mut self) -> Option<Result<Exported>> {
-        let snapshot = self.snapshot.borrow();
-        let next = self.rest.as_mut()?.next(snapshot);
+        let next = self.rest.as_mut()?.next(self.snapshot);
         if !matches!(next, Ok(Some(_))) {
             self.rest = None;
         }
-        next.map_err(|error| snapshot.registry.named(error)).transpose()
+        next.map_err(|error| self.snapshot.registry.named(error)).transpose()
     }
 }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
+use super::granules::IdPages;
 use super::view::Snapshot;
 use crate::chain::CanonicalList;
 use crate::error::{Error, Result};
 #[cfg(feature = "serve")]
 use crate::model::DatasetName;
-use crate::model::{
-    Algorithm, Content, ContentMatch, Contradiction, GranuleId, IdPage, Set, Timestamp,
-};
+use crate::model::{Algorithm, Content, ContentMatch, Contradiction, GranuleId, Set, Timestamp};
 use crate::registry::contents;
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
@@ -29,15 +28,6 @@ impl Snapshot {
         Ok(FileList { proof: Some((claim, CanonicalList::start())), ..files })
     }
 
-    /// As [`Snapshot::files`], of granules of a set that are listed: of a subset that is not stored.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::files`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn files_listed(&self, set: &Set, listing: &Listing) -> Result<FileList> {
-        self.files_of(set, listing.id_pages()?)
-    }
-
     /// As [`Snapshot::files`], of the granules after one (`None` means from the first), without the proof.
     ///
     /// # Errors
@@ -49,19 +39,10 @@ impl Snapshot {
             Some(after) => granules.after(after),
             None => granules,
         };
-        self.files_of(set, granules.into_id_pages())
-    }
-
-    /// The files of granules of a set, whose ids are in canonical order.
-    fn files_of(
-        &self,
-        set: &Set,
-        pages: impl Iterator<Item = Result<IdPage>> + Send + 'static,
-    ) -> Result<FileList> {
         let dataset = self.ask_of(set.dataset(), |_, dataset| Ok(dataset))?;
         Ok(FileList {
             registry: self.registry.clone(),
-            pages: Box::new(pages),
+            pages: granules.into_id_pages(),
             dataset,
             at: set.instance().timestamp,
             read: VecDeque::new(),
@@ -107,7 +88,7 @@ pub struct GranuleFiles {
 /// error of kind `damaged`.
 pub struct FileList {
     registry: Registry,
-    pages: Box<dyn Iterator<Item = Result<IdPage>> + Send>,
+    pages: IdPages,
     dataset: DatasetKey,
     at: Timestamp,
     read: VecDeque<GranuleFiles>,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use accession::Monitor;
-use accession::fixity::{CheckSummary, FilesOfSet, Mounted, ReadOptions, Root, Survey};
+use accession::fixity::{CheckSummary, FilesOfSet, Mounted, ReadOptions, Root};
 
 use crate::cli::error::Result;
 use crate::cli::output::{Column, Progress, count};
@@ -47,7 +47,7 @@ impl TreeArgs {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let progress = Progress::new().stopping(interrupt);
         let total = match progress.is_shown() && duration.is_none() {
-            true => Some(Survey::of(files.read()?)?.bytes).filter(|bytes| *bytes > 0),
+            true => Some(files.bytes()?).filter(|bytes| *bytes > 0),
             false => None,
         };
         let begin_until = duration.and_then(|duration| began.checked_add(duration));
