@@ -322,7 +322,13 @@ impl Dataset {
 
     /// Forgets a directory in which files were checked. Returns how many findings were closed.
     fn fixity_forget(&self, py: Python<'_>, root: &str) -> Result<u64, Failure> {
-        fixity::forget(py, &self.opened, &self.name, root)
+        run(py, |monitor| {
+            let forgotten = self.opened.writer(monitor)?.forget_root(&self.name, root)?;
+            forgotten.ok_or_else(|| {
+                let message = format!("{} was never checked at {root}", self.name);
+                Failure::usage(message, "Registry.status() lists where it was")
+            })
+        })
     }
 
     /// Writes the whole history as a manifest, from which it can be rebuilt and verified elsewhere. The

@@ -249,23 +249,3 @@ pub fn list(
 fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {
     text.parse().map_err(|cause| Failure::unreadable("algorithm", cause))
 }
-
-/// Forgets a directory in which files were checked, and what was found there.
-///
-/// # Errors
-///
-/// The dataset was never checked there.
-pub fn forget(
-    py: Python<'_>,
-    opened: &Opened,
-    dataset: &DatasetName,
-    root: &str,
-) -> Result<u64, Failure> {
-    run(py, |monitor| {
-        let forgotten = opened.writer(monitor)?.forget_root(dataset, root)?;
-        forgotten.ok_or_else(|| {
-            let message = format!("{dataset} was never checked at {root}");
-            Failure::usage(message, "Registry.status() lists where it was")
-        })
-    })
-}

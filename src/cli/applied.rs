@@ -7,15 +7,13 @@ use accession::mirror::Status;
 use accession::model::Digest;
 use accession::model::quoted;
 use accession::registry::{KeptAnnotations, Skipped};
-use accession::{
-    Annotation, Applied, ChangeOptions, DatasetName, Identifier, Instance, Registry, Stamp,
-};
+use accession::{Applied, ChangeOptions, DatasetName, Identifier, Instance, Registry, Stamp};
 use clap::ValueEnum;
 use serde::Serialize;
 
 use super::dataset_warnings::warn_of_shared_doi;
 use super::error::{Exit, Result};
-use super::output::{Output, count};
+use super::output::{Object, Output, count};
 use super::session::{ChangeTime, Create, Session};
 
 /// One change of a dataset, as it was asked for.
@@ -96,13 +94,6 @@ impl ClockArgs {
     }
 }
 
-/// What was kept beside the history, or in a dry run would be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-struct Kept {
-    subsets: u64,
-    annotations: u64,
-}
-
 /// What was created, or in a dry run would be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Created {
@@ -124,7 +115,7 @@ struct AppliedJson<'a> {
     skipped: Skipped,
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
-    kept: Option<Kept>,
+    kept: Option<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
 }
@@ -135,22 +126,7 @@ struct AppliedJson<'a> {
 #[serde(untagged)]
 enum InForce<'a> {
     Instance(&'a Instance),
-    Nothing {
-        dataset: &'a DatasetName,
-        timestamp: (),
-        until: (),
-        identifier: Identifier,
-        digest: Digest,
-        granules: u64,
-        ingested: u64,
-        deleted: u64,
-        described: u64,
-        replaced: u64,
-        recorded: (),
-        recorded_by: (),
-        note: (),
-        annotations: [Annotation; 0],
-    },
+    Nothing(Object),
 }
 
 impl Application<'_> {
@@ -193,22 +169,22 @@ impl Application<'_> {
         session.report_work(&applied.effort);
         let instance = match &applied.in_force {
             Some(instance) => InForce::Instance(instance),
-            None => InForce::Nothing {
-                dataset,
-                timestamp: (),
-                until: (),
-                identifier: Identifier::EMPTY,
-                digest: Digest::EMPTY,
-                granules: 0,
-                ingested: 0,
-                deleted: 0,
-                described: 0,
-                replaced: 0,
-                recorded: (),
-                recorded_by: (),
-                note: (),
-                annotations: [],
-            },
+            None => InForce::Nothing(object!({
+                "dataset": dataset,
+                "timestamp": (),
+                "until": (),
+                "identifier": Identifier::EMPTY,
+                "digest": Digest::EMPTY,
+                "granules": 0,
+                "ingested": 0,
+                "deleted": 0,
+                "described": 0,
+                "replaced": 0,
+                "recorded": (),
+                "recorded_by": (),
+                "note": (),
+                "annotations": [(); 0],
+            })),
         };
         // Who tries a change wants to see what it would do, whichever command makes it.
         if let (InForce::Instance(in_force), true) = (&instance, self.has_line || dry_run)
@@ -229,9 +205,9 @@ impl Application<'_> {
             dry_run,
             skipped: applied.skipped,
             created,
-            kept: self.reads_history.then_some(Kept {
-                subsets: applied.subsets,
-                annotations: applied.annotations.added,
+            kept: self.reads_history.then(|| {
+                let KeptAnnotations { added, .. } = applied.annotations;
+                object!({ "subsets": applied.subsets, "annotations": added })
             }),
             status,
         };

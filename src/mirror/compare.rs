@@ -8,8 +8,7 @@ use super::reading::{Reading, is_of_log, known, last_change_read};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    Dataset, DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceOptions,
-    Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp};
 
@@ -18,7 +17,7 @@ use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp}
 pub struct Comparison {
     status: MirrorStatus,
     mirror: Registry,
-    reading: Box<Reading>,
+    pub(super) reading: Box<Reading>,
     /// Where the primary is. `None` means that nothing is remembered of it.
     source: Option<String>,
     /// The options that are remembered with a pull.
@@ -26,7 +25,7 @@ pub struct Comparison {
     /// The entity tag of the state of the log.
     etag: Option<String>,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
-    renamed: Option<DatasetName>,
+    pub(super) renamed: Option<DatasetName>,
     /// Whether it is compared as of its latest change.
     is_of_latest: bool,
     /// The head that was read at an address. `None` means that the mirror agreed with it.
@@ -301,16 +300,6 @@ impl Comparison {
     /// How they compare, as far as their histories say.
     pub fn status(&self) -> &MirrorStatus {
         &self.status
-    }
-
-    /// The name that the primary's dataset has now, if it was asked for by a former one.
-    pub fn primary_renamed(&self) -> Option<&DatasetName> {
-        self.renamed.as_ref()
-    }
-
-    /// The record of the primary's dataset.
-    pub fn record(&self) -> &Dataset {
-        &self.reading.record
     }
 
     /// When and why the primary withdrew its dataset. `None`: it did not, or the mirror agreed with its

@@ -119,7 +119,7 @@ pub fn pull(
     }
     let mut comparison = compare(mirror, dataset, primary, options.primary_at)?;
     let before = comparison.status().clone();
-    let primary_renamed = comparison.primary_renamed().cloned();
+    let primary_renamed = comparison.renamed.clone();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();
     let mut pulled = Pulled {
         applied: Applied { in_force: before.mirror.clone(), ..Applied::default() },
@@ -140,7 +140,7 @@ pub fn pull(
     let taken = Taken {
         remembered: comparison.remembered(Outcome::Pulled),
         annotations: &annotations,
-        primary: &comparison.record().name,
+        primary: &comparison.reading.record.name,
     };
     let knows_the_same = comparison.knows_the_same();
     let extent = if knows_the_same { Extent::All } else { Extent::Whole };
@@ -188,7 +188,7 @@ pub fn pull(
         expected: Some(before.primary.identifier),
         expected_digest: knows_the_same.then_some(before.primary.digest),
         create_dataset: options.create_dataset,
-        record: Some(comparison.record().clone()),
+        record: Some(comparison.reading.record.clone()),
         dry_run: options.dry_run,
         ..ChangeOptions::default()
     };

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use super::log::{
-    Lines, LogLine, LogReader, MAX_LINE_BYTES, Position, Segment, SubsetReader, read_annotation,
+    Lines, LogLine, LogReader, MAX_LINE_BYTES, Position, SubsetReader, read_annotation,
 };
 use super::place::{Failure, FoundHead, HeadResponse, Part, Place};
 use crate::error::{Error, Result};
@@ -69,13 +69,20 @@ pub(crate) fn read_log(
                 reader.enter(source.as_str().into(), 0);
                 file = Some(name);
             }
-            let lines = SegmentLines { place, of, part: Part::Segment(index), segment, begin };
-            lines.read(&mut reader, &mut |log_line, change, at| {
+            let mut take = |log_line, change: Option<LogChange>, at| {
                 if change.is_some() {
                     last.clone_from(&change);
                 }
                 take(log_line, change, at)
-            })?;
+            };
+            let mut attempt = 1;
+            loop {
+                let before = reader.bytes();
+                let segment = (place, of, index);
+                let read = read_segment(segment, begin, &mut reader, &mut take, attempt);
+                let Err(failure) = read else { break };
+                attempt = place.retry(failure, attempt, reader.bytes() > before)?;
+            }
         }
         begin = end;
     }
@@ -90,57 +97,36 @@ pub(crate) fn read_log(
     place.prove(of)
 }
 
-/// The lines of a segment.
-struct SegmentLines<'a> {
-    place: &'a dyn Place,
-    of: &'a FoundHead,
-    part: Part,
-    segment: &'a Segment,
-    /// Where it begins in the log.
+/// Reads what is left of a segment, which begins here in the log, unless a connection breaks.
+fn read_segment(
+    (place, of, index): (&dyn Place, &FoundHead, usize),
     begin: u64,
-}
-
-impl SegmentLines<'_> {
-    /// Reads what is left of the segment, again and again where a connection breaks.
-    fn read(&self, reader: &mut LogReader, take: &mut Take<'_>) -> Result<()> {
-        let mut attempt = 1;
-        loop {
-            let before = reader.bytes();
-            let Err(failure) = self.read_once(reader, take, attempt) else { return Ok(()) };
-            let has_progressed = reader.bytes() > before;
-            attempt = self.place.retry(failure, attempt, has_progressed)?;
+    reader: &mut LogReader,
+    take: &mut Take<'_>,
+    attempt: u32,
+) -> Result<(), Failure> {
+    let (part, segment) = (Part::Segment(index), &of.head.segments.0[index]);
+    let broken = |error| place.broken(of, part, error);
+    let (from, end) = (reader.bytes().saturating_sub(begin), begin + segment.bytes);
+    let body = place.open(of, part, from, attempt)?.take(segment.bytes - from);
+    let (mut body, mut line) = (BufReader::new(body), Vec::new());
+    while reader.bytes() < end {
+        line.clear();
+        let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        read.map_err(broken)?;
+        let is_last = reader.bytes() + line.len() as u64 == end;
+        if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
+            return Err(broken(io::Error::other("it ends early")));
+        }
+        if let Some((log_line, change)) = reader.read(&line)? {
+            take(log_line, change, (line.len() as u64, reader.location()))?;
         }
     }
-
-    fn read_once(
-        &self,
-        reader: &mut LogReader,
-        take: &mut Take<'_>,
-        attempt: u32,
-    ) -> Result<(), Failure> {
-        let SegmentLines { place, of, part, segment, begin } = *self;
-        let broken = |error| place.broken(of, part, error);
-        let (from, end) = (reader.bytes().saturating_sub(begin), begin + segment.bytes);
-        let body = place.open(of, part, from, attempt)?.take(segment.bytes - from);
-        let (mut body, mut line) = (BufReader::new(body), Vec::new());
-        while reader.bytes() < end {
-            line.clear();
-            let read = body.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-            read.map_err(broken)?;
-            let is_last = reader.bytes() + line.len() as u64 == end;
-            if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
-                return Err(broken(io::Error::other("it ends early")));
-            }
-            if let Some((log_line, change)) = reader.read(&line)? {
-                take(log_line, change, (line.len() as u64, reader.location()))?;
-            }
-        }
-        if reader.check() != Some(segment.check) {
-            let what = "the segment does not end with the checksum that the head announces";
-            return Ok(reader.fail(what)?);
-        }
-        Ok(())
+    if reader.check() != Some(segment.check) {
+        let what = "the segment does not end with the checksum that the head announces";
+        return Ok(reader.fail(what)?);
     }
+    Ok(())
 }
 
 /// How often the head and the files beside its log are read again because they changed meanwhile, and how long is

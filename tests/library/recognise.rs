@@ -305,6 +305,40 @@ fn an_identifier_that_cannot_be_read_is_reported_beside_a_good_one() {
 }
 
 #[test]
+fn what_is_meant_as_an_identifier_is_reported_and_other_words_are_not() {
+    let cut = &DI[1..];
+    let groups = format!("{} {} {}", &DI[..8], &DI[8..16], &DI[16..24]);
+    let unreadable = [
+        (format!("DI:{cut}"), format!("!DI:{cut}")),
+        (format!("DI:{DI}0"), format!("!DI:{DI}0")),
+        (format!("DI:{}", DI.replace('0', "O")), format!("!DI:{}", DI.replace('0', "O"))),
+        (format!("DI:{groups}"), "!DI:76312219".to_owned()),
+        ("DI:763…".to_owned(), "!DI:763".to_owned()),
+        ("DI:7631...".to_owned(), "!DI:7631".to_owned()),
+    ];
+    let names = |text: &str| {
+        let found = found(text);
+        found.iter().map(|it| it.split(' ').next().unwrap().to_owned()).collect::<Vec<String>>()
+    };
+    for (word, expected) in unreadable {
+        assert_eq!(names(&format!("DI:{DI}, {word}, x")), ["A", &expected]);
+        assert_eq!(names(&format!("{word} DI:{DI}")), [&expected, "A"]);
+    }
+    let others = [
+        &format!("md5:{DI}"),
+        &format!("https://x.org/{cut}/y"),
+        cut,
+        "DI: a 2001 inventory",
+        "DI: 2001-01-05",
+        "DI: 10.9999/x",
+        "DI:…",
+    ];
+    for other in others {
+        assert_eq!(names(&format!("DI:{DI} {other}")), ["A"], "{other}");
+    }
+}
+
+#[test]
 fn json_ld_is_read_within_a_page() {
     let page = format!(
         "<script type=\"application/ld+json\">{{\"value\": \"doi:10.9999/a\",\n\"x\": \"DI:{DI}\"}}</script>"

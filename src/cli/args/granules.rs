@@ -34,7 +34,7 @@ pub struct GranuleArgs {
 }
 
 impl GranuleArgs {
-    /// The granules, those of arguments first.
+    /// The granules, those of arguments first; with `files`, what the input states of their files, too.
     ///
     /// # Errors
     ///
@@ -42,34 +42,16 @@ impl GranuleArgs {
     pub fn entries<'a>(
         &'a self,
         session: &'a Session,
+        files: Option<&FileArgs>,
         missing: MissingPages,
     ) -> Result<Entries<'a>> {
-        self.entries_with(session, self.format.options(), missing)
-    }
-
-    /// The granules, with what the input states of their files.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`GranuleArgs::entries`].
-    pub fn entries_and_files<'a>(
-        &'a self,
-        session: &'a Session,
-        files: &FileArgs,
-        missing: MissingPages,
-    ) -> Result<Entries<'a>> {
-        if self.from.is_empty() {
-            files.refuse_without_input()?;
+        let mut options = self.format.options();
+        if let Some(files) = files {
+            options = files.reading(options);
+            if self.from.is_empty() {
+                files.refuse_without_input()?;
+            }
         }
-        self.entries_with(session, files.reading(self.format.options()), missing)
-    }
-
-    fn entries_with<'a>(
-        &'a self,
-        session: &'a Session,
-        options: Options,
-        missing: MissingPages,
-    ) -> Result<Entries<'a>> {
         if self.ids.is_empty() && self.from.is_empty() {
             return Err(Error::usage("no granules are named")
                 .with_hint("name granules as arguments, or a file with --from (- is stdin)"));

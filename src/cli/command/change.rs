@@ -85,7 +85,7 @@ impl Ingest {
         };
         let now = session.now()?;
         let missing = MissingPages::when(self.partial);
-        let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
+        let mut entries = self.granules.entries(session, Some(&self.files), missing)?;
         for (index, entry) in (0..).zip(entries.by_ref()) {
             let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
@@ -136,7 +136,7 @@ impl Delete {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut change = accession::Change::new();
         change.options = ChangeOptions { skip_missing: self.skip_missing, ..self.change.options() };
-        let mut entries = self.granules.entries(session, MissingPages::Warn)?;
+        let mut entries = self.granules.entries(session, None, MissingPages::Warn)?;
         for entry in entries.by_ref() {
             change.delete(entry?)?;
         }
@@ -286,7 +286,7 @@ impl Sync {
             Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
-        let mut entries = self.granules.entries_and_files(session, &self.files, missing)?;
+        let mut entries = self.granules.entries(session, Some(&self.files), missing)?;
         for entry in entries.by_ref() {
             listing.add(entry?)?;
         }

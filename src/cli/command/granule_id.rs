@@ -69,7 +69,7 @@ pub struct Explain {
 
 impl NewGranuleIds {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let entries = self.granules.entries(session, MissingPages::Warn)?;
+        let entries = self.granules.entries(session, None, MissingPages::Warn)?;
         let entries = entries.collect::<Result<Vec<_>>>()?;
         let uniquify = Uniquify {
             collection: self.collection,

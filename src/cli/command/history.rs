@@ -318,10 +318,12 @@ impl Resolve {
         self.site.follow(session, [self.named.on_site()])?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
+        let meant = |unknown: &Unknown| {
+            suggestion(&snapshot, unknown).map_or(String::new(), |meant| format!(": {meant}"))
+        };
         let resolution = match self.named.resolve(&snapshot, dataset, self.at) {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
-                let meant = error.unknown().and_then(|unknown| suggestion(&snapshot, unknown));
-                let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
+                let meant = error.unknown().map(meant).unwrap_or_default();
                 session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
                 return Ok(Exit::Differs);
             }
@@ -332,23 +334,18 @@ impl Resolve {
             (named, _) => named.to_string(),
         };
         let meant = match resolution.rows.is_empty() {
-            true => suggestion(&snapshot, &Unknown::Identifier(identifier.clone())),
-            false => None,
+            true => meant(&Unknown::Identifier(identifier.clone())),
+            false => String::new(),
         };
-        let mut datasets: Vec<DatasetName> = resolution
-            .rows
-            .iter()
-            .map(|resolved| resolved.set.instance().dataset.clone())
-            .collect();
+        let mut datasets: Vec<_> = resolution.rows.iter().map(|row| row.set.dataset()).collect();
         datasets.dedup();
-        for dataset in &datasets {
+        for dataset in datasets {
             warn_of_dataset(session, &snapshot, dataset)?;
         }
         drop(snapshot);
         let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
         let disagreement = match self.at {
             _ if resolution.rows.is_empty() => {
-                let meant = meant.map_or(String::new(), |meant| format!(": {meant}"));
                 Some(format!("{identifier} was never in force in {searched}{meant}"))
             }
             Some(at) if resolution.agreeing == 0 && !resolution.is_unknown_then() => {

@@ -11,7 +11,7 @@ use accession::registry::NewCheck;
 use accession::{Access, DatasetName, Entry, ErrorKind, Registry, Set};
 use clap::builder::NonEmptyStringValueParser;
 
-use super::files::{FINDINGS, TreeArgs, print_summary};
+use super::files::{FINDINGS, TreeArgs, nothing_stated, print_summary};
 use crate::cli::args::{FileColumns, FormatArgs, TypedSet, named_path};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
@@ -183,10 +183,7 @@ impl Args {
             }
         }
         if stated == 0 {
-            return Err(Error::usage("the list states no size and no checksum of a file")
-                .with_hint(
-                    "for a table, name the columns with --checksum-column and --size-column",
-                ));
+            return Err(nothing_stated());
         }
         let registry = session.open(Access::Read)?;
         let set = self.set_of(&registry, session)?;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use accession::Monitor;
 use accession::fixity::{CheckSummary, FilesOfSet, Mounted, ReadOptions, Root};
 
-use crate::cli::error::Result;
+use crate::cli::error::{Error, Result};
 use crate::cli::output::{Column, Progress, count};
 use crate::cli::session::Session;
 
@@ -59,6 +59,12 @@ impl TreeArgs {
             ..ReadOptions::new(self.jobs.unwrap_or(cores))
         })
     }
+}
+
+/// The error of a list that says nothing of files.
+pub fn nothing_stated() -> Error {
+    Error::usage("the input states no size and no checksum of a file")
+        .with_hint("for a table, name the columns with --checksum-column and --size-column")
 }
 
 /// What is shown of each finding.

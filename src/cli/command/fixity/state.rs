@@ -6,7 +6,7 @@ use accession::fixity::{FilesOfSet, SetCompute};
 use accession::model::{Algorithm, Extent};
 use accession::{Access, Change, ChangeOptions, DatasetName, ErrorKind};
 
-use super::files::{FINDINGS, TreeArgs, print_summary};
+use super::files::{FINDINGS, TreeArgs, nothing_stated, print_summary};
 use crate::cli::applied::{ChangeArgs, ClockArgs, apply};
 use crate::cli::args::{ContentArgs, FileColumns, FormatArgs, named_path};
 use crate::cli::error::{Error, Exit, Result};
@@ -75,10 +75,7 @@ impl AddFiles {
             }
         }
         if change.count() == 0 {
-            return Err(Error::usage("the input states no size and no checksum of a file")
-                .with_hint(
-                    "for a table, name the columns with --checksum-column and --size-column",
-                ));
+            return Err(nothing_stated());
         }
         let application = self.change.application(&self.dataset, false);
         apply(session, &application, Some(KNOWN), |registry, stamp| {
