@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::figures::{annotations, counted, identifier as code, time, visible};
-use super::layout::{Head, Section, page};
+use super::layout::{PageHead, Section, page};
 use super::site::Site;
 use crate::citation::check::{CheckedCitations, Verdict};
 
@@ -35,14 +35,14 @@ pub struct Quoted {
 impl CheckPage {
     /// The page.
     pub fn html(&self, site: &Site) -> String {
-        let head = Head {
+        let head = PageHead {
             title: "Check citations".into(),
             description: Some(
                 "Says what is known of citations with identifiers of granule sets.".into(),
             ),
             section: Section::Check,
             is_unlisted: self.checked.is_some(),
-            ..Head::default()
+            ..PageHead::default()
         };
         page(site, &head, &self.main(site)).into_string()
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::figures::{counted, grouped, time, visible};
-use super::layout::{Head, page};
+use super::layout::{PageHead, page};
 use super::site::Site;
 use crate::error::Result;
 use crate::model::{GranuleId, Identifier, Set};
@@ -120,7 +120,7 @@ impl ComparisonPage {
 
     /// The page, which is at `path`.
     pub fn html(&self, site: &Site, path: &str) -> String {
-        let head = Head { title: self.headline(), is_unlisted: true, ..Head::default() };
+        let head = PageHead { title: self.headline(), is_unlisted: true, ..PageHead::default() };
         page(site, &head, &self.main(site, path)).into_string()
     }
 

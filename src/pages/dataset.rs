@@ -9,7 +9,7 @@ use super::figures::{
 use super::granules::Ends;
 use super::history::{self, Picks};
 use super::identifier::means;
-use super::layout::{Detail, Head, Section, page, trail};
+use super::layout::{Detail, PageHead, Section, page, trail};
 use super::plot::{Figure, Series, figure};
 use super::record;
 use super::site::Site;
@@ -123,7 +123,7 @@ impl DatasetPage {
             citing::described(site, dataset, citation.write_dataset(), &list)
         });
         let path = Site::dataset(&dataset.name);
-        let head = Head {
+        let head = PageHead {
             title: record::title(dataset),
             description: dataset.description.as_deref().map(str::to_owned),
             feed: Some(Site::feed(&dataset.name)),
@@ -132,7 +132,7 @@ impl DatasetPage {
             canonical: Some(path),
             json_ld,
             section: Section::Datasets,
-            ..Head::default()
+            ..PageHead::default()
         };
         page(site, &head, &self.main(site)).into_string()
     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figures::{
     annotations, counted, grouped, month_name, note, of_files, time_in_table, time_text, visible,
 };
-use super::layout::{Head, Section, page, trail};
+use super::layout::{PageHead, Section, page, trail};
 use super::record;
 use super::site::Site;
 use crate::model::{Criteria, Instance, Subset, Timestamp};
@@ -214,12 +214,12 @@ impl HistoryPage {
                 a href=(site.href(&Site::feed(&dataset.name))) { "Atom feed" }
             }
         };
-        let head = Head {
+        let head = PageHead {
             title,
             feed: Some(Site::feed(&dataset.name)),
             section: Section::Datasets,
             is_unlisted: true,
-            ..Head::default()
+            ..PageHead::default()
         };
         page(site, &head, &main).into_string()
     }

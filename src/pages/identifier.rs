@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::figures::command;
-use super::layout::{Head, page};
+use super::layout::{PageHead, page};
 use super::site::Site;
 use super::verify::shell;
 use crate::model::Identifier;
@@ -69,11 +69,11 @@ pub fn identifier_page(site: &Site) -> String {
             }
         }
     };
-    let head = Head {
+    let head = PageHead {
         title: "How an identifier is computed".into(),
         description: Some("The rule by which a set of granules gets its identifier.".into()),
         canonical: Some(site.identifier_page().to_owned()),
-        ..Head::default()
+        ..PageHead::default()
     };
     page(site, &head, &main).into_string()
 }

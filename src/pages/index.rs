@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::figures::{ago, counted, date, grouped, visible};
-use super::layout::{Head, Section, page, resolver};
+use super::layout::{PageHead, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
 use crate::model::{DatasetName, Timestamp};
@@ -44,7 +44,7 @@ impl IndexPage {
 
     /// The page.
     pub fn html(&self, site: &Site) -> String {
-        let head = Head {
+        let head = PageHead {
             title: if self.query.is_empty() {
                 "Datasets".into()
             } else {
@@ -58,7 +58,7 @@ impl IndexPage {
             feed: Some(Site::FEED.to_owned()),
             section: Section::Datasets,
             is_unlisted: !self.query.is_empty(),
-            ..Head::default()
+            ..PageHead::default()
         };
         page(site, &head, &self.main(site)).into_string()
     }

@@ -15,7 +15,7 @@ pub(super) const ICON: &str = "/icon.svg";
 
 /// What is in the head of a page.
 #[derive(Debug, Default)]
-pub(super) struct Head {
+pub(super) struct PageHead {
     /// The title, without the name of the site.
     pub title: String,
     /// A description for search engines and previews. `None` means that there is none.
@@ -67,7 +67,7 @@ pub enum Detail {
 const DESCRIPTION_CHARACTERS: usize = 300;
 
 /// The whole page.
-pub(super) fn page(site: &Site, head: &Head, main: &Markup) -> Markup {
+pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> Markup {
     let description = head.description.as_deref().map(visible);
     let description =
         description.map(|text| text.chars().take(DESCRIPTION_CHARACTERS).collect::<String>());
@@ -226,7 +226,8 @@ impl ProblemPage<'_> {
                 a.button href=(site.href("/check")) { "Check a citation" }
             }
         };
-        let head = Head { title: self.title.to_owned(), is_unlisted: true, ..Head::default() };
+        let head =
+            PageHead { title: self.title.to_owned(), is_unlisted: true, ..PageHead::default() };
         page(site, &head, &main).into_string()
     }
 }
@@ -240,12 +241,12 @@ pub fn moved(site: &Site, present: &DatasetName) -> String {
             p.lead { "It is " a href=(target) { (present) } "." }
         }
     };
-    let head = Head {
+    let head = PageHead {
         title: present.to_string(),
         section: Section::Datasets,
         is_unlisted: true,
         refresh: Some(target),
-        ..Head::default()
+        ..PageHead::default()
     };
     page(site, &head, &main).into_string()
 }
@@ -261,11 +262,11 @@ pub fn not_found(site: &Site) -> String {
         (resolver())
         p.actions { a.button.main href=(site.href("/")) { "All datasets" } }
     };
-    let head = Head {
+    let head = PageHead {
         title: "There is no such page".to_owned(),
         is_unlisted: true,
         base: Some(format!("{}/", site.base_path())),
-        ..Head::default()
+        ..PageHead::default()
     };
     page(site, &head, &main).into_string()
 }

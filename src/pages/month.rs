@@ -9,7 +9,7 @@ use super::figures::{
     annotations, command, copy_button, counted, grouped, month_name, note, of_files, time,
 };
 use super::history;
-use super::layout::{Head, Section, page, trail};
+use super::layout::{PageHead, Section, page, trail};
 use super::record;
 use super::site::Site;
 use crate::citation::{Citation, CitationFormat};
@@ -147,11 +147,11 @@ impl MonthPage<'_> {
             (self.citing())
             (listing(site))
         };
-        let head = Head {
+        let head = PageHead {
             title,
             canonical: Some(Site::month(&dataset.name, self.month)),
             section: Section::Datasets,
-            ..Head::default()
+            ..PageHead::default()
         };
         page(site, &head, &main).into_string()
     }
@@ -270,11 +270,11 @@ pub fn months_page(site: &Site, listed: &Listed, months: &[MonthSums]) -> String
             }
         }
     };
-    let head = Head {
+    let head = PageHead {
         title,
         canonical: Some(Site::months(&dataset.name)),
         section: Section::Datasets,
-        ..Head::default()
+        ..PageHead::default()
     };
     page(site, &head, &main).into_string()
 }

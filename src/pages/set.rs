@@ -15,7 +15,7 @@ use super::figures::{
 use super::granules::{Ends, granules};
 use super::history::{self, criteria};
 use super::identifier::means;
-use super::layout::{Detail, Head, Section, page};
+use super::layout::{Detail, PageHead, Section, page};
 use super::plot::Spark;
 use super::record;
 use super::site::Site;
@@ -235,7 +235,7 @@ impl SetPage {
         let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
         let (title, identifier) = (record::title(record), set.identifier());
         let path = self.path();
-        let head = Head {
+        let head = PageHead {
             title: match self.asked {
                 AskedBy::Time(_) => format!("{title}, {}", time_text(set.instance().timestamp)),
                 _ => format!("DI:{identifier}, {title}"),
@@ -255,7 +255,7 @@ impl SetPage {
             )),
             section: Section::Datasets,
             is_unlisted: self.is_unlisted(),
-            ..Head::default()
+            ..PageHead::default()
         };
         let main = self.shown.as_ref().map(|shown| self.main(site, shown));
         page(site, &head, &main.unwrap_or_default()).into_string()

@@ -17,7 +17,7 @@ use crate::registry::{Listed, Registry, Snapshot};
 
 /// What was published of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Published {
+pub struct PublishedDataset {
     /// Its name.
     pub dataset: DatasetName,
     /// How many changes its log has.
@@ -48,7 +48,7 @@ pub(super) fn publish(
     registry: &Registry,
     datasets: &Directory,
     name: &DatasetName,
-) -> Result<Published> {
+) -> Result<PublishedDataset> {
     // The snapshot ends with this call: files are compressed and made durable without it.
     let mut prepared = prepare(&registry.snapshot()?, datasets, name)?;
     let name = &prepared.listed.dataset.name;
@@ -85,7 +85,7 @@ pub(super) fn publish(
             .map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
         write_head(&directory, &line)?;
     }
-    Ok(Published {
+    Ok(PublishedDataset {
         dataset: name.clone(),
         changes: head.changes,
         new_changes: head.changes - prepared.before.map_or(0, |before| before.changes),

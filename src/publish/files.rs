@@ -39,13 +39,13 @@ const PUBLISHED: [&str; 13] = [
 ];
 
 /// A directory into which is published. As long as this exists, no other process publishes there.
-pub(super) struct Place {
+pub(super) struct PublishDirectory {
     pub root: Directory,
     /// The lock ends when the file is closed. `None`: the directory was never published into.
     _lock: Option<File>,
 }
 
-impl Place {
+impl PublishDirectory {
     /// Creates the directory if it does not exist, and waits until no other process publishes into it.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ impl Place {
         }
         let file = root.lock_file(LOCK)?;
         file.lock().map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
-        Ok(Place { root, _lock: Some(file) })
+        Ok(PublishDirectory { root, _lock: Some(file) })
     }
 
     /// Opens a directory to read it, and waits until no process publishes into it.
@@ -70,7 +70,7 @@ impl Place {
             let locked = file.lock_shared();
             locked.map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
         }
-        Ok(Place { root, _lock: file })
+        Ok(PublishDirectory { root, _lock: file })
     }
 
     /// The directory of the datasets, which is created if it does not exist.

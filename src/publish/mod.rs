@@ -41,8 +41,8 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::model::DatasetName;
 use crate::registry::{Registry, Withdrawn};
-pub use dataset::Published;
-use files::Place;
+pub use dataset::PublishedDataset;
+use files::PublishDirectory;
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
 pub use verify::{OtherFile, VerifiedFiles, verify};
@@ -60,7 +60,7 @@ pub fn publish<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
     datasets: &[DatasetName],
-    mut show: impl FnMut(Published) -> std::result::Result<(), E>,
+    mut show: impl FnMut(PublishedDataset) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     publish_each(registry, directory, datasets, |_, published| show(published?))
 }
@@ -75,11 +75,11 @@ pub fn publish_each<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
     datasets: &[DatasetName],
-    mut show: impl FnMut(&DatasetName, Result<Published>) -> std::result::Result<(), E>,
+    mut show: impl FnMut(&DatasetName, Result<PublishedDataset>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     // Nothing is created for datasets that are not there.
     let names = names(registry, datasets)?;
-    let place = Place::to_publish(directory)?;
+    let place = PublishDirectory::to_publish(directory)?;
     let made = place.datasets()?;
     for name in &names {
         show(name, dataset::publish(registry, &made, name))?;
@@ -109,7 +109,7 @@ pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<Dat
         known.extend(listed.former_names);
         known.insert(listed.dataset.name);
     }
-    let mut unknown = Place::to_read(directory)?.names()?;
+    let mut unknown = PublishDirectory::to_read(directory)?.names()?;
     unknown.retain(|name| !known.contains(name));
     Ok(unknown)
 }

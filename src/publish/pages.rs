@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{Place, text_in, write};
+use super::files::{PublishDirectory, text_in, write};
 use super::resolve::Resolver;
 use crate::disk::Directory;
 use crate::error::{Error, Result};
@@ -42,9 +42,9 @@ pub fn publish_pages(
     left_out: &[DatasetName],
     now: Timestamp,
 ) -> Result<()> {
-    let place = Place::to_publish(directory)?;
+    let place = PublishDirectory::to_publish(directory)?;
     let datasets = place.datasets()?;
-    let before = Kept::read(&place.root)?.unwrap_or_default();
+    let before = RecordedSite::read(&place.root)?.unwrap_or_default();
     let kept = before.with(settings);
     // Who recorded a change is not published.
     let registry = registry.published(&[]);
@@ -172,19 +172,20 @@ pub struct SiteSettings {
 
 /// What is kept in the directory.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Kept {
+struct RecordedSite {
     accession_publish: u64,
     pub public_url: Option<String>,
     site_name: Option<String>,
     contact: Option<String>,
 }
 
-impl Kept {
+impl RecordedSite {
     /// What the directory keeps. `None` means that no pages were published into it.
     pub fn read(root: &Directory) -> Result<Option<Self>> {
         let Some(text) = text_in(root, FILE)? else { return Ok(None) };
         let damaged = |what: String| Error::published_damaged(&root.path_of(FILE), None, what);
-        let kept: Kept = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let kept: RecordedSite =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         match kept.accession_publish {
             ..=VERSION => Ok(Some(kept)),
             found => Err(damaged(format!("it has version {found}, this program reads {VERSION}"))),
@@ -198,7 +199,7 @@ impl Kept {
             Edit::Clear => None,
             Edit::Set(value) => Some(value.clone()),
         };
-        Kept {
+        RecordedSite {
             accession_publish: VERSION,
             public_url: of(&self.public_url, &given.public_url),
             site_name: of(&self.site_name, &given.name),

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Published, publish};
+use super::{PublishedDataset, publish};
 use crate::error::ErrorKind;
 use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
@@ -128,7 +128,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
 
 fn published(registry: &Registry, directory: &Path) -> Outcome {
     let mut number = 0;
-    publish(registry, &directory.join("published"), &[], |_: Published| {
+    publish(registry, &directory.join("published"), &[], |_: PublishedDataset| {
         number += 1;
         Ok::<(), crate::Error>(())
     })?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::files::{ANNOTATIONS, DATASETS, Place, SUBSETS, head_in};
+use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in};
 use super::log;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
@@ -56,7 +56,7 @@ pub fn verify<E: From<Error>>(
     datasets: &[DatasetName],
     mut show: impl FnMut(VerifiedFiles) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let place = Place::to_read(directory)?;
+    let place = PublishDirectory::to_read(directory)?;
     let names = match datasets {
         [] => place.names()?,
         named => named.to_vec(),

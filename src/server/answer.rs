@@ -27,7 +27,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
-use super::conditions::{ByteRange, Coding, Conditions};
+use super::conditions::{ByteRange, Conditions, ContentCoding};
 use super::files::Stored;
 use super::problem::Problem;
 use super::request::Format;
@@ -224,19 +224,19 @@ impl Answer {
     /// # Errors
     ///
     /// The server is ending.
-    pub async fn complete(mut self, coding: Coding) -> Result<Self, Problem> {
+    pub async fn complete(mut self, coding: ContentCoding) -> Result<Self, Problem> {
         let AnswerContent::Bytes(bytes) = self.content else { return Ok(self) };
         let encode = move || {
             let (bytes, coding) = match coding.shorten(&bytes) {
                 Some(shorter) => (shorter.into(), coding),
-                None => (bytes, Coding::Identity),
+                None => (bytes, ContentCoding::Identity),
             };
             (<[u8; 32]>::from(Sha256::digest(&bytes)), bytes, coding)
         };
         // Short ones take less time than another thread takes to begin.
         let (digest, bytes, coding) = match coding {
-            Coding::Identity => encode(),
-            Coding::Gzip => {
+            ContentCoding::Identity => encode(),
+            ContentCoding::Gzip => {
                 let encoded = tokio::task::spawn_blocking(encode).await;
                 encoded.map_err(|error| Problem::internal(error.to_string()))?
             }
@@ -409,7 +409,7 @@ impl Epoch {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     pub epoch: Epoch,
-    pub coding: Coding,
+    pub coding: ContentCoding,
     pub target: Box<str>,
     pub accept: Box<[u8]>,
 }
@@ -482,7 +482,7 @@ mod tests {
 
     fn key(number: usize, epoch: Epoch) -> Key {
         let target = format!("/?n={number}").into();
-        Key { epoch, coding: Coding::Identity, target, accept: Box::default() }
+        Key { epoch, coding: ContentCoding::Identity, target, accept: Box::default() }
     }
 
     fn keep(answers: &Answers, key: Key, link: &str) {

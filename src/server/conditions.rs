@@ -82,14 +82,14 @@ impl Conditions {
 
 /// A coding of content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Coding {
+pub enum ContentCoding {
     /// As it is.
     Identity,
     /// gzip (RFC 1952), with neither a name nor a time: the same content has the same bytes.
     Gzip,
 }
 
-impl Coding {
+impl ContentCoding {
     /// The coding that a client prefers.
     pub fn of(headers: &HeaderMap) -> Self {
         let accepted = headers.get(ACCEPT_ENCODING).and_then(|accepted| accepted.to_str().ok());
@@ -110,24 +110,24 @@ impl Coding {
         }
         let gzip = gzip.or(any).unwrap_or(0.0);
         match gzip > 0.0 && gzip >= identity.unwrap_or(0.0) {
-            true => Coding::Gzip,
-            false => Coding::Identity,
+            true => ContentCoding::Gzip,
+            false => ContentCoding::Identity,
         }
     }
 
     /// The value of `Content-Encoding`. `None` means that there is no such header.
     pub fn header(self) -> Option<HeaderValue> {
         match self {
-            Coding::Identity => None,
-            Coding::Gzip => Some(HeaderValue::from_static("gzip")),
+            ContentCoding::Identity => None,
+            ContentCoding::Gzip => Some(HeaderValue::from_static("gzip")),
         }
     }
 
     /// What the bytes depend on besides the content: the compressor and its version, for tags.
     pub fn tag(self) -> &'static str {
         match self {
-            Coding::Identity => "",
-            Coding::Gzip => "-gzip-flate2-1.1-zlib-rs-0.6",
+            ContentCoding::Identity => "",
+            ContentCoding::Gzip => "-gzip-flate2-1.1-zlib-rs-0.6",
         }
     }
 
@@ -142,8 +142,8 @@ impl Coding {
         write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
     ) -> Result<(), E> {
         match self {
-            Coding::Identity => write(target),
-            Coding::Gzip => {
+            ContentCoding::Identity => write(target),
+            ContentCoding::Gzip => {
                 let mut encoder = GzEncoder::new(target, Compression::default());
                 write(&mut encoder)?;
                 Ok(encoder.finish().map(drop)?)
@@ -153,7 +153,7 @@ impl Coding {
 
     /// Content in this coding. `None` means that it would not be shorter.
     pub fn shorten(self, content: &[u8]) -> Option<Vec<u8>> {
-        if self == Coding::Identity || content.len() < LEAST_BYTES {
+        if self == ContentCoding::Identity || content.len() < LEAST_BYTES {
             return None;
         }
         let mut encoded = Vec::new();
@@ -238,24 +238,24 @@ mod tests {
     #[test]
     fn the_coding_is_the_one_that_the_client_prefers() {
         for (accepted, expected) in [
-            ("", Coding::Identity),
-            ("gzip", Coding::Gzip),
-            ("GZIP, deflate, br", Coding::Gzip),
-            ("br, gzip;q=0.5", Coding::Gzip),
-            ("gzip;q=0", Coding::Identity),
-            ("gzip;q=0, *", Coding::Identity),
-            ("*", Coding::Gzip),
-            ("identity", Coding::Identity),
-            ("identity, gzip;q=0.5", Coding::Identity),
-            ("identity;q=0.5, gzip", Coding::Gzip),
-            ("gzip;q=x", Coding::Identity),
-            ("br", Coding::Identity),
+            ("", ContentCoding::Identity),
+            ("gzip", ContentCoding::Gzip),
+            ("GZIP, deflate, br", ContentCoding::Gzip),
+            ("br, gzip;q=0.5", ContentCoding::Gzip),
+            ("gzip;q=0", ContentCoding::Identity),
+            ("gzip;q=0, *", ContentCoding::Identity),
+            ("*", ContentCoding::Gzip),
+            ("identity", ContentCoding::Identity),
+            ("identity, gzip;q=0.5", ContentCoding::Identity),
+            ("identity;q=0.5, gzip", ContentCoding::Gzip),
+            ("gzip;q=x", ContentCoding::Identity),
+            ("br", ContentCoding::Identity),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
-            assert_eq!(Coding::of(&headers), expected, "{accepted}");
+            assert_eq!(ContentCoding::of(&headers), expected, "{accepted}");
         }
-        assert_eq!(Coding::of(&HeaderMap::new()), Coding::Identity);
+        assert_eq!(ContentCoding::of(&HeaderMap::new()), ContentCoding::Identity);
     }
 
     /// A tag that depends on the identifier alone must change when the compressor does.
@@ -266,7 +266,10 @@ mod tests {
             let (_, rest) = lock.split_once(&format!("name = \"{name}\"\nversion = \"")).unwrap();
             let version = rest.split('"').next().unwrap();
             let (minor, _) = version.rsplit_once('.').unwrap();
-            assert!(Coding::Gzip.tag().contains(&format!("-{name}-{minor}")), "{name} {version}");
+            assert!(
+                ContentCoding::Gzip.tag().contains(&format!("-{name}-{minor}")),
+                "{name} {version}"
+            );
         }
     }
 }

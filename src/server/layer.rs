@@ -15,10 +15,10 @@ use axum::http::{HeaderValue, Method, Response, StatusCode, Version};
 use axum::middleware::Next;
 
 use super::answer::{Epoch, Key, Stop, add_links, redirect, result_of, value};
-use super::conditions::{Coding, Conditions};
+use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
 use super::request::prefers_html;
-use super::state::State;
+use super::state::ServerState;
 use crate::pages::{Link, ProblemPage, Site};
 
 /// Nothing but files of the site is loaded, and its forms lead to itself.
@@ -51,7 +51,7 @@ pub fn methods(path: &str) -> HeaderValue {
 /// Refuses a request that does not name one host (RFC 9112 §3.2): a proxy before this server and the server
 /// could take it for requests to different ones.
 pub async fn with_host(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     request: Request,
     next: Next,
 ) -> Response<Body> {
@@ -66,7 +66,7 @@ pub async fn with_host(
 
 /// Answers each request: counts and logs it, and adds the headers that every response has.
 pub async fn answer(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     request: Request,
     next: Next,
 ) -> Response<Body> {
@@ -103,7 +103,7 @@ pub async fn answer(
 
 /// The response to a request, or why there is none: as a page for a browser, else as JSON.
 async fn finish(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     request: Request,
     next: Next,
     began: Instant,
@@ -130,7 +130,7 @@ async fn finish(
 /// Sends what was kept for the same request, else has it answered within the time of a request, and keeps
 /// that.
 async fn find(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     request: Request,
     next: Next,
     began: Instant,
@@ -151,7 +151,7 @@ async fn find(
         true => in_time(until, state.epoch()).await?,
         false => None,
     };
-    let coding = Coding::of(request.headers());
+    let coding = ContentCoding::of(request.headers());
     let accept = request.headers().get(ACCEPT).map_or(&[][..], HeaderValue::as_bytes);
     let key =
         epoch.map(|epoch| Key { epoch, coding, target: target.into(), accept: accept.into() });
@@ -207,7 +207,12 @@ fn options(path: &str) -> Response<Body> {
 }
 
 /// The response that says why a request was refused.
-pub fn explain(state: &State, problem: &Problem, path: &str, wants_page: bool) -> Response<Body> {
+pub fn explain(
+    state: &ServerState,
+    problem: &Problem,
+    path: &str,
+    wants_page: bool,
+) -> Response<Body> {
     // What only the operator should read, such as a path, is in the log.
     if problem.status.is_server_error() || problem.cause.is_some() {
         let cause = problem.cause.as_deref().unwrap_or(&problem.detail);

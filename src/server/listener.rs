@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 
 use super::config::Config;
-use super::state::State;
+use super::state::ServerState;
 use super::{layer, route};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -75,7 +75,7 @@ impl Server {
     /// The registry cannot be opened.
     pub fn run(self, config: Config) -> Result<()> {
         let Server { runtime, listener, stopped, .. } = self;
-        let state = Arc::new(State::new(config)?);
+        let state = Arc::new(ServerState::new(config)?);
         let named = from_fn_with_state(Arc::clone(&state), layer::with_host);
         let router = route::router(Arc::clone(&state)).layer(named);
         runtime.block_on(serve(&listener, &router, &state, stopped.requested()));
@@ -110,7 +110,7 @@ impl Stop {
 async fn serve(
     listener: &TcpListener,
     router: &Router,
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     stopped: impl Future<Output = ()>,
 ) {
     let connections = Arc::new(Semaphore::new(state.limits.connections));
@@ -162,7 +162,7 @@ async fn accept(
 async fn connection(
     stream: TcpStream,
     router: Router,
-    state: &State,
+    state: &ServerState,
     watcher: Watcher,
 ) -> hyper::Result<()> {
     // Small responses are sent at once. If that cannot be set, they are slower.

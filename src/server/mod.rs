@@ -34,7 +34,7 @@ pub use axum::Router;
 use crate::error::Result;
 pub use config::{Config, ServerLimits};
 pub use listener::Server;
-use state::State;
+use state::ServerState;
 
 /// All routes, as a service.
 ///
@@ -42,5 +42,5 @@ use state::State;
 ///
 /// Those of opening the registry.
 pub fn router(config: Config) -> Result<Router> {
-    Ok(route::router(Arc::new(State::new(config)?)))
+    Ok(route::router(Arc::new(ServerState::new(config)?)))
 }

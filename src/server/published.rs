@@ -21,8 +21,8 @@ use crate::registry::{Listed, Registry, Snapshot};
 const MAX_DIGESTS: usize = 65_536;
 
 /// The directory with what mirrors read.
-pub struct Published {
-    directory: Mutex<Place>,
+pub struct PublishedFiles {
+    directory: Mutex<CacheDirectory>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
@@ -30,7 +30,7 @@ pub struct Published {
     pub turn: Arc<Semaphore>,
 }
 
-enum Place {
+enum CacheDirectory {
     /// A directory that is kept.
     Kept(PathBuf),
     /// One that is removed at the end. `None` means that it was not needed yet.
@@ -64,13 +64,15 @@ impl Version {
     }
 }
 
-impl Published {
+impl PublishedFiles {
     /// What is published in a directory that is kept, or in a temporary one. Those that killed servers left
     /// are removed.
     pub fn new(directory: Option<PathBuf>) -> Self {
         scratch::remove_leftovers();
-        Published {
-            directory: Mutex::new(directory.map_or(Place::Own(None), Place::Kept)),
+        PublishedFiles {
+            directory: Mutex::new(
+                directory.map_or(CacheDirectory::Own(None), CacheDirectory::Kept),
+            ),
             known: Mutex::default(),
             digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
             turn: Arc::new(Semaphore::new(1)),
@@ -146,15 +148,15 @@ impl Published {
 
     fn is_own(&self) -> bool {
         let place = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(*place, Place::Own(_))
+        matches!(*place, CacheDirectory::Own(_))
     }
 
     fn directory(&self) -> Result<PathBuf> {
         let mut place = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *place {
-            Place::Kept(directory) => Ok(directory.clone()),
-            Place::Own(Some(directory)) => Ok(directory.path().to_owned()),
-            Place::Own(own) => {
+            CacheDirectory::Kept(directory) => Ok(directory.clone()),
+            CacheDirectory::Own(Some(directory)) => Ok(directory.path().to_owned()),
+            CacheDirectory::Own(own) => {
                 let made = scratch::ScratchDirectory::new()?;
                 Ok(own.insert(made).path().to_owned())
             }

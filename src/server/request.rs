@@ -9,7 +9,7 @@ use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, Version};
 
-use super::conditions::{Coding, Conditions};
+use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
 use crate::citation::CitationFormat;
 use crate::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
@@ -47,8 +47,8 @@ impl Asked {
     }
 
     /// The coding that the client prefers.
-    pub fn coding(&self) -> Coding {
-        Coding::of(&self.headers)
+    pub fn coding(&self) -> ContentCoding {
+        ContentCoding::of(&self.headers)
     }
 
     /// The path as it was sent.

@@ -49,7 +49,7 @@ struct Opened {
 }
 
 /// A registry within one request.
-pub struct Reading {
+pub struct RegistryReading {
     /// The registry, which stops when the request has taken too long or its client has gone.
     pub registry: Registry,
     /// The number of registries that were opened before it.
@@ -59,7 +59,7 @@ pub struct Reading {
     deadline: Arc<Deadline>,
 }
 
-impl Reading {
+impl RegistryReading {
     /// Fails if the request has taken too long, or its client has gone.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Source {
     /// Reads the registry. `work` is done again if another file has replaced the registry meanwhile.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl Fn(&Reading) -> Result<T> + Send + 'static,
+        work: impl Fn(&RegistryReading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
         self.work(Cost::Page, work).await
     }
@@ -98,7 +98,7 @@ impl Source {
     /// As [`Source::read`], for work whose cost grows with the sets.
     pub async fn compare<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl Fn(&Reading) -> Result<T> + Send + 'static,
+        work: impl Fn(&RegistryReading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
         self.work(Cost::Comparison, work).await
     }
@@ -107,7 +107,7 @@ impl Source {
     pub async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         cost: Cost,
-        work: impl Fn(&Reading) -> Result<T> + Send + 'static,
+        work: impl Fn(&RegistryReading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
         let deadline = Deadline::after(self.time(cost));
         let _waiting = deadline.waiting();
@@ -176,7 +176,7 @@ impl Source {
     pub fn attempt<T>(
         &self,
         deadline: &Arc<Deadline>,
-        work: impl Fn(&Reading) -> Result<T>,
+        work: impl Fn(&RegistryReading) -> Result<T>,
     ) -> Result<T> {
         let opened = self.current().clone();
         match work(&opened.reading(deadline)) {
@@ -205,8 +205,8 @@ impl Source {
 }
 
 impl Opened {
-    fn reading(&self, deadline: &Arc<Deadline>) -> Reading {
-        Reading {
+    fn reading(&self, deadline: &Arc<Deadline>) -> RegistryReading {
+        RegistryReading {
             registry: self.registry.with_monitor(Arc::<Deadline>::clone(deadline)),
             generation: self.generation,
             unlimited: self.registry.clone(),
@@ -344,7 +344,7 @@ mod tests {
         let request = {
             let source = Arc::clone(&source);
             tokio::spawn(async move {
-                let work = move |reading: &Reading| {
+                let work = move |reading: &RegistryReading| {
                     begun.send(reading.check_time().is_ok()).unwrap();
                     is_finished.lock().unwrap().recv().unwrap();
                     ended
@@ -406,7 +406,7 @@ mod tests {
         let replaced = {
             let source = Arc::clone(&source);
             tokio::spawn(async move {
-                let work = |reading: &Reading| match reading.generation {
+                let work = |reading: &RegistryReading| match reading.generation {
                     0 => Err(Error::new(ErrorKind::Replaced, "replaced")),
                     generation => Ok(generation),
                 };

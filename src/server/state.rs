@@ -6,7 +6,7 @@ use super::answer::{Answers, Epoch};
 use super::config::{Config, ServerLimits};
 use super::files::Files;
 use super::metrics::Metrics;
-use super::published::Published;
+use super::published::PublishedFiles;
 use super::source::{Health, Source};
 use crate::error::Result;
 use crate::model::Timestamp;
@@ -16,7 +16,7 @@ use crate::pages::Site;
 const DAY: i64 = 24 * 3_600 * 1_000_000;
 
 /// What all requests share.
-pub struct State {
+pub struct ServerState {
     /// The registry.
     pub source: Arc<Source>,
     /// The name and the addresses of the site.
@@ -26,7 +26,7 @@ pub struct State {
     /// What was counted.
     pub metrics: Metrics,
     /// The files that mirrors read.
-    pub published: Published,
+    pub published: PublishedFiles,
     /// Whether the registry can be read.
     pub health: Arc<Health>,
     /// The whole lists that were sent last.
@@ -36,7 +36,7 @@ pub struct State {
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
-impl State {
+impl ServerState {
     /// Opens the registry.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl State {
     pub fn new(config: Config) -> Result<Self> {
         let Config { site, open, clock, limits, cache } = config;
         let source = Arc::new(Source::open(open, limits)?);
-        Ok(State {
+        Ok(ServerState {
             health: Health::watch(&source),
             source,
             files: Files::new(cache.clone(), &limits),
@@ -54,7 +54,7 @@ impl State {
             limits,
             clock,
             metrics: Metrics::default(),
-            published: Published::new(cache),
+            published: PublishedFiles::new(cache),
         })
     }
 

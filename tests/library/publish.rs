@@ -5,7 +5,9 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::error::Result;
-use accession::publish::{Published, SiteSettings, publish, publish_pages, unknown_datasets};
+use accession::publish::{
+    PublishedDataset, SiteSettings, publish, publish_pages, unknown_datasets,
+};
 use accession::registry::Edit;
 use accession::{Error, ErrorKind, Registry, Stamp};
 use proptest::prelude::*;
@@ -13,7 +15,7 @@ use proptest::prelude::*;
 use crate::exported::{enlarge, manifest_of};
 use crate::harness::history::{History, POOL, cases, change, name, now, second};
 
-fn published(registry: &Registry, directory: &Path) -> Result<Vec<Published>> {
+fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
     let mut published = Vec::new();
     publish(registry, directory, &[], |one| {
         published.push(one);
@@ -202,7 +204,7 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
             assert!(refused.to_string().contains(&named), "{refused}");
             assert_eq!(files(directory.path()), before);
         }
-        // Published again from the registry, the log has the same bytes.
+        // PublishedDataset again from the registry, the log has the same bytes.
         std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
         published(&registry, directory.path()).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with(&whole));

@@ -19,7 +19,7 @@ use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{PAGE_BYTES, instance_bytes, list};
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
@@ -27,7 +27,10 @@ const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 const LISTED_INTERVALS: usize = 20;
 
 /// The form, or the check of a short text in `?text=`.
-pub async fn check(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn check(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let text = asked.parameter("text").unwrap_or_default().into_owned();
     if text.trim().is_empty() && format == Format::Html {
@@ -39,7 +42,7 @@ pub async fn check(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
 
 /// The check of a longer text, from the form or as plain text.
 pub async fn check_text(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
     request: Request,
 ) -> Result<Answer, Stop> {
@@ -61,7 +64,7 @@ pub async fn check_text(
     answer(&state, format, text.unwrap_or_default()).await
 }
 
-async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answer, Stop> {
+async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Result<Answer, Stop> {
     let pasted = cited(state, &text).await?;
     let problem = if pasted.is_empty() {
         Some(
@@ -113,7 +116,7 @@ async fn answer(state: &Arc<State>, format: Format, text: String) -> Result<Answ
 }
 
 /// The citations in a text, in their order, and the DOIs of datasets here that it cites without an identifier.
-async fn cited(state: &Arc<State>, text: &str) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
+async fn cited(state: &Arc<ServerState>, text: &str) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
     let mut all = Vec::new();
     for reference in references(text) {
         let found = recognise::citations_of(&reference);

@@ -17,7 +17,7 @@ use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, moment};
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 /// The version of the format of a list, for its tag.
 const LIST_VERSION: u32 = 1;
@@ -26,7 +26,7 @@ const LIST_VERSION: u32 = 1;
 const WRITTEN_BYTES: usize = 64 * 1_024;
 
 /// A list that is asked for.
-struct Wanted {
+struct ChecksumQuery {
     registry: Registry,
     set: Set,
     lines: Lines,
@@ -42,7 +42,7 @@ enum Lines {
 
 /// Lists the checksums of one algorithm.
 pub async fn checksums(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let lines = Lines::Checksums(asked.parsed("algorithm")?);
@@ -50,12 +50,15 @@ pub async fn checksums(
 }
 
 /// Lists a set with the strongest checksums of its files.
-pub async fn list(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn list(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     answer(&state, &asked, Site::list, Lines::Canonical).await
 }
 
 async fn answer(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
     path: fn(Identifier) -> String,
     lines: Lines,
@@ -76,7 +79,7 @@ async fn answer(
         let snapshot = reading.registry.snapshot()?;
         let set = listed_set(&snapshot, &selection)?;
         let registry = reading.unlimited.clone();
-        Ok(Wanted { registry, set, lines: lines.clone() })
+        Ok(ChecksumQuery { registry, set, lines: lines.clone() })
     });
     let wanted = read.await?;
     let name = wanted.name();
@@ -88,7 +91,7 @@ async fn answer(
     answer.ok_or_else(|| Problem::too_costly(detail).into())
 }
 
-impl Wanted {
+impl ChecksumQuery {
     /// All that decides the list. A digest does not cover the weaker checksums of a file, so that equal
     /// ones may have other lists.
     fn name(&self) -> String {

@@ -11,7 +11,7 @@ use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
 use crate::server::rows::{PAGE_BYTES, list};
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
@@ -23,7 +23,7 @@ const LISTED: (u32, u32) = (1_000, 100_000);
 
 /// Compares two sets.
 pub async fn comparison(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let sides = asked.segment(1)?;
@@ -59,7 +59,10 @@ pub async fn comparison(
 }
 
 /// `/compare?left=…&right=…`, as a form sends it.
-pub async fn form(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn form(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let side = |name: &str| {
         let side = asked.parameter(name).filter(|side| !side.is_empty());
         side.ok_or_else(|| Problem::usage("A comparison is /compare/LEFT...RIGHT."))

@@ -15,11 +15,11 @@ use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations, dataset_name, moment};
 use crate::server::rows::json;
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 /// Shows a dataset.
 pub async fn dataset(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
@@ -39,7 +39,10 @@ pub async fn dataset(
 }
 
 /// The latest changes of a dataset as a feed.
-pub async fn feed(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn feed(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let feed = read_present(&state, &asked, &name, Feed::of_dataset).await?;
     let content = AnswerContent::Bytes(feed.atom(&state.site).into());
@@ -48,7 +51,7 @@ pub async fn feed(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
 
 /// Shows an instance, or leads from `/datasets/NAME` to the page of the dataset.
 pub async fn instance(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let segment = asked.segment(1)?;
@@ -84,7 +87,10 @@ fn first_instance(site: &Site, stop: Stop, name: &DatasetName) -> Stop {
 }
 
 /// Leads to the dataset with a DOI: of several, to the first by name.
-pub async fn doi(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn doi(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let text = asked.after("/doi/")?;
     let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
     let wanted = doi.clone();
@@ -135,7 +141,7 @@ pub fn respond(
 }
 
 /// The page of a set in one of its formats.
-pub fn respond_set(state: &State, format: Format, page: SetPage) -> Result<Answer, Stop> {
+pub fn respond_set(state: &ServerState, format: Format, page: SetPage) -> Result<Answer, Stop> {
     let page = page.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
     let record = &page.cited.dataset.dataset;
@@ -147,7 +153,7 @@ pub fn respond_set(state: &State, format: Format, page: SetPage) -> Result<Answe
 /// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
 /// the response leads to the same page under the present name.
 pub async fn read_present<T: Send + 'static>(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
     name: &DatasetName,
     work: impl Fn(&Snapshot, &DatasetName) -> Result<T> + Send + 'static,

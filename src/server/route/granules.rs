@@ -18,13 +18,13 @@ use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Patte
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
 use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
-use crate::server::conditions::Coding;
+use crate::server::conditions::ContentCoding;
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{PAGE_BYTES, json};
 use crate::server::source::{Cost, Deadline, Waiting};
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 /// The number of granules that are read at once: a page of the registry.
 const PAGE_ROWS: usize = 4_096;
@@ -45,13 +45,13 @@ const OFFERED: [Format; 2] = [Format::Lines, Format::JsonLines];
 
 /// Lists the ids of a set: all of them, or at most `limit` after one of them.
 pub async fn granules(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
     at_path(&state, &asked, &Site::granules(identifier))?;
     let format = asked.format(&OFFERED)?;
-    let wanted = Wanted::read(&asked, format, None)?;
+    let wanted = GranuleQuery::read(&asked, format, None)?;
     let is_whole = (&wanted.after, wanted.limit) == (&None, None) && wanted.patterns.is_empty();
     if !is_whole {
         return part(&state, &asked, identifier, wanted).await;
@@ -60,7 +60,10 @@ pub async fn granules(
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
-pub async fn urls(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn urls(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
     at_path(&state, &asked, &Site::urls(identifier))?;
     let format = asked.format(&OFFERED)?;
@@ -74,17 +77,17 @@ pub async fn urls(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
     let dataset = read.await?;
     let none = || format!("{} does not say where its granules can be fetched.", dataset.name);
     let template = dataset.granule_url.ok_or_else(|| Problem::unknown("no-granule-url", none()))?;
-    part(&state, &asked, identifier, Wanted::read(&asked, format, Some(template))?).await
+    part(&state, &asked, identifier, GranuleQuery::read(&asked, format, Some(template))?).await
 }
 
 /// Sends what is wanted of a list from the registry.
 async fn part(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
     identifier: Identifier,
-    wanted: Wanted,
+    wanted: GranuleQuery,
 ) -> Result<Answer, Stop> {
-    let Wanted { format, limit, .. } = wanted;
+    let GranuleQuery { format, limit, .. } = wanted;
     // Where granules are fetched can change.
     let keep = if wanted.urls.is_some() { Keep::WhileCurrent } else { Keep::Forever };
     let tag = wanted.tag(identifier, asked);
@@ -106,7 +109,7 @@ async fn part(
 /// Sends a whole list: from its file, as soon as that is written and proved. One that is too long to wait
 /// for is streamed, as one is for which there is no room.
 async fn whole_list(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
     identifier: Identifier,
     format: Format,
@@ -122,7 +125,7 @@ async fn whole_list(
     let name = format!("{identifier}-{}.{LIST_VERSION}", format.name());
     if granules <= state.limits.waited_granules {
         let coding = match granules < LEAST_COMPRESSED {
-            true => Coding::Identity,
+            true => ContentCoding::Identity,
             false => asked.coding(),
         };
         let write = move |writer: &mut Writer| {
@@ -138,13 +141,13 @@ async fn whole_list(
             return Ok(answer);
         }
     }
-    stream(state, asked, Wanted::all(format), identifier, &name, Keep::Forever).await
+    stream(state, asked, GranuleQuery::all(format), identifier, &name, Keep::Forever).await
 }
 
 /// A list from its file, or the confirmation that the client has it, before which it is not written. `None`
 /// means that it could not be written in this time, or that there is no room for it.
 pub async fn stored(
-    (state, asked): (&State, &Asked),
+    (state, asked): (&ServerState, &Asked),
     format: Format,
     tag: &str,
     keep: Keep,
@@ -169,9 +172,9 @@ pub async fn stored(
 /// Sends a list while it is read. Over HTTP/1.0, which has no chunks, one that breaks off would look
 /// complete.
 async fn stream(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
-    wanted: Wanted,
+    wanted: GranuleQuery,
     identifier: Identifier,
     tag: &str,
     keep: Keep,
@@ -197,7 +200,7 @@ fn write_list(
     let set = snapshot.select(&Selection::Identifier { identifier, dataset: None, at: None })?.set;
     let pages = snapshot.granules(&set)?.into_id_pages();
     drop(snapshot);
-    let wanted = Wanted::all(format);
+    let wanted = GranuleQuery::all(format);
     let (mut content, mut left) = (Vec::new(), u64::MAX);
     for page in pages {
         content.clear();
@@ -209,7 +212,7 @@ fn write_list(
 
 /// The ids of a set, from its first one or after another one. A list without a limit is proved, without
 /// a thread of its own, since many clients may stall.
-fn open(registry: &Registry, identifier: Identifier, wanted: &Wanted) -> Result<IdPages> {
+fn open(registry: &Registry, identifier: Identifier, wanted: &GranuleQuery) -> Result<IdPages> {
     let snapshot = registry.snapshot()?;
     let selection = Selection::Identifier { identifier, dataset: None, at: None };
     let mut granules = snapshot.granules(&snapshot.select(&selection)?.set)?.hashed_here();
@@ -223,7 +226,7 @@ fn open(registry: &Registry, identifier: Identifier, wanted: &Wanted) -> Result<
 }
 
 /// Which ids are sent, and how.
-struct Wanted {
+struct GranuleQuery {
     format: Format,
     patterns: Vec<Pattern>,
     /// The addresses that are sent instead of the ids. An id without one is left out.
@@ -232,10 +235,10 @@ struct Wanted {
     limit: Option<u64>,
 }
 
-impl Wanted {
+impl GranuleQuery {
     /// All ids.
     fn all(format: Format) -> Self {
-        Wanted { format, patterns: Vec::new(), urls: None, after: None, limit: None }
+        GranuleQuery { format, patterns: Vec::new(), urls: None, after: None, limit: None }
     }
 
     /// What a request asks for.
@@ -246,7 +249,7 @@ impl Wanted {
             return Err(refused());
         }
         let after = asked.parsed("after")?;
-        Ok(Wanted { format, patterns: asked.patterns()?, urls, after, limit })
+        Ok(GranuleQuery { format, patterns: asked.patterns()?, urls, after, limit })
     }
 
     /// The tag of the list, which depends on the identifier, on what was asked for, and on how it is written.
@@ -313,7 +316,7 @@ impl Wanted {
 /// returned unless it has ended.
 fn read_page(
     mut pages: IdPages,
-    wanted: &Wanted,
+    wanted: &GranuleQuery,
     limit: u64,
 ) -> Result<(Vec<u8>, Option<GranuleId>)> {
     let ids = pages.next().transpose()?.unwrap_or_default();
@@ -327,7 +330,7 @@ fn read_page(
 
 /// A list that is sent from the registry: a page is read when the client has taken the one before.
 struct Unsent {
-    state: Arc<State>,
+    state: Arc<ServerState>,
     deadline: Arc<Deadline>,
     waiting: Waiting,
     unread: Unread,
@@ -336,7 +339,7 @@ struct Unsent {
 /// What of a list is still to be read.
 struct Unread {
     pages: IdPages,
-    wanted: Arc<Wanted>,
+    wanted: Arc<GranuleQuery>,
     /// How many ids are still wanted.
     left: u64,
     /// How long a page may take or, if there are patterns, all of them together.
@@ -345,8 +348,8 @@ struct Unread {
 
 impl Unsent {
     async fn open(
-        state: &Arc<State>,
-        wanted: Wanted,
+        state: &Arc<ServerState>,
+        wanted: GranuleQuery,
         identifier: Identifier,
     ) -> Result<Self, Problem> {
         let deadline = Deadline::after(state.source.time(Cost::Page));
@@ -402,7 +405,7 @@ impl Unsent {
 
 /// Reads what is sent next, and what is left of the list then.
 async fn next_page(
-    state: &State,
+    state: &ServerState,
     deadline: &Arc<Deadline>,
     unread: Unread,
 ) -> Result<(Bytes, Option<Unread>), Problem> {

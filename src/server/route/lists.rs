@@ -17,8 +17,8 @@ use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name};
 use crate::server::rows::{self, instance_bytes, named_list, read_page};
-use crate::server::source::Reading;
-use crate::server::state::State;
+use crate::server::source::RegistryReading;
+use crate::server::state::ServerState;
 
 /// How many datasets a page for people has.
 const PAGE_ROWS: u32 = 50;
@@ -35,7 +35,7 @@ const SEARCHED_ROWS: u32 = 1_000;
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
 /// What is listed.
-struct Wanted {
+struct ListQuery {
     query: String,
     after: Option<DatasetName>,
     withdrawn: Withdrawn,
@@ -43,7 +43,10 @@ struct Wanted {
 }
 
 /// Lists the datasets, or those that a search finds.
-pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn index(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let query = asked.parameter("q").unwrap_or_default().trim().to_owned();
     let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
@@ -51,7 +54,7 @@ pub async fn index(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Res
         Some("listed") => true,
         Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.").into()),
     };
-    let wanted = Wanted {
+    let wanted = ListQuery {
         query: query.clone(),
         after: asked.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
@@ -125,7 +128,7 @@ fn identifier_in(query: &str) -> Option<Identifier> {
 }
 
 /// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
-pub async fn feed(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
+pub async fn feed(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
     let shared = Arc::clone(&state);
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -137,7 +140,7 @@ pub async fn feed(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Sto
 }
 
 /// Leads from `/datasets/` to the list.
-pub async fn datasets(Extracted(state): Extracted<Arc<State>>) -> Stop {
+pub async fn datasets(Extracted(state): Extracted<Arc<ServerState>>) -> Stop {
     Stop::permanent(state.site.href("/"))
 }
 
@@ -150,12 +153,12 @@ struct List {
 }
 
 fn read_list(
-    reading: &Reading,
+    reading: &RegistryReading,
     snapshot: &Snapshot,
-    wanted: &Wanted,
+    wanted: &ListQuery,
     format: Format,
 ) -> Result<List> {
-    let Wanted { query, after, withdrawn, limit } = wanted;
+    let ListQuery { query, after, withdrawn, limit } = wanted;
     let totals = match (format, query.is_empty()) {
         (Format::Html, true) => totals(snapshot, *withdrawn)?,
         _ => None,
@@ -184,7 +187,7 @@ fn totals(snapshot: &Snapshot, withdrawn: Withdrawn) -> Result<Option<(u64, u64)
 
 /// The datasets after a name that a search finds, at most `limit` of them.
 fn search(
-    reading: &Reading,
+    reading: &RegistryReading,
     snapshot: &Snapshot,
     searched: &Searched,
     after: Option<&DatasetName>,
@@ -238,7 +241,7 @@ impl Searched {
 
 /// Lists the changes of a dataset.
 pub async fn history(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
@@ -273,7 +276,10 @@ enum Sought {
 
 /// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
 /// before a final `*`.
-pub async fn find(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn find(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let format = asked.format(&[Format::Json, Format::JsonLines])?;
     let text = asked.parameter("granule").unwrap_or_default();
     let sought = match text.strip_suffix('*') {

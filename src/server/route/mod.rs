@@ -19,10 +19,10 @@ use axum::routing::{get, post};
 use super::answer::Stop;
 use super::layer;
 use super::problem::Problem;
-use super::state::State;
+use super::state::ServerState;
 
 /// All routes. What is kept is sent before a route is looked for.
-pub fn router(state: Arc<State>) -> Router {
+pub fn router(state: Arc<ServerState>) -> Router {
     let routes = Router::new()
         .route("/", get(lists::index))
         .route("/style.css", get(site::file))

@@ -14,14 +14,17 @@ use crate::server::files::Stored;
 use crate::server::problem::Problem;
 use crate::server::published::Version;
 use crate::server::request::{Asked, dataset_name};
-use crate::server::source::Reading;
-use crate::server::state::State;
+use crate::server::source::RegistryReading;
+use crate::server::state::ServerState;
 
 /// How long a mirror waits while a dataset is published for the first time.
 const PUBLISHING_SECONDS: u32 = 20;
 
 /// The head: it is looked up whether the dataset has changed, and what is new is published first.
-pub async fn head(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn head(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let looked = state.now();
     publish(&state, &name).await?;
@@ -32,7 +35,10 @@ pub async fn head(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resu
 }
 
 /// The cited subsets or the annotations, as they were published with the head.
-pub async fn beside(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn beside(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     // The route has no other names.
     let opened = open(&state, name, asked.segment(2)?).await?;
@@ -41,7 +47,7 @@ pub async fn beside(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Re
 
 /// A segment of the log, or its compressed form.
 pub async fn segment(
-    Extracted(state): Extracted<Arc<State>>,
+    Extracted(state): Extracted<Arc<ServerState>>,
     asked: Asked,
 ) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
@@ -61,9 +67,13 @@ pub async fn segment(
 }
 
 /// Opens a file of a dataset that is public.
-async fn open(state: &Arc<State>, name: DatasetName, file: String) -> Result<Stored, Problem> {
+async fn open(
+    state: &Arc<ServerState>,
+    name: DatasetName,
+    file: String,
+) -> Result<Stored, Problem> {
     let shared = Arc::clone(state);
-    let opened = state.source.read(move |reading: &Reading| {
+    let opened = state.source.read(move |reading: &RegistryReading| {
         reading.registry.snapshot()?.present_name(&name)?;
         Ok(shared.published.open(&name, &file, || reading.check_time()))
     });
@@ -79,7 +89,7 @@ fn send(content_type: &str, file: Stored, keep: Keep) -> Answer {
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.
-async fn publish(state: &Arc<State>, name: &DatasetName) -> Result<(), Problem> {
+async fn publish(state: &Arc<ServerState>, name: &DatasetName) -> Result<(), Problem> {
     let (shared, wanted) = (Arc::clone(state), name.clone());
     let found = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;

@@ -13,7 +13,7 @@ use crate::server::answer::{Answer, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{instance_bytes, list, read_page};
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 /// The identifier that a segment of a path has.
 ///
@@ -38,7 +38,7 @@ pub fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
 }
 
 /// Leads to the path of a set as it is written here, unless the request has that path.
-pub fn at_path(state: &State, asked: &Asked, path: &str) -> Result<(), Stop> {
+pub fn at_path(state: &ServerState, asked: &Asked, path: &str) -> Result<(), Stop> {
     match asked.path() == path {
         true => Ok(()),
         false => Err(Stop::permanent(state.site.href(&asked.with_query(path)))),
@@ -46,7 +46,10 @@ pub fn at_path(state: &State, asked: &Asked, path: &str) -> Result<(), Stop> {
 }
 
 /// Shows a set.
-pub async fn set(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Result<Answer, Stop> {
+pub async fn set(
+    Extracted(state): Extracted<Arc<ServerState>>,
+    asked: Asked,
+) -> Result<Answer, Stop> {
     let segment = asked.segment(0)?;
     if DigestPrefix::is_meant(&segment) {
         return of_digest(&state, &asked, &segment).await;
@@ -64,7 +67,7 @@ pub async fn set(Extracted(state): Extracted<Arc<State>>, asked: Asked) -> Resul
 }
 
 /// Leads to the latest instance with a digest, or to the subset that has it.
-async fn of_digest(state: &Arc<State>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
+async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
         let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
         Problem::unknown("identifier-unknown", detail)
@@ -83,7 +86,7 @@ async fn of_digest(state: &Arc<State>, asked: &Asked, text: &str) -> Result<Answ
 
 /// What patterns select from a set or, if that was cited, the way to its own page.
 async fn part(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
     whole: Identifier,
     patterns: Vec<Pattern>,
@@ -105,7 +108,7 @@ async fn part(
 
 /// The intervals as rows.
 async fn intervals(
-    state: &Arc<State>,
+    state: &Arc<ServerState>,
     asked: &Asked,
     identifier: Identifier,
     format: Format,
@@ -159,7 +162,11 @@ async fn intervals(
 }
 
 /// The page, and the formats of its citation.
-async fn page(state: &Arc<State>, identifier: Identifier, format: Format) -> Result<Answer, Stop> {
+async fn page(
+    state: &Arc<ServerState>,
+    identifier: Identifier,
+    format: Format,
+) -> Result<Answer, Stop> {
     let (now, detail) = (state.now(), format.detail());
     let read = state.source.read(move |reading| {
         SetPage::with_identifier(&reading.registry.snapshot()?, identifier, now, detail)

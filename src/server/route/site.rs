@@ -14,10 +14,10 @@ use crate::server::answer::{Answer, AnswerContent, Keep, Stop};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
-use crate::server::state::State;
+use crate::server::state::ServerState;
 
 /// Whether the registry can be read. It waits for nobody.
-pub async fn health(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
+pub async fn health(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
     state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
     Ok(Answer::whole(Format::Json, health.to_string(), Keep::Never))
@@ -28,7 +28,7 @@ const METRICS_TIME: Duration = Duration::from_secs(2);
 
 /// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
 /// not hide the counts.
-pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Answer {
+pub async fn metrics(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
     let reported = match state.health.now() {
         Err(_) => None,
         Ok(()) => {
@@ -58,7 +58,7 @@ pub async fn metrics(Extracted(state): Extracted<Arc<State>>) -> Answer {
 const OPENAPI: &str = include_str!("../openapi.json");
 
 /// The routes, as OpenAPI describes them. A test compares it with the routes that there are.
-pub async fn openapi(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
+pub async fn openapi(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
     let mut document: serde_json::Value =
         serde_json::from_str(OPENAPI).map_err(|error| Problem::internal(error.to_string()))?;
     document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
@@ -76,17 +76,17 @@ pub async fn file(asked: Asked) -> Result<Answer, Stop> {
 }
 
 /// How an identifier is computed.
-pub async fn identifier(Extracted(state): Extracted<Arc<State>>) -> Answer {
+pub async fn identifier(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
     Answer::whole(Format::Html, pages::identifier_page(&state.site), Keep::WhileCurrent)
 }
 
 /// Keeps search engines from what is costly, and names the sitemap.
-pub async fn robots(Extracted(state): Extracted<Arc<State>>) -> Answer {
+pub async fn robots(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
     Answer::whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
 }
 
 /// The pages of the datasets.
-pub async fn sitemap(Extracted(state): Extracted<Arc<State>>) -> Result<Answer, Stop> {
+pub async fn sitemap(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
     const AT_ONCE: u32 = 1_000;
     let read = state.source.read(|reading| {
         let snapshot = reading.registry.snapshot()?;
