@@ -10,9 +10,8 @@
 use std::borrow::Cow;
 
 use super::applied::Applied;
-use super::replacements::Replacements;
 use super::resume::{Pass, resume_before};
-use super::tally::{MAX_EXAMPLES, Tally, record};
+use super::tally::{MAX_EXAMPLES, Replacements, Tally, record};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};

@@ -15,7 +15,6 @@ mod payment;
 mod record;
 mod remember;
 mod replace;
-mod replacements;
 mod results;
 mod resume;
 mod stamp;
