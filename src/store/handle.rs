@@ -26,6 +26,17 @@ enum Opened {
     Server(Arc<postgres::ServerStore>),
 }
 
+/// What is the same for either store.
+macro_rules! of_opened {
+    ($opened:expr, $store:ident => $result:expr) => {
+        match $opened {
+            Opened::File($store) => $result,
+            #[cfg(feature = "postgres")]
+            Opened::Server($store) => $result,
+        }
+    };
+}
+
 /// A new registry, or a copy, that nobody else uses until it is put in place.
 pub(crate) enum NewStore {
     File(NewFile),
@@ -111,11 +122,7 @@ impl Store {
     /// The path or the address, without its password, that the registry was opened by, or that a new
     /// one will have. `None` means that it is in memory.
     pub fn path(&self) -> Option<&Path> {
-        match &self.opened {
-            Opened::File(store) => store.path(),
-            #[cfg(feature = "postgres")]
-            Opened::Server(store) => Some(store.path()),
-        }
+        of_opened!(&self.opened, store => store.path())
     }
 
     /// Begins a read transaction.
@@ -124,14 +131,7 @@ impl Store {
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): there is another registry at the path now.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<View> {
-        let begin = || -> Result<Box<dyn StoreSession>> {
-            Ok(match &self.opened {
-                Opened::File(store) => Box::new(store.snapshot(watch)?),
-                #[cfg(feature = "postgres")]
-                Opened::Server(store) => Box::new(store.snapshot(watch)?),
-            })
-        };
-        self.begin(begin)
+        self.begin(|| of_opened!(&self.opened, store => Ok(Box::new(store.snapshot(watch)?))))
     }
 
     /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
@@ -142,13 +142,8 @@ impl Store {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
     /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly).
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
-        let begin = || -> Result<Box<dyn StoreSession>> {
-            Ok(match &self.opened {
-                Opened::File(store) => Box::new(store.transaction(watch)?),
-                #[cfg(feature = "postgres")]
-                Opened::Server(store) => Box::new(store.transaction(watch)?),
-            })
-        };
+        let begin =
+            || of_opened!(&self.opened, store => Ok(Box::new(store.transaction(watch)?) as _));
         self.begin(begin).map(Transaction::new)
     }
 
@@ -173,11 +168,7 @@ impl Store {
     ///
     /// Those of [`Store::snapshot`].
     pub fn state(&self) -> Result<Option<u64>> {
-        match &self.opened {
-            Opened::File(store) => store.state(),
-            #[cfg(feature = "postgres")]
-            Opened::Server(store) => store.state(),
-        }
+        of_opened!(&self.opened, store => store.state())
     }
 
     /// Whether several threads should read the registry at the same time, each with a connection of

@@ -229,8 +229,8 @@ impl ServerSession {
 
 impl ServerStore {
     /// The address, without its password.
-    pub fn path(&self) -> &Path {
-        &self.path
+    pub fn path(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     /// Begins a read transaction.

@@ -127,25 +127,20 @@ pub fn is_database(beginning: &[u8]) -> bool {
 pub struct Identity {
     pub(super) access: Access,
     pub(super) busy_wait: Duration,
-    pub(super) place: Location,
+    /// `None` means that it is in a single connection: in memory.
+    pub(super) location: Option<Location>,
 }
 
-/// Where a registry is.
+/// The file of a registry.
 #[derive(Debug, Clone)]
-pub(super) enum Location {
-    /// In a single connection: in memory.
-    Connection,
-    /// In a file.
-    File {
-        /// The absolute path with which it was opened, with links not resolved.
-        path: PathBuf,
-        /// The path with links resolved.
-        file: PathBuf,
-        id: FileId,
-        /// The state of the file when it was opened without locks. `None` means that it was opened
-        /// with locks.
-        unlocked: Option<Unlocked>,
-    },
+pub(super) struct Location {
+    /// The absolute path with which it was opened, with links not resolved.
+    pub path: PathBuf,
+    /// The path with links resolved.
+    pub file: PathBuf,
+    pub id: FileId,
+    /// The state of the file when it was opened without locks. `None` means that it was opened with locks.
+    pub unlocked: Option<Unlocked>,
 }
 
 /// Distinguishes a file from another one that replaces it under the same name.
@@ -167,15 +162,12 @@ pub(super) struct Unlocked {
 impl Identity {
     /// The identity of a registry that exists in a single connection.
     pub(in crate::store) fn of_connection(access: Access, busy_wait: Duration) -> Self {
-        Identity { access, busy_wait, place: Location::Connection }
+        Identity { access, busy_wait, location: None }
     }
 
     /// The path of the registry with links resolved. `None` means that it is not in a file.
     pub fn file(&self) -> Option<&Path> {
-        match &self.place {
-            Location::Connection => None,
-            Location::File { file, .. } => Some(file),
-        }
+        self.location.as_ref().map(|location| location.file.as_path())
     }
 
     /// Checks that the path still refers to the file that was opened and, where the file is read
@@ -186,7 +178,7 @@ impl Identity {
     /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced. [`ErrorKind::Changed`]: it was
     /// written while it was read without locks. [`ErrorKind::Io`]: its metadata cannot be read.
     pub fn check(&self) -> Result<()> {
-        let Location::File { path, file, id, unlocked } = &self.place else { return Ok(()) };
+        let Some(Location { path, file, id, unlocked }) = &self.location else { return Ok(()) };
         let Some(metadata) = metadata(path)? else { return Err(Error::replaced()) };
         if FileId::of(&metadata) != *id {
             return Err(Error::replaced());

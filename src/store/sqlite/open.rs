@@ -48,8 +48,8 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
     let (connection, unlocked) = connect(&file, access, busy_wait, &metadata)?;
     let absolute = std::path::absolute(path);
     let path = absolute.map_err(|source| Error::cannot("look at", path, source).of_store())?;
-    let place = Location::File { path, file, id: FileId::of(&metadata), unlocked };
-    let opened = Opened { connection, identity: Identity { access, busy_wait, place } };
+    let location = Some(Location { path, file, id: FileId::of(&metadata), unlocked });
+    let opened = Opened { connection, identity: Identity { access, busy_wait, location } };
     // Another file may have replaced it between the check and the opening.
     opened.identity.check()?;
     opened.prepare()
@@ -90,7 +90,7 @@ impl Identity {
     ///
     /// Those of [`open`].
     pub fn open_again(&self) -> Result<Option<Connection>> {
-        let Location::File { file, unlocked, .. } = &self.place else { return Ok(None) };
+        let Some(Location { file, unlocked, .. }) = &self.location else { return Ok(None) };
         let connection = match unlocked {
             None => open_locked(file, self.access, self.busy_wait)?,
             Some(_) => open_unlocked(file, self.busy_wait)?,
@@ -178,13 +178,13 @@ mod tests {
 
     fn unlocked(path: &Path) -> Opened {
         let metadata = files::metadata(path).unwrap().unwrap();
-        let place = Location::File {
+        let location = Some(Location {
             path: path.to_owned(),
             file: path.to_owned(),
             id: FileId::of(&metadata),
             unlocked: Some(Unlocked::of(&metadata)),
-        };
-        let identity = Identity { access: Access::Read, busy_wait: BUSY_WAIT, place };
+        });
+        let identity = Identity { access: Access::Read, busy_wait: BUSY_WAIT, location };
         let connection = open_unlocked(path, BUSY_WAIT).unwrap();
         Opened { connection, identity }.prepare().unwrap()
     }
