@@ -27,6 +27,8 @@ from serve import Server, at, import_changes, serve
 
 CONNECTIONS, REQUESTS = 32, 5_000
 LISTED = 100_000
+# The sets of a long history, each of which is asked for once.
+SETS = 1_000
 NGINX = """
 worker_processes 1;
 daemon off;
@@ -104,6 +106,8 @@ def fill(accession, registry):
     for number in range(20):
         rows = (f"{at(86_400 * day)}\t+\tgranule-{number}-{day:05}\n" for day in range(201))
         import_changes(accession, registry, f"D{number:02}", rows)
+    rows = (f"{at(3_600 * hour)}\t+\tgranule-{hour:05}\n" for hour in range(2 * SETS))
+    import_changes(accession, registry, "LONG", rows)
     rows = (f"{at(0)}\t+\tMOD09GQ.A{2000 + n % 20}{n % 365:03}.h{n % 36:02}v{n % 18:02}.061.{n:013}\n" for n in range(LISTED))
     import_changes(accession, registry, "LIST", rows)
 
@@ -153,6 +157,30 @@ def wanted(server):
         (f"list of {LISTED} ids", f"/DI:{large}/granules", {}, REQUESTS, 2.5),
         ("the same, gzip", f"/DI:{large}/granules", packed, REQUESTS, 2),
     ]
+
+
+def cold_rows(server, nginx, row):
+    """First requests of distinct sets, which nothing has kept: what a resolver is asked for."""
+    import json
+
+    history = json.loads(fetch(server, f"/datasets/LONG/history?limit={SETS}", {"Accept": "application/json"})[1])
+    paths = [f"/DI:{instance['identifier']}" for instance in history["instances"]]
+    assert len(set(paths)) == SETS
+    for name, accept, bound in [("JSON", "application/json", 5), ("BibTeX", "application/x-bibtex", 8), ("HTML", "text/html", 40)]:
+        headers = {"Accept": accept}
+        body = fetch(server, paths[0], headers)[1]
+        pathlib.Path(f"files/cold-{name}").write_bytes(body)
+        before = spent(server.process.pid)
+        for path in paths[1:]:
+            ask(server, path, headers, 1)
+        own = (spent(server.process.pid) - before) / (SETS - 1)
+        # A connection for each, too.
+        fetch(nginx, f"/cold-{name}", {})
+        before = spent(nginx.process.pid)
+        for _ in paths[1:]:
+            ask(nginx, f"/cold-{name}", {}, 1)
+        other = (spent(nginx.process.pid) - before) / (SETS - 1)
+        row(f"{SETS} sets as {name}, each once", len(body), "", own, other, bound)
 
 
 def first_requests(accession, registry):
@@ -212,6 +240,7 @@ def main():
                     own = cost(server, path, headers | {"If-None-Match": tag}, requests)
                     other = cost(nginx, f"/{number}", {"If-None-Match": its}, requests)
                     row("dataset page, 304", 0, "", own, other, 3)
+            cold_rows(server, nginx, row)
             times = {}
             for name in ("alone", "beside lists"):
                 readers = []

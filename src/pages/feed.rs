@@ -68,7 +68,7 @@ impl Feed {
         })
     }
 
-    /// The latest 100 changes of some datasets.
+    /// The last changes of the latest days of some datasets, 100 of them at most.
     ///
     /// # Errors
     ///
@@ -83,7 +83,10 @@ impl Feed {
             if latest(listed) < last || latest(listed).is_none() {
                 break;
             }
-            newest.extend(entries(snapshot, listed)?);
+            // The last change of each day: a dataset that changes every minute would leave no room for others.
+            let mut of_days = entries(snapshot, listed)?;
+            of_days.dedup_by_key(|entry| entry.instance.timestamp.day());
+            newest.extend(of_days);
             newest.sort_by_key(|entry| std::cmp::Reverse(entry.instance.timestamp));
             newest.truncate(ENTRIES);
         }

@@ -113,6 +113,10 @@ pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> Markup {
                 a.skip.vh href="#main" { "Skip to the content" }
                 (header(site, head.section))
                 main #main tabindex="-1" { (main) }
+                @let own = head.links.iter().find(|link| link.rel == "canonical");
+                @if let Some(address) = own.map(|link| &link.href).or(canonical.as_ref()) {
+                    p.printed { (address) }
+                }
                 (footer(site))
             }
         }

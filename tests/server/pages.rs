@@ -329,6 +329,13 @@ fn a_feed_has_the_latest_changes_and_the_same_ids_after_a_rename() {
         .map(|day| all.find(&format!("<published>{day}")).unwrap());
     assert!(places.is_sorted(), "{all}");
     assert_eq!(ids(&all)[1], ids(&feed)[1]);
+    // Of all datasets, the last change of a day.
+    served.change("OTHER", "2001-03-02T12:00:00Z", &["y"], &[]);
+    let all = served.get("/feed.atom").text();
+    assert_eq!(all.matches("<published>2001-03-02").count(), 1, "{all}");
+    assert!(all.contains("<published>2001-03-02T12:00:00Z"), "{all}");
+    let own = served.get("/datasets/OTHER/feed.atom").text();
+    assert_eq!(own.matches("<published>2001-03-02").count(), 2, "{own}");
 }
 
 #[test]
