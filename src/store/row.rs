@@ -61,7 +61,8 @@ impl<A: Part, B: Part> Part for (A, B) {
 /// Implements [`Part`] for a type whose fields are what the columns say, in their order. What is in no
 /// column of the table is `beside` them in the query, or empty as it is read.
 macro_rules! part {
-    ($part:ident { $($field:ident),+ $(,)? } $(beside { $($beside:ident),+ } empty { $($empty:ident),* })?) => {
+    ($part:ident { $($field:ident),+ $(,)? }
+        $(beside { $($beside:ident),+ } empty { $($empty:ident),* })?) => {
         impl $crate::store::row::Part for $part {
             const COLUMNS: usize = <[&str]>::len(&[$(stringify!($field)),+]);
 
@@ -107,7 +108,8 @@ macro_rules! optional_part {
 
 /// Implements [`Row`] for a type whose fields are what the columns of a table say.
 macro_rules! row {
-    ($row:ident in $table:ident { $($field:ident),+ $(,)? } $(hides $($recorder:ident).+)? $(, $($rest:tt)+)?) => {
+    ($row:ident in $table:ident { $($field:ident),+ $(,)? } $(hides $($recorder:ident).+)?
+        $(, $($rest:tt)+)?) => {
         $crate::store::row::part!($row { $($field),+ } $($($rest)+)?);
 
         impl $crate::store::row::Row for $row {
