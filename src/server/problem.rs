@@ -146,7 +146,10 @@ impl From<Error> for Problem {
         let name = kind.as_str();
         let detail = match kind {
             // These begin with what was asked for.
-            ErrorKind::IdentifierUnknown => format!("DI:{error}."),
+            // The registry may have datasets that are not served.
+            ErrorKind::IdentifierUnknown => {
+                format!("DI:{error}.").replace("of this registry", "that is shown here")
+            }
             ErrorKind::NoHistory => format!("{error}."),
             _ => sentence(&error.to_string()),
         };

@@ -157,6 +157,7 @@ fn errors_are_pages_for_browsers_and_json_for_others() {
     assert_eq!((json.status, json.problem().1.as_str()), (404, "dataset-unknown"));
     let unknown = served.get("/DI:00000000000000000000000000000000");
     assert_eq!((unknown.status, unknown.problem().1.as_str()), (404, "identifier-unknown"));
+    assert!(unknown.text().contains("in any dataset that is shown here"), "{}", unknown.text());
     assert!(served.get("/metrics").text().contains("accession_responses_total{status=\"4xx\"} 3"));
 }
 
