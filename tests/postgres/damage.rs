@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::{Checksum, Year};
-use accession::registry::Edit;
-use accession::{Access, Change, DatasetEdit, Entry, GranuleId, Listing, Members, Registry, Stamp};
+use accession::model::Checksum;
+use accession::{Access, Change, Entry, GranuleId, Listing, Members, Registry, Stamp};
 use postgres::Client;
 use postgres::types::{ToSql, Type};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
+use crate::harness::every_field::every_field;
 use crate::harness::seal::seal_rows;
 use crate::harness::server::client;
 use crate::scene::{Scene, command, confirmed_stamp, name, second, stating};
@@ -39,28 +39,8 @@ fn filled(directory: &Path) -> PathBuf {
             registry.change(&name(dataset), &change, &stamp).unwrap();
         }
     }
-    let edit = DatasetEdit {
-        doi: Edit::Set("10.9999/ONE".parse().unwrap()),
-        title: Edit::Set("Title".to_owned()),
-        description: Edit::Set("Description".to_owned()),
-        creators: Edit::Set(vec!["Someone".parse().unwrap()]),
-        publisher: Edit::Set("Publisher".to_owned()),
-        version: Edit::Set("version".to_owned()),
-        year: Edit::Set(Year::try_from(2_001).unwrap()),
-        url: Edit::Set("https://archive.example/ONE".parse().unwrap()),
-        archive: Edit::Set("Archive".to_owned()),
-        licence: Edit::Set("CC-BY-4.0".to_owned()),
-        granule_url: Edit::Set("https://archive.example/{granule}".parse().unwrap()),
-        resolver: Edit::Set("https://archive.example".parse().unwrap()),
-        keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
-        free_access: Edit::Set(true),
-        temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
-        max_delete: Edit::Set("3%".parse().unwrap()),
-        max_add: Edit::Set("4000".parse().unwrap()),
-        max_replace: Edit::Set("5".parse().unwrap()),
-    };
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
-    registry.edit_dataset(&name("ONE"), &edit, &by()).unwrap();
+    registry.edit_dataset(&name("ONE"), &every_field("ONE"), &by()).unwrap();
     let mut named = Listing::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
     let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);

@@ -12,6 +12,7 @@ mod harness {
     pub mod authority;
     pub mod cluster;
     mod crash;
+    pub mod every_field;
     mod given_server;
     pub mod installed;
     pub mod machine;

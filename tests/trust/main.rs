@@ -40,6 +40,7 @@
 
 #[path = "../harness"]
 mod harness {
+    pub mod every_field;
     #[cfg(target_os = "linux")]
     pub mod hostile_log;
     pub mod oracle;

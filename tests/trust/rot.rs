@@ -15,14 +15,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::{Algorithm, Checksum, Year};
-use accession::registry::{Edit, NewAnnotation};
-use accession::{
-    Access, DatasetEdit, Entry, Listing, Members, Registry, Selection, Stamp, Timestamp,
-};
+use accession::model::{Algorithm, Checksum};
+use accession::registry::NewAnnotation;
+use accession::{Access, Entry, Listing, Members, Registry, Selection, Stamp, Timestamp};
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
+use crate::harness::every_field::every_field;
 use crate::harness::values::{change, id, name, now, second, stating, with_file};
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::granule_id;
@@ -100,28 +99,7 @@ impl Original {
                 ids(from + 10..from + 18).map(|id| with_file(id, "x", Some(7), Some(sum.clone())));
             let stamp = Stamp::at(second(5_000), now());
             registry.change(&name(dataset), &stating(stated), &stamp).unwrap();
-            let edit = DatasetEdit {
-                doi: Edit::Set(format!("10.9999/{dataset}").parse().unwrap()),
-                title: Edit::Set(format!("The title of {dataset}")),
-                description: Edit::Set(format!("What {dataset} is")),
-                creators: Edit::Set(
-                    ["Someone", "Someone Else"].map(|name| name.parse().unwrap()).to_vec(),
-                ),
-                publisher: Edit::Set("The Archive".to_owned()),
-                version: Edit::Set("002".to_owned()),
-                year: Edit::Set(Year::try_from(2_001).unwrap()),
-                url: Edit::Set(format!("https://archive.example/{dataset}").parse().unwrap()),
-                archive: Edit::Set("US".to_owned()),
-                licence: Edit::Set("CC-BY-4.0".to_owned()),
-                granule_url: Edit::Set("https://archive.example/{granule}".parse().unwrap()),
-                resolver: Edit::Set("https://archive.example".parse().unwrap()),
-                keywords: Edit::Set(vec!["sea ice".parse().unwrap()]),
-                free_access: Edit::Set(true),
-                temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
-                max_delete: Edit::Set("3%".parse().unwrap()),
-                max_add: Edit::Set("4000".parse().unwrap()),
-                max_replace: Edit::Set("5".parse().unwrap()),
-            };
+            let edit = every_field(dataset);
             registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
             let all = Selection::Dataset { name: name(dataset), at: None };
             let annotation = NewAnnotation::new("One of them is not good").unwrap();
