@@ -353,20 +353,20 @@ impl Buffer {
 /// The runs that were written, and one that may be being written.
 #[derive(Debug, Default)]
 struct Spill {
-    state: Mutex<State>,
+    state: Mutex<SpillState>,
 }
 
 #[derive(Debug)]
-enum State {
+enum SpillState {
     Written(Written),
     Writing(JoinHandle<Result<Written>>),
     /// The error was returned already.
     Failed,
 }
 
-impl Default for State {
+impl Default for SpillState {
     fn default() -> Self {
-        State::Written(Written::default())
+        SpillState::Written(Written::default())
     }
 }
 
@@ -403,7 +403,7 @@ impl Spill {
             Ok(Written { runs, spare: buffer })
         };
         let thread = std::thread::Builder::new().spawn(write);
-        *state = State::Writing(thread.map_err(|source| scratch::unusable("write", source))?);
+        *state = SpillState::Writing(thread.map_err(|source| scratch::unusable("write", source))?);
         Ok(spare)
     }
 
@@ -415,19 +415,19 @@ impl Spill {
     fn runs(&self) -> Result<Runs> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Written { runs, .. } = finish(&mut state)?;
-        *state = State::Written(Written { runs: runs.clone(), spare: Buffer::default() });
+        *state = SpillState::Written(Written { runs: runs.clone(), spare: Buffer::default() });
         Ok(runs)
     }
 }
 
 /// Waits for what is being written, and takes it out of the state.
-fn finish(state: &mut State) -> Result<Written> {
-    match std::mem::replace(state, State::Failed) {
-        State::Written(written) => Ok(written),
-        State::Writing(thread) => {
+fn finish(state: &mut SpillState) -> Result<Written> {
+    match std::mem::replace(state, SpillState::Failed) {
+        SpillState::Written(written) => Ok(written),
+        SpillState::Writing(thread) => {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }
-        State::Failed => {
+        SpillState::Failed => {
             let source = io::Error::other("an earlier attempt failed");
             Err(scratch::unusable("write", source))
         }

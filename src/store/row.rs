@@ -14,7 +14,7 @@ use super::{Error, Result};
 use crate::model::quoted;
 
 /// A row of a table. The columns that say to what it belongs are not part of it.
-pub(crate) trait Row: Part {
+pub(crate) trait Row: RowPart {
     fn table() -> &'static StoredTable;
 
     /// Removes the name of who recorded it.
@@ -22,7 +22,7 @@ pub(crate) trait Row: Part {
 }
 
 /// What one or several columns of a row say.
-pub(crate) trait Part: Sized {
+pub(crate) trait RowPart: Sized {
     /// How many columns there are.
     const COLUMNS: usize;
 
@@ -33,7 +33,7 @@ pub(crate) trait Part: Sized {
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>);
 }
 
-impl<F: Field> Part for F {
+impl<F: Field> RowPart for F {
     const COLUMNS: usize = 1;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self> {
@@ -45,7 +45,7 @@ impl<F: Field> Part for F {
     }
 }
 
-impl<A: Part, B: Part> Part for (A, B) {
+impl<A: RowPart, B: RowPart> RowPart for (A, B) {
     const COLUMNS: usize = A::COLUMNS + B::COLUMNS;
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self> {
@@ -58,39 +58,39 @@ impl<A: Part, B: Part> Part for (A, B) {
     }
 }
 
-/// Implements [`Part`] for a type whose fields are what the columns say, in their order. What is in no
+/// Implements [`RowPart`] for a type whose fields are what the columns say, in their order. What is in no
 /// column of the table is `beside` them in the query, or empty as it is read.
 macro_rules! part {
     ($part:ident { $($field:ident),+ $(,)? }
         $(beside { $($beside:ident),+ } empty { $($empty:ident),* })?) => {
-        impl $crate::store::row::Part for $part {
+        impl $crate::store::row::RowPart for $part {
             const COLUMNS: usize = <[&str]>::len(&[$(stringify!($field)),+]);
 
             fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
                 Ok($part {
-                    $($field: $crate::store::row::Part::decode(reader)?,)+
+                    $($field: $crate::store::row::RowPart::decode(reader)?,)+
                     $($($beside: reader.beside()?,)+ $($empty: Default::default(),)*)?
                 })
             }
 
             fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
-                $($crate::store::row::Part::encode(&self.$field, values);)+
+                $($crate::store::row::RowPart::encode(&self.$field, values);)+
             }
         }
     };
 }
 
-/// Implements [`Part`] for what is NULL in all its columns if it is `None`.
+/// Implements [`RowPart`] for what is NULL in all its columns if it is `None`.
 macro_rules! optional_part {
     ($part:ty) => {
-        impl $crate::store::row::Part for Option<$part> {
-            const COLUMNS: usize = <$part as $crate::store::row::Part>::COLUMNS;
+        impl $crate::store::row::RowPart for Option<$part> {
+            const COLUMNS: usize = <$part as $crate::store::row::RowPart>::COLUMNS;
 
             fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
                 if reader.skip_null(Self::COLUMNS)? {
                     return Ok(None);
                 }
-                $crate::store::row::Part::decode(reader).map(Some)
+                $crate::store::row::RowPart::decode(reader).map(Some)
             }
 
             fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
@@ -141,7 +141,7 @@ pub(crate) struct Reader<'row> {
 
 impl<'row> Reader<'row> {
     /// What the next columns say.
-    pub(super) fn next<P: Part>(&mut self) -> Result<P> {
+    pub(super) fn next<P: RowPart>(&mut self) -> Result<P> {
         P::decode(self)
     }
 

@@ -32,7 +32,7 @@ pub(super) type Answered<T> = std::result::Result<T, tokio_postgres::Error>;
 /// A client and its connection. They are dropped in this order.
 pub(super) struct Driver {
     client: Client,
-    state: Arc<State>,
+    state: Arc<ConnectionState>,
     _ending: Ending,
 }
 
@@ -49,7 +49,7 @@ impl Drop for Ending {
 
 /// What is known of a connection.
 #[derive(Default)]
-struct State {
+struct ConnectionState {
     /// Held while something is queued, and while what is queued is sent: what is queued together is sent
     /// together, and not a message at a time.
     queue: Mutex<()>,
@@ -72,7 +72,7 @@ impl Driver {
         let connecting = runtime.spawn(async move { config.connect(connector).await });
         let connected = block_on(connecting).map_err(Error::unreachable)?;
         let (client, mut connection) = connected.map_err(|error| of_connecting(&error))?;
-        let state = Arc::<State>::default();
+        let state = Arc::<ConnectionState>::default();
         let noted = Arc::clone(&state);
         let task = runtime.spawn(async move {
             let mut next = poll_fn(|context| {

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::store::Result;
 use crate::store::page::check_order;
-use crate::store::row::{Part, Reader, Row, optional_part, part, row};
+use crate::store::row::{Reader, Row, RowPart, optional_part, part, row};
 use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, StoredTable, Value, damaged};
@@ -312,7 +312,7 @@ impl Row for StoredDataset {
     }
 }
 
-impl Part for StoredDataset {
+impl RowPart for StoredDataset {
     const COLUMNS: usize = statement::DATASET.columns.len();
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self> {

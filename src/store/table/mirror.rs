@@ -4,7 +4,7 @@
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
 use crate::store::Result;
 use crate::store::page::check_order;
-use crate::store::row::{Part, optional_part, part, row};
+use crate::store::row::{RowPart, optional_part, part, row};
 use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Existing, Sql, Value};
