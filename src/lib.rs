@@ -1,8 +1,8 @@
 //! A registry of the data granules of an archive.
 //!
-//! A *registry* is one file, or one database on a PostgreSQL server. It records which exact set of granules a dataset held at any time,
-//! gives each such set an identifier that every archive computes in the same way, and keeps both
-//! for ever: an identifier that was published always resolves to its granules.
+//! A *registry* is one file, or one database on a PostgreSQL server. It records which exact set of granules a
+//! dataset held at any time, gives each such set an identifier that every archive computes in the same way,
+//! and keeps both for ever: an identifier that was published always resolves to its granules.
 //!
 //! # Example
 //!

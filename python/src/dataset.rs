@@ -248,7 +248,8 @@ impl Dataset {
 
     /// Registers the dataset if it does not exist, and sets fields of its record: `doi`, `title`,
     /// `description`, `creators`, `publisher`, `version`, `year`, `url`, `licence`, `archive`,
-    /// `granule_url`, `resolver`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`, `max_replace`. None removes a field.
+    /// `granule_url`, `resolver`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`,
+    /// `max_replace`. None removes a field.
     ///
     /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> record = dataset.edit(create=True, title="FOO Level 2", temporal="2001-01-02/..")
@@ -372,7 +373,8 @@ impl Dataset {
     ///
     /// `primary` is a manifest, a registry, or the address of a published dataset; without it, the one
     /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`. A file of
-    /// which other bytes are known here keeps them, with a warning, unless `max_replace` accepts the primary's.
+    /// which other bytes are known here keeps them, with a warning, unless `max_replace` accepts the
+    /// primary's.
     ///
     /// >>> reg = open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)

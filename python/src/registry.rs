@@ -150,7 +150,8 @@ impl Registry {
         asked::find(py, &self.opened, Asked::of(set)?, None)?.granules(None)
     }
 
-    /// Every period in which an identifier, or a digest, was in force, with the digests in it. Empty if it never was.
+    /// Every period in which an identifier, or a digest, was in force, with the digests in it. Empty if it
+    /// never was.
     ///
     /// >>> reg = open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)

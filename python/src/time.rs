@@ -30,7 +30,8 @@ pub fn moment(argument: &str, given: &Bound<'_, PyAny>) -> Result<Moment, Failur
     text.parse().map_err(|cause| Failure::unreadable(argument, cause))
 }
 
-/// How old something may be, or how long it may take: a `timedelta`, or what the command line reads (`"36h"`).
+/// How old something may be, or how long it may take: a `timedelta`, or what the command line reads
+/// (`"36h"`).
 ///
 /// # Errors
 ///

@@ -339,8 +339,8 @@ fn problem(
     Some(format!("the identifier was not in force at {at}{there}{elsewhere}"))
 }
 
-/// When a set had the digest that a citation names, in the datasets that it names, or in all if it names none.
-/// The outer `None` means that it names no digest.
+/// When a set had the digest that a citation names, in the datasets that it names, or in all if it names
+/// none. The outer `None` means that it names no digest.
 fn with_digest(verdict: &Verdict, named: &[DatasetName]) -> Option<Vec<DigestPeriod>> {
     let prefix = verdict.digest.as_ref()?;
     let periods = rows_of(named, &verdict.intervals).flat_map(Resolved::digests);

@@ -35,8 +35,8 @@ pub struct Citation {
     pub(super) digest: Digest,
     /// What was noted about the cited set.
     annotations: Vec<Annotation>,
-    /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none is
-    /// known.
+    /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none
+    /// is known.
     resolver: Option<String>,
     /// Whether the identifier of the subset resolves, or only that of the set from which it is selected does.
     is_saved: bool,
@@ -170,7 +170,8 @@ impl Citation {
         self.record.url.as_ref().map(|url| encoded(url.as_str()))
     }
 
-    /// The address that reference managers open: that of the set, of the page about the dataset, or of its DOI.
+    /// The address that reference managers open: that of the set, of the page about the dataset, or of its
+    /// DOI.
     pub(super) fn opened_address(&self) -> Option<String> {
         self.permanent_address().or_else(|| self.url()).or_else(|| self.address())
     }
@@ -330,7 +331,8 @@ pub(crate) const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// The characters that are encoded in a pattern in a query: those that a sentence or a query would end with, too.
+/// The characters that are encoded in a pattern in a query: those that a sentence or a query would end with,
+/// too.
 const NOT_IN_A_QUERY: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'*').remove(b'-').remove(b'.').remove(b'_');
 

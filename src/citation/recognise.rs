@@ -5,16 +5,17 @@
 //! An identifier is `DI:` and 32 hexadecimal digits, in any case. It may be broken over lines, or once
 //! by a space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
 //! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
-//! reference has no other identifier. In a reference without any identifier, a digest names the set. What follows `DI:` and cannot be read as an identifier is reported
-//! as [`Statement::Unreadable`]: a wrong number of digits, or another letter among them.
+//! reference has no other identifier. In a reference without any identifier, a digest names the set. What
+//! follows `DI:` and cannot be read as an identifier is reported as [`Statement::Unreadable`]: a wrong number
+//! of digits, or another letter among them.
 //!
 //! # DOIs and dates
 //!
 //! The identifier alone names the set; the DOI and the date are only compared with it. They are those of its
 //! [reference](references) and, in running text, those between its neighbours. The date follows `as held at`,
-//! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member. It is an ISO date or an
-//! instant of RFC 3339: other spellings are not compared. The year of publication and the day of access are not
-//! taken for the date.
+//! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member. It is an ISO date or
+//! an instant of RFC 3339: other spellings are not compared. The year of publication and the day of access
+//! are not taken for the date.
 //!
 //! # Digests
 //!
@@ -120,8 +121,8 @@ pub fn dois_of(reference: &Reference) -> Vec<Doi> {
     }
 }
 
-/// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of any:
-/// it cites their datasets without an identifier, if they are datasets of a registry.
+/// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of
+/// any: it cites their datasets without an identifier, if they are datasets of a registry.
 pub fn dois_without_identifier(reference: &Reference, found: &[Pasted]) -> Vec<Doi> {
     let is_cited = |doi: &Doi| {
         found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))

@@ -13,7 +13,8 @@ use crate::model::{
 use crate::registry::{Resolution, Selection, Snapshot};
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits, a
-/// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a dataset's name.
+/// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a
+/// dataset's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedSet(Typed);
 
@@ -235,8 +236,8 @@ pub enum TypedIdentifierError {
     Unreadable(String),
 }
 
-/// The identifier in a string: with or without `DI:`, with or without a space after that, in any case; or in a
-/// citation or an address.
+/// The identifier in a string: with or without `DI:`, with or without a space after that, in any case; or in
+/// a citation or an address.
 fn identifier_in(text: &str) -> Result<Identifier, TypedIdentifierError> {
     if let Ok(identifier) = text.parse() {
         return Ok(identifier);

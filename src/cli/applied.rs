@@ -275,8 +275,8 @@ fn write_line(
     writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
 }
 
-/// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two are
-/// left out where there are none.
+/// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two
+/// are left out where there are none.
 pub fn sides([ingested, deleted, described, replaced]: [u64; 4]) -> String {
     let mut sides = format!("+{ingested} -{deleted}");
     if replaced > 0 {

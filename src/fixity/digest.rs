@@ -14,8 +14,8 @@ const REVERSED_BYTES: usize = 4_096;
 ///
 /// # Performance
 ///
-/// Measured in MiB/s on one core with SHA extensions and AVX-512: `sha-256` 1,940, `sha-1` 1,150, `sha-512` 750,
-/// `md5` 470, `crc32` 80,000, `adler32` 10,000. For `sha-256`, `ring` is as fast (1,950).
+/// Measured in MiB/s on one core with SHA extensions and AVX-512: `sha-256` 1,940, `sha-1` 1,150, `sha-512`
+/// 750, `md5` 470, `crc32` 80,000, `adler32` 10,000. For `sha-256`, `ring` is as fast (1,950).
 pub(super) struct Digests {
     size: u64,
     states: Vec<Digesting>,

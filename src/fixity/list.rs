@@ -132,8 +132,8 @@ pub fn listed_set(snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
     }
 }
 
-/// Of the sets with an identifier, at a time or the latest, one that has checksums. `None` means that none has,
-/// or that only one dataset holds the identifier.
+/// Of the sets with an identifier, at a time or the latest, one that has checksums. `None` means that none
+/// has, or that only one dataset holds the identifier.
 fn the_listed_one(
     snapshot: &Snapshot,
     identifier: Identifier,

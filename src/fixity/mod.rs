@@ -1,8 +1,8 @@
 //! Checks of files against what is recorded of them.
 //!
-//! This layer reads files below a [`Root`]: what is recorded of the files comes in as an iterator, and what is
-//! wrong with them goes out as values, in the same order. [`SetCheck`] does that with the files of a set of a
-//! registry, and records it.
+//! This layer reads files below a [`Root`]: what is recorded of the files comes in as an iterator, and what
+//! is wrong with them goes out as values, in the same order. [`SetCheck`] does that with the files of a set
+//! of a registry, and records it.
 //!
 //! # Examples
 //!

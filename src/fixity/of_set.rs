@@ -25,7 +25,8 @@ const SAVED_EVERY: Duration = Duration::from_secs(60);
 const STATED_EVERY: Duration = Duration::from_secs(3_600);
 const TICK: Duration = Duration::from_millis(200);
 
-/// About how many files are looked for, evenly distributed over all of them, to see whether a root is mounted.
+/// About how many files are looked for, evenly distributed over all of them, to see whether a root is
+/// mounted.
 const SAMPLED: u64 = 1_000;
 
 /// The files of a set, in canonical order of the granules. They can be read from the first one again. A

@@ -50,7 +50,8 @@ pub enum Outcome {
 ///
 /// # Errors
 ///
-/// As [`Snapshot::select`] on the primary; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line of the log.
+/// As [`Snapshot::select`] on the primary; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a
+/// line of the log.
 pub fn compare(
     mirror: &Registry,
     dataset: &DatasetName,

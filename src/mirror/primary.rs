@@ -64,8 +64,8 @@ impl Primary {
         Ok(Primary::at(Box::new(place), named, now))
     }
 
-    /// Opens a directory into which a dataset is published, or several. `None` means that nothing is published
-    /// there.
+    /// Opens a directory into which a dataset is published, or several. `None` means that nothing is
+    /// published there.
     ///
     /// # Errors
     ///

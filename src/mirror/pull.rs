@@ -21,8 +21,8 @@ pub struct PullOptions {
     pub create_dataset: bool,
     /// Which mirrors may be changed.
     pub policy: PullPolicy,
-    /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means of none:
-    /// what is known here stays.
+    /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means of
+    /// none: what is known here stays.
     pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
@@ -76,8 +76,8 @@ pub struct Left {
 }
 
 impl Pulled {
-    /// Whether the mirror now holds the primary's set, and follows the primary's history; and no file of it has
-    /// other bytes.
+    /// Whether the mirror now holds the primary's set, and follows the primary's history; and no file of it
+    /// has other bytes.
     pub fn is_identical(&self) -> bool {
         self.agrees && self.left.granules == 0
     }
@@ -103,9 +103,9 @@ impl AsRef<Applied> for Pulled {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and is not to be created; those of
-/// [`compare`](super::compare()) for the primary; a refused change: the time is refused, another process
-/// has changed the mirror since and the identifier differs, or, with
+/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and is not to
+/// be created; those of [`compare`](super::compare()) for the primary; a refused change: the time is refused,
+/// another process has changed the mirror since and the identifier differs, or, with
 /// [`PullPolicy::Reset`], more granules would be deleted or added than is allowed.
 pub fn pull(
     mirror: &Registry,

@@ -129,13 +129,14 @@ fn read_segment(
     Ok(())
 }
 
-/// How often the head and the files beside its log are read again because they changed meanwhile, and how long is
-/// waited before the first time.
+/// How often the head and the files beside its log are read again because they changed meanwhile, and how
+/// long is waited before the first time.
 const MAX_CHANGES: u32 = 5;
 const CHANGE_DELAY: Duration = Duration::from_millis(50);
 
-/// Reads what is beside a log, with the head that announces it. Both are replaced while a log is published, the head
-/// last: where they do not agree, both are read again. `read` returns the part that is not as it is announced.
+/// Reads what is beside a log, with the head that announces it. Both are replaced while a log is published,
+/// the head last: where they do not agree, both are read again. `read` returns the part that is not as it is
+/// announced.
 ///
 /// # Errors
 ///
@@ -236,8 +237,8 @@ pub(super) fn annotations(
     Ok(if are_announced { Ok(annotations) } else { Err(Part::Annotations) })
 }
 
-/// Reads the lines of a part beside a log, unless the head announces none. `take` returns whether a line is the
-/// last one of what it is of. Returns whether the lines are those that the head announces.
+/// Reads the lines of a part beside a log, unless the head announces none. `take` returns whether a line is
+/// the last one of what it is of. Returns whether the lines are those that the head announces.
 ///
 /// # Errors
 ///

@@ -158,8 +158,8 @@ impl Reading {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown): it is of another dataset than the one that was named;
-    /// it has no history, or none then.
+    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown): it is of another
+    /// dataset than the one that was named; it has no history, or none then.
     pub fn finish(
         &mut self,
         head: &Head,

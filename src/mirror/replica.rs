@@ -61,8 +61,8 @@ struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// Reads the log, and what is beside it. `advance` is called with the length of what is to be read, and for each line with its
-    /// length and how many granules it has.
+    /// Reads the log, and what is beside it. `advance` is called with the length of what is to be read, and
+    /// for each line with its length and how many granules it has.
     fn read_into(
         &self,
         import: &mut Import,
@@ -118,8 +118,8 @@ impl Copying<'_> {
 }
 
 impl Primary {
-    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if it
-    /// results in the identifier recorded in the log. `read` is called with the number of granules of
+    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if
+    /// it results in the identifier recorded in the log. `read` is called with the number of granules of
     /// each line. Returns the record of the dataset.
     ///
     /// # Errors

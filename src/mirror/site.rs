@@ -81,8 +81,8 @@ impl PublishedSite {
         Ok(PublishedSite { root, dataset })
     }
 
-    /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory that
-    /// is removed when it is dropped. Each change is proved by its identifier.
+    /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory
+    /// that is removed when it is dropped. Each change is proved by its identifier.
     ///
     /// # Errors
     ///

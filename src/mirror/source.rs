@@ -59,7 +59,8 @@ impl PrimarySource {
         }
     }
 
-    /// A manifest that can be read once, which is copied to a temporary file. `name` is what messages call it.
+    /// A manifest that can be read once, which is copied to a temporary file. `name` is what messages call
+    /// it.
     ///
     /// # Errors
     ///

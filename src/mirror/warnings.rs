@@ -7,8 +7,8 @@ use super::{FirstDifference, MirrorStatus, Status};
 use crate::model::{DatasetName, Warning, WarningKind, Withdrawal, count, quoted};
 
 impl Pulled {
-    /// Warnings about the pull: annotations that are left out; that the primary renamed or withdrew its dataset, and why the mirror is not
-    /// identical to it. The mirror was named `mirror`.
+    /// Warnings about the pull: annotations that are left out; that the primary renamed or withdrew its
+    /// dataset, and why the mirror is not identical to it. The mirror was named `mirror`.
     pub fn warnings(&self, mirror: &DatasetName) -> Vec<Warning> {
         let renamed = self.primary_renamed.as_ref().map(|present| {
             let message =

@@ -215,8 +215,8 @@ impl Contradiction {
     }
 }
 
-/// What is known of a file, as it is written in JSON: its path unless that is the id of the granule, and what is
-/// known.
+/// What is known of a file, as it is written in JSON: its path unless that is the id of the granule, and what
+/// is known.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct WrittenFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]

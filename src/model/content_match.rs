@@ -1,5 +1,5 @@
-//! What is known of a granule in one place beside what is known of it in another: the files of both are matched,
-//! and compared where they have an algorithm in common.
+//! What is known of a granule in one place beside what is known of it in another: the files of both are
+//! matched, and compared where they have an algorithm in common.
 
 use super::content::place;
 use super::{Checksum, Content, Contradiction, GranuleId, KnownFile};

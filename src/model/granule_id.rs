@@ -18,7 +18,8 @@ use std::str::FromStr;
 /// # Total ordering
 ///
 /// Ascending by their UTF-8 bytes (`memcmp`; SQLite's BINARY collation; `LC_ALL=C sort`): the
-/// canonical order (docs/reference/identifier.md, The rule). No locale, no case folding, no Unicode normalisation.
+/// canonical order (docs/reference/identifier.md, The rule). No locale, no case folding, no Unicode
+/// normalisation.
 ///
 /// # Examples
 ///

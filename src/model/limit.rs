@@ -161,7 +161,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_default_is_between_its_bounds_and_grows_with_what_is_held(held in 1_u64.., more in 0_u64..1_000) {
+        fn a_default_is_between_its_bounds_and_grows_with_what_is_held(
+            held in 1_u64..,
+            more in 0_u64..1_000,
+        ) {
             let limits = Limits::default();
             let most = limits.deletions(held);
             prop_assert!(most >= 1 && most <= (held / 2).max(1));

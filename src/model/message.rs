@@ -63,8 +63,8 @@ impl ValueError {
 }
 
 /// Refuses control characters in a string that people write for people: they drive terminals, XML cannot have
-/// them, and PostgreSQL does not store NUL. A note and a description are paragraphs, with line feeds and tabs;
-/// anything else is one line.
+/// them, and PostgreSQL does not store NUL. A note and a description are paragraphs, with line feeds and
+/// tabs; anything else is one line.
 ///
 /// # Errors
 ///

@@ -217,7 +217,8 @@ impl DatasetPage {
                             " " a.button href="#verify" { "Check your copy" }
                             " " a.button href="#cite" { "Cite" }
                             " "
-                            a.button href=(site.href(&Site::history(&self.listed.dataset.name))) { (self.all_changes()) }
+                            @let history = site.href(&Site::history(&self.listed.dataset.name));
+                            a.button href=(history) { (self.all_changes()) }
                         }
                     }
                 }

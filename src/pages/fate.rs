@@ -76,9 +76,9 @@ impl Fate {
                     @if is_back { strong.plus { "It is back" } ": the dataset of today is this set. " }
                     @else if let (Some(counts), Some(latest)) = (self.counts, &self.latest) {
                         (counts.sentence(cited.set.granules(), is_withdrawn))
-                        a href=(site.href(&Site::changes(cited.set.dataset(), cited.set.instance().timestamp, latest.timestamp))) {
-                            "Which"
-                        }
+                        @let from = cited.set.instance().timestamp;
+                        @let changes = Site::changes(cited.set.dataset(), from, latest.timestamp);
+                        a href=(site.href(&changes)) { "Which" }
                     }
                 },
             }

@@ -83,7 +83,8 @@ impl Feed {
             if latest(listed) < last || latest(listed).is_none() {
                 break;
             }
-            // The last change of each day: a dataset that changes every minute would leave no room for others.
+            // The last change of each day: a dataset that changes every minute would leave no room for
+            // others.
             let mut of_days = entries(snapshot, listed)?;
             of_days.dedup_by_key(|entry| entry.instance.timestamp.day());
             newest.extend(of_days);

@@ -93,8 +93,8 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
 /// A day in microseconds.
 pub const DAY: i64 = 86_400_000_000;
 
-/// Of how many granules a change states other bytes, or more than was known: `3 replaced, 10 described`. `None`
-/// means of none.
+/// Of how many granules a change states other bytes, or more than was known: `3 replaced, 10 described`.
+/// `None` means of none.
 pub fn of_files(instance: &Instance) -> Option<String> {
     let counts = [(instance.replaced, "replaced"), (instance.described, "described")];
     let some = counts.into_iter().filter(|(number, _)| *number > 0);

@@ -36,8 +36,8 @@ pub(super) struct PageHead {
     pub is_unlisted: bool,
     /// The address that is shown in place of this page. `None` means that there is none.
     pub refresh: Option<String>,
-    /// The path from which links are relative, of a page that is sent at any address. `None` means that it is the
-    /// page's own.
+    /// The path from which links are relative, of a page that is sent at any address. `None` means that it is
+    /// the page's own.
     pub base: Option<String>,
 }
 
@@ -255,8 +255,8 @@ pub fn moved(site: &Site, present: &DatasetName) -> String {
     page(site, &head, &main).into_string()
 }
 
-/// The page of a site of files that a web server sends in place of one that is not there. With a script, it leads the
-/// address of an identifier to the place of its set.
+/// The page of a site of files that a web server sends in place of one that is not there. With a script, it
+/// leads the address of an identifier to the place of its set.
 pub fn not_found(site: &Site) -> String {
     let main = html! {
         div.head {
@@ -275,7 +275,8 @@ pub fn not_found(site: &Site) -> String {
     page(site, &head, &main).into_string()
 }
 
-/// The field in which a reader of a site of files pastes an identifier. It needs the script, and is hidden without.
+/// The field in which a reader of a site of files pastes an identifier. It needs the script, and is hidden
+/// without.
 pub(super) fn resolver() -> Markup {
     html! {
         form.text data-resolve hidden {

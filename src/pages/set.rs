@@ -84,8 +84,8 @@ struct Lookup<'a> {
 }
 
 impl SetPage {
-    /// Reads the set with an identifier: all that its page shows, or what programs read of it. It is cited from
-    /// the dataset that held it first.
+    /// Reads the set with an identifier: all that its page shows, or what programs read of it. It is cited
+    /// from the dataset that held it first.
     ///
     /// # Errors
     ///
@@ -133,8 +133,8 @@ impl SetPage {
         Ok(SetPage { cited, citation, subsets: Vec::new(), asked: AskedBy::Time(at), shown })
     }
 
-    /// Reads what patterns select from a set. `Err` is the identifier of that, if it is saved: it has a page of
-    /// its own. Costs a pass over the set.
+    /// Reads what patterns select from a set. `Err` is the identifier of that, if it is saved: it has a page
+    /// of its own. Costs a pass over the set.
     ///
     /// # Errors
     ///
@@ -412,7 +412,8 @@ impl SetPage {
                 @if let Some(text) = &instance.note { (note(text)) " " }
                 @if let Some(previous) = previous {
                     @if previous.identifier != instance.identifier {
-                        a href=(site.href(&Site::changes(&instance.dataset, previous.timestamp, instance.timestamp))) {
+                        @let (from, to) = (previous.timestamp, instance.timestamp);
+                        a href=(site.href(&Site::changes(&instance.dataset, from, to))) {
                             "Compare with the set before"
                         }
                         " · "
@@ -459,16 +460,15 @@ impl SetPage {
                     tbody {
                         @for set in &self.subsets {
                             @let instance = set.instance();
+                            @let (name, from) = (&instance.dataset, instance.timestamp);
                             tr {
                                 th scope="row" {
-                                    a href=(site.href(&Site::dataset(&instance.dataset))) { (instance.dataset) }
+                                    a href=(site.href(&Site::dataset(name))) { (name) }
                                     (annotations(&instance.annotations))
                                 }
                                 td.when {
                                     i.u { "of " }
-                                    a href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
-                                        (time(instance.timestamp))
-                                    }
+                                    a href=(site.href(&Site::instance(name, from))) { (time(from)) }
                                 }
                                 @if let Some(subset) = set.subset() {
                                     td.fill { (criteria(&subset.criteria)) }

@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::model::{Algorithm, DatasetName, Digest, Identifier, Timestamp};
 use crate::registry::Snapshot;
 
-/// The rule of identifiers as a shell program that needs only `sort` and `md5sum`, of the names that a command
-/// lists.
+/// The rule of identifiers as a shell program that needs only `sort` and `md5sum`, of the names that a
+/// command lists.
 pub(super) fn shell(listing: &str) -> String {
     const RULE: &str = " | LC_ALL=C sort | { h=; while IFS= read -r g; do
   if [ -z \"$h\" ]; then h=$(printf '%s\\n' \"$g\" | md5sum)
@@ -51,7 +51,8 @@ impl CheckedSet<'_> {
                 (command("cmd", &html! {
                     (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
                 }))
-                div.drop hidden data-identifier=(identifier) data-granules=(self.granules) data-list=[self.list] {
+                div.drop hidden data-identifier=(identifier) data-granules=(self.granules)
+                    data-list=[self.list] {
                     label for="listing" {
                         "Or here: drop a listing, a text file with a name a line. It is compared in your browser, \
                          and sent nowhere."

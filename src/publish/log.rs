@@ -148,8 +148,8 @@ pub(super) fn check_end(log: &Directory, head: &Head) -> Result<Option<String>> 
     noted.map(|it| it.note).map_err(|_| damaged(number, "the line is not a change"))
 }
 
-/// Proves that all segments of a dataset and their compressed forms are as they were written. Returns the note
-/// of the last change.
+/// Proves that all segments of a dataset and their compressed forms are as they were written. Returns the
+/// note of the last change.
 pub(super) fn check_all(directory: &Directory, head: &Head) -> Result<Option<String>> {
     let log = entered(directory)?;
     check_lengths(&log, &head.segments)?;

@@ -1,8 +1,9 @@
 //! Publishes datasets as files for any web server: their logs, heads, cited subsets and annotations.
 //!
-//! A directory has, for each dataset, a page for people (with the feature `serve`), `datasets/NAME/log/000000.jsonl` and further segments,
-//! `datasets/NAME/subsets.jsonl`, `datasets/NAME/annotations.jsonl` if there are any, and `datasets/NAME/head.json`. Their form is specified in
-//! docs/reference/manifest.md.
+//! A directory has, for each dataset, a page for people (with the feature `serve`),
+//! `datasets/NAME/log/000000.jsonl` and further segments, `datasets/NAME/subsets.jsonl`,
+//! `datasets/NAME/annotations.jsonl` if there are any, and `datasets/NAME/head.json`. Their form is specified
+//! in docs/reference/manifest.md.
 //!
 //! # Guarantees
 //!
@@ -14,7 +15,8 @@
 //!   published under the name that its dataset has now.
 //! - The last segment is proved by its checks, and the last change is compared with the registry, also
 //!   where nothing is new. A file that is not as it was written is refused
-//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] proves all files that mirrors read.
+//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] proves all files that
+//!   mirrors read.
 //! - A run that is killed leaves at most bytes that no head announces; the next run removes them.
 //! - A run reads from the registry only what is new since the head, in one pass over the rows of the
 //!   dataset, and writes only that. The head gets a new date every time, so that its age tells a
@@ -54,8 +56,10 @@ pub use verify::{OtherFile, VerifiedFiles, verify};
 ///
 /// # Errors
 ///
-/// [`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise): the history is not the one that was published; [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): what was published is damaged;
-/// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link; those of the registry.
+/// [`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise): the history is not the one that
+/// was published; [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): what was published is
+/// damaged; [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link;
+/// those of the registry.
 pub fn publish<E: From<Error>>(
     registry: &Registry,
     directory: &Path,

@@ -24,9 +24,10 @@ const INDEX: &str = "index.html";
 /// The feed of a directory.
 const FEED: &str = "feed.atom";
 
-/// Writes the page and the feed of each dataset that is published in a directory, a page under each former name that leads
-/// to it, the list of the datasets with a feed of all, and the files that pages need; with the public address of the site, also
-/// `sitemap.xml` and `robots.txt`. Settings that are not given are those of the run before.
+/// Writes the page and the feed of each dataset that is published in a directory, a page under each former
+/// name that leads to it, the list of the datasets with a feed of all, and the files that pages need; with
+/// the public address of the site, also `sitemap.xml` and `robots.txt`. Settings that are not given are those
+/// of the run before.
 ///
 /// A dataset of the registry that was not published into the directory gets no page, and those of the
 /// datasets in `left_out`, which could not be published now, stay as they are. The pages of
@@ -34,7 +35,8 @@ const FEED: &str = "feed.atom";
 ///
 /// # Errors
 ///
-/// [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): the settings that are kept; those of the registry and of its files.
+/// [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): the settings that are kept; those of
+/// the registry and of its files.
 pub fn publish_pages(
     registry: &Registry,
     directory: &Path,

@@ -36,8 +36,8 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Writes the months of a dataset, and the lists of its latest set and of its cited subsets. Costs a pass over its
-    /// history.
+    /// Writes the months of a dataset, and the lists of its latest set and of its cited subsets. Costs a pass
+    /// over its history.
     pub fn add(
         &mut self,
         registry: &Registry,
@@ -156,8 +156,8 @@ impl Resolver {
         }
     }
 
-    /// Writes the shards and the map, and removes the lists that nothing names. What a shard says of a dataset that was
-    /// not written now stays.
+    /// Writes the shards and the map, and removes the lists that nothing names. What a shard says of a
+    /// dataset that was not written now stays.
     pub fn finish(self, root: &Directory, site: &Site) -> Result<()> {
         let Resolver { sets, digests, written, lists } = self;
         let shards = root.enter_or_create(SHARDS)?;

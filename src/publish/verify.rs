@@ -43,13 +43,15 @@ pub struct OtherFile {
 }
 
 /// Reads all that was published of datasets for mirrors (none means all), proves that it is as it was
-/// written, and asks the registry whether it continues that. `show` is called after each dataset. Nothing is changed.
+/// written, and asks the registry whether it continues that. `show` is called after each dataset. Nothing is
+/// changed.
 ///
 /// What was published may be an earlier state. Pages are not read: every run writes those that differ.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link; those of the registry.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link; those of the
+/// registry.
 pub fn verify<E: From<Error>>(
     registry: &Registry,
     directory: &Path,

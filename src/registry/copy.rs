@@ -24,13 +24,14 @@ pub struct BackedUp {
 
 impl Registry {
     /// Copies the registry in its present state to `target`, where no file exists yet. Other
-    /// processes may read and write the registry at the same time. The copy appears at `target` only when it is complete
-    /// and everything in it has been verified.
+    /// processes may read and write the registry at the same time. The copy appears at `target` only when it
+    /// is complete and everything in it has been verified.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): a file already exists; of another kind: the
-    /// registry cannot be read, or the copy cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
+    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): a file already exists; of another
+    /// kind: the registry cannot be read, or the copy cannot be written.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         Registry::check_is_file(target, "a backup")?;

@@ -90,7 +90,8 @@ impl OpenOptions {
     /// # Errors
     ///
     /// The error of a registry: the file does not exist (`registry-missing`), is not a registry
-    /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened with this access.
+    /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened with this
+    /// access.
     pub fn open(self, path: &Path) -> Result<Registry> {
         let store = Store::open(path, self.access, self.busy_wait);
         let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
@@ -151,8 +152,8 @@ impl Registry {
     }
 
     /// Returns the same registry as others may see it: if `names` is not empty, its snapshots show
-    /// only datasets that have one of these names, or once had it. The others are as if they did not exist. Who
-    /// recorded a change is shown of none.
+    /// only datasets that have one of these names, or once had it. The others are as if they did not exist.
+    /// Who recorded a change is shown of none.
     #[must_use]
     pub fn published(&self, names: &[DatasetName]) -> Self {
         let published = (!names.is_empty()).then(|| names.into());

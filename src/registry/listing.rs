@@ -70,8 +70,8 @@ impl Listing {
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written;
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the files or the differences of the list are still being
-    /// read.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the files or the differences of the list are still
+    /// being read.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);

@@ -1,8 +1,8 @@
 //! Events that are sorted: a small number in memory, more of them on disk.
 //!
-//! The key of an event is what it is sorted by: its id, a byte of 0, which no id contains, its time and its kind,
-//! or the time, the side and the id. Its value is the rest: its place in the input, the producer's id, and what
-//! is stated of files.
+//! The key of an event is what it is sorted by: its id, a byte of 0, which no id contains, its time and its
+//! kind, or the time, the side and the id. Its value is the rest: its place in the input, the producer's id,
+//! and what is stated of files.
 
 use std::borrow::Borrow;
 use std::iter::Peekable;

@@ -42,8 +42,8 @@ impl Applied {
         warnings
     }
 
-    /// That the dataset was named by a former name, that its last change is in the future, unless the clock is
-    /// known to be wrong, and that a change is back-dated.
+    /// That the dataset was named by a former name, that its last change is in the future, unless the clock
+    /// is known to be wrong, and that a change is back-dated.
     fn warnings_of_dataset(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let in_force = self.in_force.as_ref();
         let former = in_force.and_then(|it| Warning::of_former_name(asked, &it.dataset));

@@ -62,8 +62,8 @@ const FILE_TYPES: [(&str, &str); 8] = [
 pub enum Keep {
     /// For ever: what is at this address never changes.
     Forever,
-    /// As long as its tag is current: a cache asks before it uses it. One that many clients share sends a page
-    /// again for half a minute without asking, which takes crawlers away.
+    /// As long as its tag is current: a cache asks before it uses it. One that many clients share sends a
+    /// page again for half a minute without asking, which takes crawlers away.
     WhileCurrent,
     /// Not at all: the next response will differ.
     Never,

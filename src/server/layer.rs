@@ -168,8 +168,8 @@ async fn find(
     Ok(answer.response(&method, &conditions))
 }
 
-/// A target without the marks at the end of its path, which a linker took from the sentence around an address.
-/// `None` means that there are none.
+/// A target without the marks at the end of its path, which a linker took from the sentence around an
+/// address. `None` means that there are none.
 fn without_marks(target: &str) -> Option<String> {
     let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
     let meant = path.trim_end_matches(['.', ',', ';', ')', ']']);

@@ -48,7 +48,8 @@ pub(crate) enum NewStore {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress), [`ErrorKind::Unreachable`](super::ErrorKind::Unreachable);
+/// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress),
+/// [`ErrorKind::Unreachable`](super::ErrorKind::Unreachable);
 /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
 pub(crate) fn exists(name: &Path) -> Result<bool> {
     match kind_of(name)? {
@@ -72,8 +73,9 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::RegistryMissing`](super::ErrorKind::RegistryMissing),
-    /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry), [`ErrorKind::OtherSchema`](super::ErrorKind::OtherSchema) and
-    /// what opening a file, or connecting to a server, may return.
+    /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry),
+    /// [`ErrorKind::OtherSchema`](super::ErrorKind::OtherSchema) and what opening a file, or connecting to a
+    /// server, may return.
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         Ok(Store::of(match kind_of(name)? {
             Kind::File => Opened::File(Arc::new(sqlite::FileStore::open(name, access, busy_wait)?)),
@@ -95,8 +97,10 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists), [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::Denied`](super::ErrorKind::Denied).
+    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
+    /// [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
+    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName),
+    /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn create(
         name: &Path,
         copy_of: Option<&Path>,
@@ -191,8 +195,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAServer`](super::ErrorKind::NotAServer), [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus),
-    /// [`ErrorKind::Busy`](super::ErrorKind::Busy), [`ErrorKind::Denied`](super::ErrorKind::Denied).
+    /// [`ErrorKind::NotAServer`](super::ErrorKind::NotAServer),
+    /// [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus), [`ErrorKind::Busy`](super::ErrorKind::Busy),
+    /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn distribute(&self) -> Result<u64> {
         match &self.opened {
             Opened::File(_) => Err(Error::stored(
@@ -248,8 +253,8 @@ impl NewStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a registry there.
-    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
+    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a
+    /// registry there. [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
     pub fn put_in_place(self, store: Option<Store>) -> Result<()> {
         match self {
             NewStore::File(file) => {
@@ -278,8 +283,8 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryAddress`], which does not repeat it: it is an address of another kind, or the parameters
-/// of one, either of which can contain a password. [`ErrorKind::NoPostgres`].
+/// [`ErrorKind::RegistryAddress`], which does not repeat it: it is an address of another kind, or the
+/// parameters of one, either of which can contain a password. [`ErrorKind::NoPostgres`].
 fn kind_of(name: &Path) -> Result<Kind> {
     let text = name.to_string_lossy().to_ascii_lowercase();
     if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {

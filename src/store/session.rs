@@ -201,7 +201,8 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced), [`ErrorKind::Changed`](super::ErrorKind::Changed).
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced),
+    /// [`ErrorKind::Changed`](super::ErrorKind::Changed).
     pub fn check_same_file(&self) -> Result<()> {
         self.session()?.check_same_file()
     }
@@ -212,9 +213,11 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName), [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
-    /// [`ErrorKind::Full`](super::ErrorKind::Full); [`ErrorKind::Interrupted`](super::ErrorKind::Interrupted):
-    /// `progress` returned `Break`; [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
+    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName),
+    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
+    /// [`ErrorKind::Full`](super::ErrorKind::Full);
+    /// [`ErrorKind::Interrupted`](super::ErrorKind::Interrupted): `progress` returned `Break`;
+    /// [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
     pub fn copy_beside(
         &self,
         target: &Path,

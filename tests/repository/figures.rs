@@ -43,6 +43,31 @@ fn a_file_has_one_subject() {
     assert!(short.is_empty(), "put these where their users are: {short:#?}");
 }
 
+/// What rustfmt does not break: comments, and the markup of pages. A text that is one literal stays on its line, so
+/// that who reads a message finds it.
+const WIDEST: usize = 110;
+
+#[test]
+fn no_line_is_wider_than_a_reader_takes_in() {
+    let mut wide = Vec::new();
+    for (path, text) in rust_files(&["src", "python/src"]) {
+        let mut is_example = false;
+        for (number, line) in (1..).zip(text.lines()) {
+            let words = line.trim_start();
+            let is_comment = words.starts_with("//");
+            if is_comment && words.contains("```") {
+                is_example = !is_example;
+            }
+            let is_table = words.starts_with("//! |") || words.starts_with("/// |");
+            let is_exempt = is_table || is_example || (!is_comment && words.contains('"'));
+            if line.chars().count() > WIDEST && !is_exempt {
+                wide.push(format!("{}:{number}", path.display()));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 #[test]
 fn src_does_not_grow() {
     let files = rust_files(&["src"]);

@@ -1,6 +1,6 @@
 //! What the library offers: few names at its root, which any thread can hold.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use accession::mirror::{Comparison, Primary, Remote};
 use accession::registry::Verifications;
@@ -10,7 +10,7 @@ use accession::{
     Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
 };
 
-use crate::root;
+use crate::{root, rust_files};
 
 /// The names that `src/lib.rs` re-exports.
 fn names_at_the_root() -> BTreeSet<String> {
@@ -55,4 +55,56 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
     owned_and_send::<(Primary, Comparison, Remote)>();
+}
+
+/// The top-level public types of every file, but the names that many files have by design.
+fn public_types() -> BTreeMap<String, Vec<String>> {
+    let mut types: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, text) in rust_files(&["src"]) {
+        for line in text.lines() {
+            let Some(rest) = line.strip_prefix("pub ") else { continue };
+            let Some((kind, rest)) = rest.split_once(' ') else { continue };
+            if !["struct", "enum", "trait", "type"].contains(&kind) {
+                continue;
+            }
+            let name: String = rest.chars().take_while(|it| it.is_alphanumeric()).collect();
+            if !["Args", "Command", "Error", "Result"].contains(&name.as_str()) {
+                types.entry(name).or_default().push(path.display().to_string());
+            }
+        }
+    }
+    types
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let types = public_types();
+    assert!(types.len() > 200, "{types:?}");
+    let shared: Vec<_> = types.into_iter().filter(|(_, files)| files.len() > 1).collect();
+    assert!(shared.is_empty(), "one word, one thing: {shared:#?}");
+}
+
+/// Words that say nothing of what a type is, and `Place`, which is where a log is.
+const VAGUE: [&str; 9] =
+    ["State", "Found", "Held", "Kept", "Stated", "Shown", "Wanted", "Line", "Place"];
+
+#[test]
+fn a_type_is_named_for_what_it_is() {
+    let mut vague = Vec::new();
+    for (path, text) in rust_files(&["src"]) {
+        for line in text.lines() {
+            let mut words = line.split([' ', '<', '(', ';', '{']).filter(|word| !word.is_empty());
+            if !words.any(|word| ["struct", "enum", "trait"].contains(&word)) {
+                continue;
+            }
+            let is_of_mirrors = path.starts_with("src/mirror");
+            vague.extend(
+                words
+                    .next()
+                    .filter(|name| VAGUE.contains(name) && !(*name == "Place" && is_of_mirrors))
+                    .map(|name| format!("{}: {name}", path.display())),
+            );
+        }
+    }
+    assert!(vague.is_empty(), "{vague:#?}");
 }

@@ -172,8 +172,8 @@ fn rights(licence: CitedLicence) -> Value {
 /// What a schema.org Dataset describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About {
-    /// The cited set. It has a name and an address of its own, and is a part of the dataset with the DOI, so that
-    /// search engines do not take all of them for one.
+    /// The cited set. It has a name and an address of its own, and is a part of the dataset with the DOI, so
+    /// that search engines do not take all of them for one.
     Set,
     /// The dataset, whose latest set is cited.
     Dataset,

@@ -23,8 +23,8 @@ use crate::cli::session::Session;
 /// Compare two sets of granules, or a set and a list, and print how they differ
 ///
 /// The exit status is 1 if they differ. Granules that only the left set has are printed after <, those that
-/// only the right set or the list has after >, and files with other bytes after ~. Files are matched by path, a
-/// lone file of a granule with a lone file, and then by their names. Where only one side knows something of
+/// only the right set or the list has after >, and files with other bytes after ~. Files are matched by path,
+/// a lone file of a granule with a lone file, and then by their names. Where only one side knows something of
 /// them, or both have no algorithm in common, they are counted.
 ///
 /// Examples:

@@ -18,8 +18,8 @@ use crate::cli::session::Session;
 /// At its end, a whole list is compared with the identifier of the set; a part of one cannot be.
 /// --count prints the number that the history states.
 ///
-/// With --list, each id is followed by the strongest checksums of its files: the canonical list, whose SHA-256
-/// is the digest of the set.
+/// With --list, each id is followed by the strongest checksums of its files: the canonical list, whose
+/// SHA-256 is the digest of the set.
 ///
 /// With --producer, list instead every period in which granules with this producer id were held;
 /// the exit status is 1 if there was none.
@@ -78,8 +78,8 @@ struct Filter {
     count: bool,
 }
 
-/// A granule, where it can be fetched, and what was known of its files. `None` means that this is not read: it
-/// depends on a time.
+/// A granule, where it can be fetched, and what was known of its files. `None` means that this is not read:
+/// it depends on a time.
 #[derive(Serialize)]
 struct Addressed {
     #[serde(flatten)]

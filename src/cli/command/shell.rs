@@ -54,8 +54,8 @@ pub struct Man {
 /// What every page says at its end.
 const EXIT_STATUS: &str = "\
 The exit status is 0 if the command did what it was asked to do, or if what it compared is the same; 1 if a
-comparison or a check found a difference; and 2 for trouble: wrong arguments, an input that is refused, an error
-of the disk or the network. With 2, nothing was changed unless the error says so.";
+comparison or a check found a difference; and 2 for trouble: wrong arguments, an input that is refused, an
+error of the disk or the network. With 2, nothing was changed unless the error says so.";
 
 impl Man {
     pub fn run(self, session: &mut Session) -> Result<Exit> {

@@ -14,7 +14,8 @@ use crate::cli::session::Session;
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
 ///
 /// If no dataset is named, all are checked. The pages and indexes of a file are checked in any case;
-/// of a registry on a server, only the rows of the datasets that are named. Nothing is repaired. The exit status is 1 if something is inconsistent; each finding is printed.
+/// of a registry on a server, only the rows of the datasets that are named. Nothing is repaired. The exit
+/// status is 1 if something is inconsistent; each finding is printed.
 ///
 /// Example:
 ///   accession verify

@@ -145,8 +145,8 @@ impl Head {
         check_fields((&self.record, &self.withdrawn)).map_err(|error| error.to_string())
     }
 
-    /// Whether the log can have a change that was read before. One that contradicts it shows that at its end, or
-    /// when its lines are read.
+    /// Whether the log can have a change that was read before. One that contradicts it shows that at its end,
+    /// or when its lines are read.
     pub fn may_have(&self, change: &LogChange) -> bool {
         change.number < self.changes || change.number == self.changes && change.check == self.check
     }

@@ -70,8 +70,8 @@ enum EntryWritten<'a> {
     },
 }
 
-/// The check of a line, which is given without its closing brace, after another one: the SHA-256 of that check
-/// and of the line, each with LF; of the first line, of itself.
+/// The check of a line, which is given without its closing brace, after another one: the SHA-256 of that
+/// check and of the line, each with LF; of the first line, of itself.
 fn check_after(check: Option<LineCheck>, body: &str) -> LineCheck {
     let mut hash = Sha256::new();
     if let Some(check) = check {

@@ -129,8 +129,8 @@ pub fn source_name(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has no value of a variable,
-/// because it may have a password.
+/// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
+/// no value of a variable, because it may have a password.
 pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
     let is_exempt = |proxy: &Proxy| {
         is_loopback(url) || url.as_str().parse().is_ok_and(|uri| proxy.is_no_proxy(&uri))

@@ -71,7 +71,8 @@ impl Default for HttpOptions {
 }
 
 impl HttpOptions {
-    /// What is remembered of a mirror's source, with the defaults of the rest. The file of certificates is read.
+    /// What is remembered of a mirror's source, with the defaults of the rest. The file of certificates is
+    /// read.
     ///
     /// # Errors
     ///

@@ -26,10 +26,10 @@ impl PublishedDirectory {
         PublishedDirectory { directory, source: None }
     }
 
-    /// Finds the directory of a dataset: `path` itself, or that of one of the datasets that are published into
-    /// it, which is `named`, or has the name of the mirror, or is the only one. `None` means that nothing is
-    /// published there. A mirror remembers it as it was named, so that a failure, or that it is forgotten,
-    /// finds it.
+    /// Finds the directory of a dataset: `path` itself, or that of one of the datasets that are published
+    /// into it, which is `named`, or has the name of the mirror, or is the only one. `None` means that
+    /// nothing is published there. A mirror remembers it as it was named, so that a failure, or that it is
+    /// forgotten, finds it.
     ///
     /// # Errors
     ///

@@ -172,7 +172,8 @@ impl Place for ManifestFile {
         };
         let text = std::str::from_utf8(&line).unwrap_or_default();
         if !text.starts_with(HEAD_BEGINNING) {
-            // After a line of a log, or beside one, a line is missing; any other line is in the place of the head.
+            // After a line of a log, or beside one, a line is missing; any other line is in the place of the
+            // head.
             let is_missing = OTHERS.iter().any(|other| text.starts_with(other));
             let lines = self.lines_up_to(if is_missing { u64::MAX } else { begin })?;
             let what = "it is cut short: its head, the last line, is missing";

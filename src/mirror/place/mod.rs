@@ -138,8 +138,8 @@ pub(crate) trait Place: Send + Sync {
         Failure::Lasting(Error::cannot("read", Path::new(&self.name(of, part)), error))
     }
 
-    /// Waits before something is read again after so many attempts that made no progress, with this one. Returns the
-    /// number of the next attempt.
+    /// Waits before something is read again after so many attempts that made no progress, with this one.
+    /// Returns the number of the next attempt.
     ///
     /// # Errors
     ///

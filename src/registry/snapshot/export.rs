@@ -70,7 +70,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export<'_>> {
         let rest = Rest::of(self, dataset, after).map_err(|error| self.registry.named(error))?;

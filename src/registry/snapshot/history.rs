@@ -154,8 +154,8 @@ impl Snapshot {
         self.ask_of(dataset, |read, key| read.still_held(key, at))
     }
 
-    /// The first change of a dataset, then the later ones, in order of time, with those as one that are in the
-    /// same span: the shortest of which the history has at most some thousand, and at most a day in UTC.
+    /// The first change of a dataset, then the later ones, in order of time, with those as one that are in
+    /// the same span: the shortest of which the history has at most some thousand, and at most a day in UTC.
     /// Then the largest of the later ones, the largest first, at most `largest` of them. Costs two passes
     /// over the history.
     #[cfg(feature = "serve")]

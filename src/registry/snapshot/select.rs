@@ -146,8 +146,8 @@ fn nothing_known(read: &store::View, dataset: DatasetKey, name: &DatasetName) ->
     })
 }
 
-/// The most recent instance with an identifier, so that the latest holding periods are shown: of a dataset, or
-/// of any, and of those that were in force at a moment, or ever.
+/// The most recent instance with an identifier, so that the latest holding periods are shown: of a dataset,
+/// or of any, and of those that were in force at a moment, or ever.
 fn latest_with(
     read: &store::View,
     identifier: Identifier,

@@ -132,8 +132,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown), before anything is verified; from the iterator, an error of the store: the
-    /// registry was replaced, or cannot be opened. Damage is not an error.
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown), before anything is verified; from the
+    /// iterator, an error of the store: the registry was replaced, or cannot be opened. Damage is not an
+    /// error.
     pub fn verify_all_on(
         &self,
         jobs: NonZeroUsize,

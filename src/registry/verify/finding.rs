@@ -112,7 +112,8 @@ pub enum Code {
     Overlap,
     /// A subset no longer selects the granules that were cited.
     Subset,
-    /// The digest of an instance is not the one that its granule rows, and what is known of their files, give.
+    /// The digest of an instance is not the one that its granule rows, and what is known of their files,
+    /// give.
     Digest,
     /// Something is known of files of a granule that was not held, or at a time at which the dataset had no
     /// change.

@@ -145,8 +145,8 @@ impl Selecting {
         }
     }
 
-    /// Takes the next period, by id and then by time: from when until when a granule is held, and what is known
-    /// of it meanwhile.
+    /// Takes the next period, by id and then by time: from when until when a granule is held, and what is
+    /// known of it meanwhile.
     pub fn held(
         &mut self,
         granule_id: &str,

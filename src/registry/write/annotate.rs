@@ -65,8 +65,8 @@ pub struct Annotated {
 }
 
 impl Registry {
-    /// Adds a note to the instance to which a selection refers; for an identifier or a digest, to each instance
-    /// that has it, by dataset and time. The history does not change, and a withdrawn dataset can be
+    /// Adds a note to the instance to which a selection refers; for an identifier or a digest, to each
+    /// instance that has it, by dataset and time. The history does not change, and a withdrawn dataset can be
     /// annotated. If an instance has the same note already, that one is returned, and no other is added.
     ///
     /// # Errors

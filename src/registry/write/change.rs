@@ -50,8 +50,8 @@ impl Change {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
-    /// Adds what is stated of the files of a granule that is held and stays held. What is stated of one granule
-    /// several times counts together.
+    /// Adds what is stated of the files of a granule that is held and stays held. What is stated of one
+    /// granule several times counts together.
     ///
     /// # Errors
     ///

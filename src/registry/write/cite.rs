@@ -81,7 +81,8 @@ impl Registry {
         })
     }
 
-    /// Cites a subset, and stores it if that is possible: `writable` is the registry as it was opened for writing.
+    /// Cites a subset, and stores it if that is possible: `writable` is the registry as it was opened for
+    /// writing.
     ///
     /// # Errors
     ///
@@ -133,8 +134,8 @@ impl Registry {
         described().map_err(|error: Error| self.named(error))
     }
 
-    /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole; and
-    /// whether it is stored.
+    /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole;
+    /// and whether it is stored.
     fn find_subset(
         &self,
         read: &store::View,

@@ -4,8 +4,8 @@
 //! A change, a sync and a pull add a history of one instant; an import adds one of many. The engine
 //! reads their events in canonical order, a batch of granules at a time. It costs one pass over the
 //! granules after the last checkpoint before the first event, for all instants together, which also
-//! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they are stored, without
-//! being read again.
+//! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they
+//! are stored, without being read again.
 
 use std::borrow::Cow;
 

@@ -123,8 +123,8 @@ impl Import {
         self.results.note_at(at)
     }
 
-    /// Keeps subsets and annotations that were written elsewhere, once the history has the changes that they are
-    /// of, in place of those so far.
+    /// Keeps subsets and annotations that were written elsewhere, once the history has the changes that they
+    /// are of, in place of those so far.
     pub(crate) fn keep_beside(&mut self, subsets: CitedSubsets, annotations: LoggedAnnotations) {
         (self.subsets, self.annotations) = (subsets, annotations);
     }

@@ -183,13 +183,14 @@ impl Registry {
     ///
     /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): a dataset has the name, or
     /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
-    /// dataset has the DOI; [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a control
-    /// character.
+    /// dataset has the DOI; [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a
+    /// control character.
     pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
         self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused, stamp)
     }
 
-    /// Adds a dataset with limits of its own, which a `sync` obeys, whose DOI another dataset may have if `shared_doi` says so.
+    /// Adds a dataset with limits of its own, which a `sync` obeys, whose DOI another dataset may have if
+    /// `shared_doi` says so.
     ///
     /// # Errors
     ///

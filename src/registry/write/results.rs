@@ -11,8 +11,8 @@ use crate::model::{
 /// What is expected of a set: its identifier and, if that is known, its digest.
 pub(super) type Expected = (Option<Identifier>, Option<Digest>);
 
-/// Expected identifiers and digests, and notes, by the time of their change. The notes are kept in a temporary file:
-/// a log can have any number of notes, each as long as a page.
+/// Expected identifiers and digests, and notes, by the time of their change. The notes are kept in a
+/// temporary file: a log can have any number of notes, each as long as a page.
 #[derive(Debug, Default)]
 pub(super) struct Results {
     /// With where each was read, for messages.

@@ -62,8 +62,8 @@ impl Stamp {
     /// # Errors
     ///
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead);
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the name of who records it has a control character, such as
-    /// NUL, at which SQLite ends a string.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the name of who records it has a control character,
+    /// such as NUL, at which SQLite ends a string.
     pub(super) fn record(
         &self,
         read: &store::View,

@@ -115,7 +115,8 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
     Ok(list(format, &rows, None, || object(&rows, &checked)))
 }
 
-/// The citations in a text, in their order, and the DOIs of datasets here that it cites without an identifier.
+/// The citations in a text, in their order, and the DOIs of datasets here that it cites without an
+/// identifier.
 async fn cited(state: &Arc<ServerState>, text: &str) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
     let mut all = Vec::new();
     for reference in references(text) {

@@ -1,5 +1,5 @@
-//! `/DI:…/checksums`: the checksums of the files of a set, as `sha256sum --check` reads them; and `/DI:…/list`:
-//! its canonical list, of which the digest is the SHA-256.
+//! `/DI:…/checksums`: the checksums of the files of a set, as `sha256sum --check` reads them; and
+//! `/DI:…/list`: its canonical list, of which the digest is the SHA-256.
 
 use std::io::{BufWriter, Write};
 use std::sync::Arc;

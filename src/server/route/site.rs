@@ -1,4 +1,5 @@
-//! What operators, browsers and search engines need: whether the server works, what it counted, the files of its pages, the sitemap.
+//! What operators, browsers and search engines need: whether the server works, what it counted, the files of
+//! its pages, the sitemap.
 
 use std::sync::Arc;
 use std::time::Duration;

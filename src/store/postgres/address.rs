@@ -64,8 +64,8 @@ impl ServerAddress {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], which does not repeat the address: a password may be anywhere in one that
-    /// cannot be read.
+    /// [`ErrorKind::RegistryAddress`], which does not repeat the address: a password may be anywhere in one
+    /// that cannot be read.
     pub fn parse(name: &Path) -> Result<Self, Error> {
         ServerAddress::parse_with(name, |variable| std::env::var_os(variable))
     }

@@ -58,8 +58,8 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process has
-    /// created a registry.
+    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process
+    /// has created a registry.
     pub fn put_in_place(&self) -> Result<()> {
         const ID: &str = "
             SELECT registry_id::text

@@ -3,8 +3,8 @@
 //! An address is read in `address`; `driver` connects to it. A `connection` sends statements
 //! with their values. `transaction` has what every transaction begins with, and asks what became of a
 //! change when the connection was lost. `schema` creates and migrates the tables, `create` makes new
-//! registries and copies, and `distribute` spreads them over several machines. An open registry is in `session`; `bulk` has the statements about many
-//! rows, and `integrity` the checks.
+//! registries and copies, and `distribute` spreads them over several machines. An open registry is in
+//! `session`; `bulk` has the statements about many rows, and `integrity` the checks.
 //!
 //! # Locking
 //!

@@ -64,8 +64,8 @@ impl StatedSchema {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryExists`]: there is a registry. [`ErrorKind::NotARegistry`]: there is a schema of that name
-/// with something else in it. [`ErrorKind::Unstorable`]: the database does not store UTF-8.
+/// [`ErrorKind::RegistryExists`]: there is a registry. [`ErrorKind::NotARegistry`]: there is a schema of that
+/// name with something else in it. [`ErrorKind::Unstorable`]: the database does not store UTF-8.
 pub(super) fn create(connection: &Connection) -> Result<()> {
     // The schema may have been created for a role that may not create any itself.
     const FOUND: &str = "

@@ -85,8 +85,8 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`],
-    /// [`ErrorKind::OtherSchema`].
+    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`],
+    /// [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`].
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let address = ServerAddress::parse(name)?;
         let connection = Connection::open(&address)?;
@@ -430,7 +430,8 @@ impl StoreSession for ServerSession {
     /// # Errors
     ///
     /// [`ErrorKind::Conflict`]: nothing was committed, and the change can be made again.
-    /// [`ErrorKind::OutcomeUnknown`]: the server cannot be asked. [`ErrorKind::NotVisible`]: it was committed.
+    /// [`ErrorKind::OutcomeUnknown`]: the server cannot be asked. [`ErrorKind::NotVisible`]: it was
+    /// committed.
     fn commit(self: Box<Self>) -> Result<()> {
         let connection = self.connection();
         if connection.has_failed() {

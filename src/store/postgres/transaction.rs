@@ -171,7 +171,8 @@ fn begin(begin: &str, then: &[&str]) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Replaced`](crate::store::ErrorKind::Replaced): another registry is at the address now, or none.
+/// [`ErrorKind::Replaced`](crate::store::ErrorKind::Replaced): another registry is at the address now, or
+/// none.
 pub(super) fn state(connection: &Connection, registry_id: &str) -> Result<u64> {
     const SQL: &str = "
         SELECT registry_id, hashtextextended(concat(version, ' ', (

@@ -125,14 +125,15 @@ const STEP_PAGES: i32 = 4_096;
 const RETRY: Duration = Duration::from_millis(10);
 
 /// Copies the state that a connection sees into a temporary file beside `target`, where no file
-/// exists yet, with the permissions of the registry at `of`, if it has a path. `progress` is called with the number of pages copied and the total number of pages.
+/// exists yet, with the permissions of the registry at `of`, if it has a path. `progress` is called with the
+/// number of pages copied and the total number of pages.
 ///
 /// In a transaction that has begun to read, the copy is of the state that the transaction sees.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`], and the errors of reading;
-/// [`ErrorKind::Interrupted`]: `progress` returned `Break`.
+/// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`], and the errors of
+/// reading; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
 pub fn copy_beside(
     source: &Connection,
     of: Option<&Path>,

@@ -16,9 +16,9 @@
 //!
 //! `synchronous=FULL`: a change that was acknowledged has reached the disk, provided that the disk
 //! does not lie about it. A new registry is written to a temporary file beside its path, without a
-//! write-ahead log and without syncs, and synced and renamed when it is complete. A file at the path is therefore a complete registry, or was not created by
-//! this crate: processes that create the same registry do not race, and a crash leaves no
-//! incomplete file.
+//! write-ahead log and without syncs, and synced and renamed when it is complete. A file at the path is
+//! therefore a complete registry, or was not created by this crate: processes that create the same registry
+//! do not race, and a crash leaves no incomplete file.
 //!
 //! # Compatibility
 //!

@@ -30,10 +30,11 @@ pub struct Opened {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`], [`ErrorKind::Damaged`]: there is no
-/// registry that this version can read. [`ErrorKind::PathTooLong`], [`ErrorKind::CannotOpen`],
-/// [`ErrorKind::ReadOnly`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`], [`ErrorKind::Io`]: it cannot be opened.
-/// [`ErrorKind::Replaced`]: another file replaced it while it was being opened.
+/// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`],
+/// [`ErrorKind::Damaged`]: there is no registry that this version can read. [`ErrorKind::PathTooLong`],
+/// [`ErrorKind::CannotOpen`], [`ErrorKind::ReadOnly`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
+/// [`ErrorKind::Io`]: it cannot be opened. [`ErrorKind::Replaced`]: another file replaced it while it was
+/// being opened.
 pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> {
     let Some(metadata) = files::metadata(path)? else {
         // Creating a registry here would fail because the name is taken, so the link must be

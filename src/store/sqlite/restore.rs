@@ -19,9 +19,9 @@ pub(crate) struct TargetLock {
 }
 
 impl NewFile {
-    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace it, with the permissions of the
-    /// file at `target` or, if there is none, of the copy. `progress` is called with the number of pages copied and the total number of
-    /// pages.
+    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace it, with
+    /// the permissions of the file at `target` or, if there is none, of the copy. `progress` is called with
+    /// the number of pages copied and the total number of pages.
     ///
     /// # Errors
     ///
@@ -87,8 +87,9 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process has since
-    /// created a registry at the target; [`ErrorKind::MovedAway`]: the old file cannot be renamed back.
+    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process
+    /// has since created a registry at the target; [`ErrorKind::MovedAway`]: the old file cannot be renamed
+    /// back.
     pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
         let file = self.into_file();
         let target = file.target().to_owned();

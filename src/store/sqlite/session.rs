@@ -139,7 +139,8 @@ impl FileStore {
         Ok(Some(version.cast_unsigned()))
     }
 
-    /// Whether it can be read in several connections. More than one can be opened neither to a registry in memory, nor to a new registry.
+    /// Whether it can be read in several connections. More than one can be opened neither to a registry in
+    /// memory, nor to a new registry.
     pub fn has_many_connections(&self) -> bool {
         self.identity.file().is_some()
     }

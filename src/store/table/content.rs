@@ -241,9 +241,9 @@ impl View {
         self.exists(&HAS, &[dataset.into()])
     }
 
-    /// What was known until an instant of the granules that are held then, each since it was ingested, by id and
-    /// then by time: the last row of a granule is what is known of it at that instant. Costs a pass over the
-    /// granules.
+    /// What was known until an instant of the granules that are held then, each since it was ingested, by id
+    /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
+    /// the granules.
     ///
     /// # Errors
     ///

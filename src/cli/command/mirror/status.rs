@@ -62,8 +62,8 @@ const OLD: &str = "old";
 /// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
 const FAILED: &str = "failed";
 
-/// What is known of a primary. `oldest`: when a mirror must have been identical to its default. `None`: at any
-/// time.
+/// What is known of a primary. `oldest`: when a mirror must have been identical to its default. `None`: at
+/// any time.
 fn verdict(source: &MirrorSource, oldest: Option<Timestamp>) -> &'static str {
     let oldest = oldest.filter(|_| source.is_default);
     match source.identical {
