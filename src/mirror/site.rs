@@ -13,7 +13,7 @@ use super::primary::Primary;
 use crate::citation::typed::SetName;
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, Identifier, Timestamp};
 use crate::registry::{Import, Registry, Stamp};
 
 /// The directory of the shards of a site.
@@ -21,6 +21,9 @@ pub(crate) const SHARDS: &str = "di";
 
 /// The directory of the datasets of a site.
 const DATASETS: &str = "datasets";
+
+/// The greatest number of datasets that are read at once: a site is not trusted.
+const MAX_DATASETS: usize = 100;
 
 /// The greatest length of a shard.
 const MAX_SHARD_BYTES: u64 = 64 << 20;
@@ -43,7 +46,7 @@ pub(crate) struct Shard {
     /// Of each identifier, the first period first.
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,
     /// The identifier of each digest.
-    pub digests: BTreeMap<String, String>,
+    pub digests: BTreeMap<String, Identifier>,
 }
 
 /// A site as `accession publish` writes it: at an address, or in a directory.
@@ -102,10 +105,16 @@ impl PublishedSite {
                     let digits = prefix.digits();
                     let shard = self.shard(&digits[..2], now)?;
                     for (_, identifier) in beginning(&shard.digests, digits) {
-                        datasets.extend(self.holders(identifier, now)?);
+                        datasets.extend(self.holders(&identifier.to_string(), now)?);
                     }
                 }
             }
+        }
+        if datasets.len() > MAX_DATASETS {
+            let message = format!(
+                "more than {MAX_DATASETS} datasets of this site held it: name one, as ADDRESS/datasets/NAME/"
+            );
+            return Err(Error::new(ErrorKind::Usage, message));
         }
         for name in datasets {
             let mut import = Import::new();

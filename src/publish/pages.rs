@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::files::{PublishDirectory, text_in, write};
-use super::resolve::Resolver;
+use super::resolve::{HISTORY, Resolver};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
 use crate::mirror::HEAD;
@@ -61,7 +61,12 @@ pub fn publish_pages(
         }
         resolver.add(&registry, (listed, &months), (&place.root, &datasets))?;
         for former in &listed.former_names {
-            write(&datasets.enter_or_create(former.as_str())?, INDEX, &moved(&site, name))?;
+            let former = datasets.enter_or_create(former.as_str())?;
+            write(&former, INDEX, &moved(&site, name))?;
+            // They would never end. Their addresses lead, by 404.html, to the months under the present name.
+            if let Some(months) = former.enter(HISTORY)? {
+                months.names()?.iter().try_for_each(|month| months.remove(month).map(drop))?;
+            }
         }
     }
     resolver.finish(&place.root, &kept.site(0))?;

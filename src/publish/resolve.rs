@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
 
 use flate2::{Compression, GzBuilder};
+use serde::Serialize;
 use tempfile::SpooledTempFile;
 
 use super::files::{text_in, write, write_spooled};
@@ -22,7 +23,7 @@ use crate::registry::{Listed, Registry, Selection, Snapshot};
 pub(super) const MAP: &str = "di.map";
 
 /// The directory of the months of a dataset.
-const HISTORY: &str = "history";
+pub(super) const HISTORY: &str = "history";
 
 /// What is collected while the months of datasets are written.
 #[derive(Default)]
@@ -119,14 +120,12 @@ impl Resolver {
         held: Option<&ShardPeriod>,
     ) -> Result<()> {
         let digits = hex::encode(digest.as_bytes());
-        self.digests.add(&[digits.as_bytes()], &[identifier.to_string().as_bytes()])?;
+        self.digests.add(&[digits.as_bytes()], &[&encoded(&identifier)?])?;
         held.map_or(Ok(()), |held| self.lead_set(identifier, held))
     }
 
     fn lead_set(&mut self, identifier: Identifier, held: &ShardPeriod) -> Result<()> {
-        let held =
-            serde_json::to_vec(held).map_err(|error| scratch::unusable("write", error.into()))?;
-        self.sets.add(&[identifier.to_string().as_bytes()], &[&held])
+        self.sets.add(&[identifier.to_string().as_bytes()], &[&encoded(held)?])
     }
 
     /// Writes the canonical list of a set, which is proved, unless it is there.
@@ -179,8 +178,7 @@ impl Resolver {
                 shard.sets.entry(identifier).or_default().push(value_of(&held)?);
             }
             while let Some((digest, identifier)) = next_of(&mut digests, &digits)? {
-                let identifier = String::from_utf8_lossy(&identifier).into_owned();
-                shard.digests.insert(digest, identifier);
+                shard.digests.insert(digest, value_of(&identifier)?);
             }
             shard.sets.retain(|_, periods| !periods.is_empty());
             for (identifier, periods) in &mut shard.sets {
@@ -207,6 +205,11 @@ impl Resolver {
         }
         Ok(())
     }
+}
+
+/// A value as [`value_of`] reads it.
+fn encoded(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| scratch::unusable("write", error.into()))
 }
 
 /// A line of the map: the address of an identifier, and where it leads.

@@ -195,6 +195,9 @@ for (const base of ["", "/some/registry"]) {
     await page.waitForURL(place);
     expect((await page.textContent(":target")).includes(`DI:${identifier}`), `${path} leads to the set`);
   }
+  // A month under a former name.
+  await page.goto(`${files.url}/datasets/FORMER/history/2001-01.html#${identifier}`);
+  await page.waitForURL(place);
   await page.goto(`${files.url}/`);
   await page.fill("#identifier", `DI:${identifier}, as held at 2001-01-05`);
   await page.keyboard.press("Enter");

@@ -188,5 +188,6 @@ fn what_another_registry_published_still_resolves_and_a_former_name_does_not() {
         publish(&first, www, None);
         assert_eq!(assert_resolves(&first, www, "F"), 5);
         assert!(!text(www, "di.map").contains("datasets/D/"));
+        assert_eq!(std::fs::read_dir(www.join("datasets/D/history")).unwrap().count(), 0);
     }
 }
