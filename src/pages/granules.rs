@@ -58,9 +58,9 @@ impl Ends {
         let bytes = bytes as u64 * granules / shown;
         match bytes {
             ..1_000 => format!("{bytes} bytes"),
-            ..10_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-            ..1_000_000 => format!("{} kB", bytes / 1_000),
-            ..10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+            1_000..10_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+            10_000..1_000_000 => format!("{} kB", bytes / 1_000),
+            1_000_000..10_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
             _ => format!("{} MB", grouped(bytes / 1_000_000)),
         }
     }

@@ -1,7 +1,7 @@
 //! The files of a published directory: their names, their heads and their lock.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 
 use tempfile::SpooledTempFile;
@@ -120,7 +120,10 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
 
 /// Writes a file, unless its content is unchanged. It is not made durable: the next run would
 /// write it again.
+#[cfg(feature = "serve")]
 pub(super) fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
+    use std::io::Write;
+
     if let Some(file) = directory.read(name)? {
         let mut found = Vec::new();
         let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);

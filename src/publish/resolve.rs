@@ -230,10 +230,10 @@ type Entries = std::iter::Peekable<SortedEntries>;
 
 /// The next entry whose key begins with these digits.
 fn next_of(entries: &mut Entries, digits: &str) -> Result<Option<(String, Box<[u8]>)>> {
-    let is_it = |entry: &Result<(Box<[u8]>, Box<[u8]>)>| {
+    let next = entries.next_if(|entry| {
         entry.as_ref().map_or(true, |(key, _)| key.starts_with(digits.as_bytes()))
-    };
-    let next = entries.next_if(is_it).transpose()?;
+    });
+    let next = next.transpose()?;
     Ok(next.map(|(key, value)| (String::from_utf8_lossy(&key).into_owned(), value)))
 }
 

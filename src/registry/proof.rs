@@ -161,6 +161,7 @@ enum Hasher {
     /// Another thread, if there are many granules.
     Beside(Box<Hashing>),
     /// The thread that reads them: it holds no memory for the batches of another one.
+    #[cfg(feature = "serve")]
     Here(Chain),
 }
 
@@ -171,6 +172,7 @@ impl Proof {
     }
 
     /// The same proof on the thread that reads. Must be called before the first granule is added.
+    #[cfg(feature = "serve")]
     pub fn hashed_here(self) -> Self {
         Proof { hasher: Hasher::Here(Chain::start()), ..self }
     }
@@ -179,6 +181,7 @@ impl Proof {
     pub fn add(&mut self, granule_id: &str) {
         match &mut self.hasher {
             Hasher::Beside(hashing) => drop(hashing.hold(granule_id, 0..1)),
+            #[cfg(feature = "serve")]
             Hasher::Here(chain) => chain.push(granule_id),
         }
         self.granules += 1;
@@ -192,6 +195,7 @@ impl Proof {
     pub fn finish(self) -> Result<()> {
         let identifier = match self.hasher {
             Hasher::Beside(hashing) => hashing.finish().sweep.latest(),
+            #[cfg(feature = "serve")]
             Hasher::Here(chain) => chain.identifier(),
         };
         self.claim.check(identifier, self.granules)

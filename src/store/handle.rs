@@ -328,6 +328,7 @@ fn kind_of(name: &Path) -> Result<Kind> {
 /// # Errors
 ///
 /// [`ErrorKind::NotAFile`], [`ErrorKind::RegistryAddress`].
+#[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "there are only files"))]
 pub(crate) fn check_is_file(name: &Path, what: &str) -> Result<()> {
     match kind_of(name)? {
         Kind::File => Ok(()),

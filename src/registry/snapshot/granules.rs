@@ -174,6 +174,7 @@ impl Granules {
 
     /// Hashes the granules on the thread that reads them. Must be called before the first granule is
     /// read.
+    #[cfg(feature = "serve")]
     pub(crate) fn hashed_here(mut self) -> Self {
         self.pages.proof = self.pages.proof.map(Proof::hashed_here);
         self
