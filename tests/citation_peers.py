@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import pathlib
 import warnings
+from urllib.parse import unquote
 
 import jsonschema
 import rispy
@@ -105,7 +106,10 @@ def check_json_ld(kind, read, date):
     assert in_order[:3] == ["Curt Tilmes", "太郎 山田", "Ministry of Sea, Air and Land"], in_order
     assert names == set(in_order), names
     assert bool(list(graph.objects(dataset, PROV.wasRevisionOf))) == (kind in ("whole", "served"))
-    assert f"doi:{DOI}" in values
+    # The DOI is that of the dataset, of which the set is a part.
+    assert f"doi:{DOI}" not in values
+    wholes = [unquote(str(each)) for each in graph.transitive_objects(dataset, SCHEMA.isPartOf)]
+    assert f"https://doi.org/{DOI}" in wholes, wholes
 
 
 CHECKS = [check_ris, check_bibtex, check_datacite, check_csl, check_json_ld]

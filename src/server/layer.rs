@@ -169,13 +169,15 @@ async fn find(
 }
 
 /// A target without the marks at the end of its path, which a linker took from the sentence around an
-/// address. `None` means that there are none.
+/// address that papers have: of a set, a dataset or a DOI. `None` means that there are none.
 fn without_marks(target: &str) -> Option<String> {
     let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
     let meant = path.trim_end_matches(['.', ',', ';', ')', ']']);
-    // Not a path that a browser takes for the address of another host.
-    let is_here = meant.as_bytes().get(1).is_some_and(u8::is_ascii_alphanumeric);
-    (is_here && meant != path).then(|| format!("{meant}{query}"))
+    let is_cited = match meant.strip_prefix("/datasets/") {
+        Some(name) => !name.is_empty() && !name.trim_end_matches('/').contains('/'),
+        None => ["/DI:", "/sha256:", "/doi/"].iter().any(|begin| meant.starts_with(begin)),
+    };
+    (is_cited && meant != path).then(|| format!("{meant}{query}"))
 }
 
 /// What is waited for, which is given up at a time.

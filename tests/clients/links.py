@@ -43,7 +43,7 @@ def check(site):
     crowds = ["CROWD", crowd, site.long_name]
     bare = site.rows("lookup", "BARE")[0]["identifier"]
     full = ["cite-as", "type", "describedby", "item", "license", "author"]
-    # Which dataset a shared set is cited from, THEM, has no record.
+    # A dataset without a record.
     plain = ["cite-as", "type", "describedby", "item"]
     pages = {
         "/datasets/US.FOOL2.002/": full,
@@ -54,7 +54,8 @@ def check(site):
         "/datasets/CROWD/": full,
         "/datasets/CROWD@2001-01-01T00:00:00Z": full,
         f"/DI:{crowd}": full,
-        f"/DI:{shared}": plain,
+        # Of those who held it, the first one leads.
+        f"/DI:{shared}": full,
         "/datasets/BARE/": plain,
         f"/DI:{bare}": plain,
         f"/datasets/{site.long_name}/": full,

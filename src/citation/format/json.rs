@@ -202,10 +202,16 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         }
     };
     let whole = citation.subset.as_ref().and_then(|subset| citation.address_of(subset.whole));
-    let whole = whole.map(|id| json!({ "@type": "Dataset", "@id": id }));
     let dataset = citation.address().filter(|_| is_set);
     let dataset =
         dataset.map(|id| json!({ "@type": "Dataset", "@id": id, "name": citation.title() }));
+    // Search engines read one whole, and no list of them.
+    let part_of = match whole {
+        Some(id) => {
+            Some(without_nulls(json!({ "@type": "Dataset", "@id": id, "isPartOf": dataset })))
+        }
+        None => dataset,
+    };
     let is_questionable = citation.annotations().iter().any(|noted| noted.questionable);
     let noted = citation.annotations().iter();
     let noted = noted.map(|it| json!({ "@type": "Comment", "text": single_line(&it.note) }));
@@ -237,7 +243,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         "temporalCoverage": record.temporal.map(|temporal| temporal.to_string()),
         "identifier": identifiers(citation, about),
         "spdx:checksum": checksum(citation),
-        "isPartOf": nonempty(whole.into_iter().chain(dataset).collect()),
+        "isPartOf": part_of,
         "creativeWorkStatus": is_questionable.then_some("Questionable"),
         "comment": nonempty(noted.collect()),
         "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
