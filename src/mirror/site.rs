@@ -13,7 +13,7 @@ use super::primary::Primary;
 use crate::citation::typed::SetName;
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, Timestamp};
+use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
 use crate::registry::{Import, Registry, Stamp};
 
 /// The directory of the shards of a site.
@@ -120,10 +120,15 @@ impl PublishedSite {
             let mut import = Import::new();
             import.options.create_dataset = true;
             self.dataset(&name, now)?.read_into(&mut import, |_| {})?;
-            registry.import(&name, &import, &Stamp::now(now))?;
-            if let Some(withdrawal) = &import.withdrawn {
-                let note = withdrawal.note.as_deref().unwrap_or_default();
-                registry.withdraw_dataset(&name, note, &Stamp::now(now))?;
+            // Nothing was recorded after a withdrawal, of which the time is shown.
+            let withdrawal = import.withdrawn.clone();
+            let at = withdrawal.as_ref().map_or(now, |withdrawal| withdrawal.timestamp);
+            // What was recorded long ago is no sign of a wrong clock here.
+            let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(at) };
+            registry.import(&name, &import, &stamp)?;
+            if let Some(Withdrawal { note, .. }) = withdrawal {
+                let note = note.unwrap_or_default();
+                registry.withdraw_dataset(&name, &note, &stamp)?;
             }
         }
         Ok((directory, path))

@@ -20,7 +20,7 @@ use crate::pages::{LISTS, Month, MonthPage, MonthSums, Site, list_name, months_p
 use crate::registry::{Listed, Registry, Selection, Snapshot};
 
 /// The map for nginx.
-pub(super) const MAP: &str = "di.map";
+const MAP: &str = "di.map";
 
 /// The directory of the months of a dataset.
 pub(super) const HISTORY: &str = "history";
@@ -147,7 +147,8 @@ impl Resolver {
                 granule.content.write_line(granule.granule_id.as_str(), &mut line);
                 zip.write_all(&line)?;
             }
-            zip.finish().map(drop)
+            // Its name says what it has, so it is never written again: it must not be lost halfway.
+            zip.finish()?.sync_data()
         });
         match failed {
             Some(error) => Err(error),
