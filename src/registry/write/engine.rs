@@ -109,15 +109,16 @@ impl<'a> Entry<'a> {
         let Target { transaction, dataset, .. } = *self.target;
         let by_granule: Vec<&[Event]> =
             events.chunk_by(|a, b| a.granule_id == b.granule_id).collect();
+        let ids: Vec<&str> =
+            by_granule.iter().map(|events| events[0].granule_id.as_str()).collect();
         let stored = match self.is_after_all(events)? {
             true => Vec::new(),
-            false => {
-                let ids: Vec<&str> =
-                    by_granule.iter().map(|events| events[0].granule_id.as_str()).collect();
-                transaction.periods_among(dataset, &ids)?
-            }
+            false => transaction.periods_among(dataset, &ids)?,
         };
-        let known = self.known_of(events, &stored)?;
+        let known = match events.iter().any(|event| event.content.is_some()) {
+            true => transaction.last_content_among(dataset, &ids)?,
+            false => Vec::new(),
+        };
         let mut rows = Rows {
             new: Vec::with_capacity(by_granule.len()),
             contents: Vec::new(),
@@ -144,17 +145,6 @@ impl<'a> Entry<'a> {
             }
             None => Ok(()),
         }
-    }
-
-    /// What was known last of the granules of events that state something of them.
-    fn known_of(&self, events: &[Event], stored: &[Granule]) -> Result<Vec<StoredContent>> {
-        if stored.is_empty() || events.iter().all(|event| event.content.is_none()) {
-            return Ok(Vec::new());
-        }
-        let Target { transaction, dataset, .. } = *self.target;
-        let mut ids: Vec<&str> = stored.iter().map(|period| period.granule_id.as_str()).collect();
-        ids.dedup();
-        transaction.last_content_among(dataset, &ids)
     }
 
     /// Removes what checks have found in the files of granules that are deleted, or of which something else
