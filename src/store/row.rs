@@ -164,7 +164,8 @@ impl<'row> Reader<'row> {
         (0..columns).try_for_each(|_| self.value().map(drop))
     }
 
-    fn value(&mut self) -> Result<Value<'row>> {
+    /// The next value.
+    pub(super) fn value(&mut self) -> Result<Value<'row>> {
         let value = self.row.value(self.column)?;
         add(self.checked, &value);
         self.column += 1;
@@ -179,12 +180,22 @@ pub(super) fn read<R: Row>(
     first: usize,
     checked: &mut Vec<u8>,
 ) -> Result<(R, bool)> {
-    let table = R::table();
+    read_by(R::table(), row, first, checked, R::decode)
+}
+
+/// The same with what `decode` makes of the columns, which reads all of them.
+fn read_by<T>(
+    table: &StoredTable,
+    row: &dyn Columns,
+    first: usize,
+    checked: &mut Vec<u8>,
+    decode: impl FnOnce(&mut Reader<'_>) -> Result<T>,
+) -> Result<(T, bool)> {
     checked.clear();
     let beside = first + table.columns.len() + 1;
     let mut reader = Reader { row, column: first, beside, checked };
     reader.skip(table.owner)?;
-    let decoded = R::decode(&mut reader)?;
+    let decoded = decode(&mut reader)?;
     debug_assert_eq!(reader.column, first + table.columns.len(), "{}", table.name);
     let is_sound = match table.what {
         Some(_) => row.value(reader.column)? == i64::from(crc32fast::hash(reader.checked)).into(),
@@ -268,14 +279,9 @@ impl View {
     ) -> Result<Vec<T>> {
         let table = R::table();
         let mut rows = Vec::new();
-        self.each_checked(sql, values, table, |row, checked| match read::<R>(row, 0, checked) {
-            Ok((read, true)) => {
-                rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
-                Ok(true)
-            }
-            Ok((_, false)) => Ok(false),
-            Err(error) if is_sound(table, row, 0, checked)? => Err(error),
-            Err(_) => Ok(false),
+        self.each_read(sql, values, table, R::decode, |read, row| {
+            rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
+            Ok(())
         })?;
         Ok(rows)
     }
@@ -292,9 +298,35 @@ impl View {
         table: &'static StoredTable,
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        self.each_checked(sql, values, table, |row, checked| {
-            Ok(is_sound(table, row, 0, checked)? && each(row).map(|()| true)?)
-        })
+        let columns = table.columns.len() - table.owner;
+        self.each_read(sql, values, table, |reader| reader.skip(columns), |(), row| each(row))
+    }
+
+    /// The same with what `decode` makes of the columns of the table but the first, which say to what a row
+    /// belongs.
+    pub(super) fn each_read<T>(
+        &self,
+        sql: &'static Sql,
+        values: &[Value<'_>],
+        table: &'static StoredTable,
+        mut decode: impl FnMut(&mut Reader<'_>) -> Result<T>,
+        mut each: impl FnMut(T, &dyn Columns) -> Result<()>,
+    ) -> Result<()> {
+        let (mut checked, mut differing) = (Vec::with_capacity(CHECKED_BYTES), None);
+        let read = self.session()?.rows(sql, values, &mut |row| {
+            match read_by(table, row, 0, &mut checked, &mut decode) {
+                Ok((decoded, true)) => return each(decoded, row),
+                Err(error) if is_sound(table, row, 0, &mut checked)? => return Err(error),
+                Ok((_, false)) | Err(_) => {}
+            }
+            let dataset = table.dataset_column().map(|column| row.get(column)).transpose()?;
+            differing = Some((dataset, position(table, row, 0)?));
+            Err(damaged("a row differs from its checksum"))
+        });
+        match differing {
+            None => read,
+            Some((dataset, position)) => Err(self.differs(table, dataset, &position)),
+        }
     }
 
     /// The rows of a dataset after one (empty means from the first) in the order of their key, at most
@@ -336,29 +368,6 @@ impl View {
         match table.what {
             Some(_) => self.each_sound(sql, &given, table, each),
             None => self.session()?.rows(sql, &given, each),
-        }
-    }
-
-    /// The same, where `each` returns whether the row agrees with its checksum, for which it gets a buffer.
-    fn each_checked(
-        &self,
-        sql: &'static Sql,
-        values: &[Value<'_>],
-        table: &'static StoredTable,
-        mut each: impl FnMut(&dyn Columns, &mut Vec<u8>) -> Result<bool>,
-    ) -> Result<()> {
-        let (mut checked, mut differing) = (Vec::with_capacity(CHECKED_BYTES), None);
-        let read = self.session()?.rows(sql, values, &mut |row| {
-            if each(row, &mut checked)? {
-                return Ok(());
-            }
-            let dataset = table.dataset_column().map(|column| row.get(column)).transpose()?;
-            differing = Some((dataset, position(table, row, 0)?));
-            Err(damaged("a row differs from its checksum"))
-        });
-        match differing {
-            None => read,
-            Some((dataset, position)) => Err(self.differs(table, dataset, &position)),
         }
     }
 

@@ -3,10 +3,10 @@
 use crate::model::{EncodedFiles, Timestamp};
 use crate::store::Result;
 use crate::store::page::{check_order, out_of_order};
-use crate::store::row::row;
+use crate::store::row::{Reader, row};
 use crate::store::rows::{DatasetKey, StoredContent};
 use crate::store::session::View;
-use crate::store::statement::{CONTENT, Columns, Sql, Value, damaged};
+use crate::store::statement::{CONTENT, Sql, Value, damaged};
 
 row!(StoredContent in CONTENT { granule_id, since, content });
 
@@ -58,8 +58,8 @@ impl ContentPage {
         Some(ContentRow { granule_id, since, files: EncodedFiles::of_checked(files) })
     }
 
-    fn push(&mut self, row: &dyn Columns) -> Result<()> {
-        let columns = (row.value(1)?, row.value(2)?, row.value(3)?);
+    fn push(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+        let columns = (reader.value()?, reader.value()?, reader.value()?);
         let (Value::Text(granule_id), Value::Int(since), Value::Bytes(files)) = columns else {
             return Err(damaged("a row of the table content has a value of another type"));
         };
@@ -103,7 +103,8 @@ impl ContentRows<'_> {
         let mut values = vec![self.dataset.into(), id.as_str().into(), (*since).into()];
         values.push(limit.into());
         values.extend(self.at.map(Value::from));
-        self.read.each_sound(self.sql, &values, &CONTENT, &mut |row| page.push(row))?;
+        let push = |reader: &mut Reader<'_>| page.push(reader);
+        self.read.each_read(self.sql, &values, &CONTENT, push, |(), _| Ok(()))?;
         let mut last = (id.as_str(), *since);
         for row in (0..).map_while(|index| page.row(index)) {
             let next = (row.granule_id, row.since);
