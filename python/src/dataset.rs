@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::typed::{GivenIdentifier, refuse_future};
+use accession::citation::typed::{TypedName, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
 use accession::{Change, EarlierSet, EventKind, Listing};
 use pyo3::prelude::*;
@@ -164,8 +164,8 @@ impl Dataset {
         self.change(py, lists, column, &options)
     }
 
-    /// Makes the dataset hold an earlier set again, in one new change: that of a time, or of an
-    /// identifier.
+    /// Makes the dataset hold an earlier set again, in one new change: that of a time, of an
+    /// identifier, or of a digest.
     #[pyo3(
         signature = (to, **options),
         text_signature = "($self, to, *, at=None, note=None, dry_run=False)"
@@ -179,16 +179,16 @@ impl Dataset {
         let options = of_change(options, "")?;
         let (at, options) = (options.at()?, options.change()?);
         let text = to.cast::<PyString>().ok().map(|text| text.to_str()).transpose()?;
-        let identifier = text.and_then(|text| text.parse::<GivenIdentifier>().ok());
-        let time = match identifier {
+        let named = text.and_then(|text| text.parse::<TypedName>().ok());
+        let time = match named {
             Some(_) => accession::Moment::Instant(now()),
             None => moment("to", to)?,
         };
         let applied = run(py, |monitor| {
-            let to = match &identifier {
-                Some(identifier) => {
+            let to = match &named {
+                Some(named) => {
                     let snapshot = self.opened.reader(Arc::clone(&monitor))?.snapshot()?;
-                    EarlierSet::Identifier(identifier.whole(&snapshot, Some(&self.name))?)
+                    named.earlier(&snapshot, &self.name)?
                 }
                 None => {
                     refuse_future(time, now())?;
@@ -196,7 +196,7 @@ impl Dataset {
                 }
             };
             let registry = self.opened.writer(monitor)?;
-            Ok(registry.revert(&self.name, to, &options, &self.opened.stamp(at))?)
+            Ok(registry.revert(&self.name, &to, &options, &self.opened.stamp(at))?)
         })?;
         record::applied(py, &applied, &self.name, options.dry_run)
     }

@@ -10,7 +10,7 @@ use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
     TimestampError, ValueError,
 };
-use crate::registry::{Resolution, Selection, Snapshot};
+use crate::registry::{EarlierSet, Resolution, Selection, Snapshot};
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits, a
 /// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a
@@ -363,6 +363,20 @@ impl TypedName {
             }
             TypedName::Digest(prefix) => snapshot.resolve_digest(prefix, dataset, at),
         }
+    }
+
+    /// The set with this name that a dataset held.
+    ///
+    /// # Errors
+    ///
+    /// The first digits are those of no identifier, or of several.
+    pub fn earlier(&self, snapshot: &Snapshot, dataset: &DatasetName) -> Result<EarlierSet> {
+        Ok(match self {
+            TypedName::Identifier(given) => {
+                EarlierSet::Identifier(given.whole(snapshot, Some(dataset))?)
+            }
+            TypedName::Digest(prefix) => EarlierSet::Digest(prefix.clone()),
+        })
     }
 }
 

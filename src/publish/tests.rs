@@ -90,7 +90,7 @@ fn import(registry: &Registry, _: &Path) -> Outcome {
 
 fn revert(registry: &Registry, _: &Path) -> Outcome {
     let to = EarlierSet::At(Moment::Instant(second(0)));
-    Ok(registry.revert(&name(), to, &ChangeOptions::default(), &stamp(2)).map(drop)?)
+    Ok(registry.revert(&name(), &to, &ChangeOptions::default(), &stamp(2)).map(drop)?)
 }
 
 fn edit(registry: &Registry, _: &Path) -> Outcome {

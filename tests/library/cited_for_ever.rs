@@ -154,7 +154,7 @@ impl World {
                 let now = self.now;
                 let stamp = Stamp { is_clock_confirmed: true, ..Stamp::new(at, move || now) };
                 let (to, options) = (EarlierSet::At(Moment::Instant(to)), ChangeOptions::default());
-                let applied = self.registry.revert(&dataset, to, &options, &stamp).unwrap();
+                let applied = self.registry.revert(&dataset, &to, &options, &stamp).unwrap();
                 if held != self.held() {
                     self.note(applied.instances[0].timestamp, held);
                 }

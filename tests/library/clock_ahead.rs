@@ -53,7 +53,7 @@ const WRITES: [Write; 10] = [
     }),
     ("revert", |registry, stamp| {
         let to = EarlierSet::At(Moment::Instant(second(0)));
-        registry.revert(&name("D"), to, &ChangeOptions::default(), stamp).map(drop)
+        registry.revert(&name("D"), &to, &ChangeOptions::default(), stamp).map(drop)
     }),
     ("import", |registry, stamp| {
         let mut import = Import::new();

@@ -77,8 +77,12 @@ fn with_granules(registry: Registry) -> Registry {
 }
 
 fn set_at(registry: &Registry, at: Option<i64>) -> Set {
+    set_of(registry, "D", at)
+}
+
+fn set_of(registry: &Registry, dataset: &str, at: Option<i64>) -> Set {
     let at = at.map(|at| Moment::Instant(second(at)));
-    let selection = Selection::Dataset { name: name("D"), at };
+    let selection = Selection::Dataset { name: name(dataset), at };
     registry.snapshot().unwrap().select(&selection).unwrap().set
 }
 
@@ -306,7 +310,7 @@ fn a_revert_restores_names_and_content() {
     let revert = |to: i64, at: i64| {
         let to = EarlierSet::At(Moment::Instant(second(to)));
         let stamp = Stamp::at(second(at), now());
-        registry.revert(&name("D"), to, &ChangeOptions::default(), &stamp).unwrap()
+        registry.revert(&name("D"), &to, &ChangeOptions::default(), &stamp).unwrap()
     };
     let applied = revert(2, 6);
     assert_eq!(sides(&applied), [1, 1, 0, 2]);
@@ -317,6 +321,23 @@ fn a_revert_restores_names_and_content() {
     // Nothing was known at first.
     revert(1, 7);
     assert!(listed(&registry, None).is_empty());
+    // By its digest, which another dataset has had since.
+    let elsewhere = name("E");
+    let mut copy = Change::new();
+    copy.options.create_dataset = true;
+    copy.ingest(entry("A", &[("A", Some(7), Some((Algorithm::Md5, 5)))])).unwrap();
+    copy.ingest(sha256("B", 2)).unwrap();
+    copy.ingest(id("C")).unwrap();
+    registry.change(&elsewhere, &copy, &at(8)).unwrap();
+    let to = || EarlierSet::Digest(then.digest().to_string()[..20].parse().unwrap());
+    let options = ChangeOptions::default();
+    let applied = registry.revert(&name("D"), &to(), &options, &at(9)).unwrap();
+    assert_eq!(applied.in_force.unwrap().digest, then.digest());
+    registry.change(&elsewhere, &change(["Z"], []), &at(10)).unwrap();
+    let never =
+        EarlierSet::Digest(set_of(&registry, "E", None).digest().to_string().parse().unwrap());
+    let error = registry.revert(&name("D"), &never, &options, &at(11)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::IdentifierUnknown);
     assert_verifies(&registry);
 }
 

@@ -316,7 +316,7 @@ const TRIALS: &[Trial] = &[
     ("sync", [true, false], |world| world.sync(&[7_000])),
     ("revert", [true, true], |world| {
         let (to, options) = (EarlierSet::At(first()), ChangeOptions::default());
-        world.registry.revert(&name("dataset"), to, &options, &world.stamp())?;
+        world.registry.revert(&name("dataset"), &to, &options, &world.stamp())?;
         Ok(())
     }),
     ("pull", [true, false], World::pull),

@@ -215,7 +215,7 @@ fn add_changes(
     add("sync", outcome(registry.sync(dataset, &listing, most, &options, &stamp)));
     for at in history.sets.keys() {
         let to = EarlierSet::At(Moment::Instant(*at));
-        add("revert", outcome(registry.revert(dataset, to, &options, &stamp)));
+        add("revert", outcome(registry.revert(dataset, &to, &options, &stamp)));
     }
     let wanted = Members::Patterns(vec!["A*".parse().unwrap()]);
     add("describe", outcome(registry.describe_subset(dataset, None, &wanted, now())));

@@ -211,7 +211,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
 fn revert_at(registry: &Registry, seconds: i64) -> Result<()> {
     let to = EarlierSet::At(Moment::Instant(second(0)));
     let (options, stamp) = (ChangeOptions::default(), Stamp::at(second(seconds), now()));
-    registry.revert(&name("dataset"), to, &options, &stamp).map(drop)
+    registry.revert(&name("dataset"), &to, &options, &stamp).map(drop)
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RefusedDirectory, "{refused}");
     let to = EarlierSet::At(Moment::Instant(second(0)));
-    registry.revert(&name("D"), to, &options(), &at(3)).unwrap();
+    registry.revert(&name("D"), &to, &options(), &at(3)).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
     let most = Limits::NONE;
     let mut listing = Listing::new();

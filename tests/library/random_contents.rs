@@ -330,7 +330,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 replaced.extend((is_replaced || is_less).then(|| granule.clone()));
             }
             let to = EarlierSet::At(Moment::Instant(*then));
-            registry.revert(&dataset, to, &ChangeOptions::default(), &stamp).unwrap();
+            registry.revert(&dataset, &to, &ChangeOptions::default(), &stamp).unwrap();
         }
         Step::Cite(index) => {
             let first = POOL[*index].chars().next().unwrap();

@@ -169,7 +169,7 @@ fn take(
         Step::Sync(ids, most) => sync(registry, dataset, history, at, &texts(ids), *most),
         Step::Revert(_) if history.sets.is_empty() => {
             let to = EarlierSet::At(Moment::Instant(at));
-            assert!(registry.revert(dataset, to, &ChangeOptions::default(), &stamp).is_err());
+            assert!(registry.revert(dataset, &to, &ChangeOptions::default(), &stamp).is_err());
         }
         Step::Revert(index) => revert(registry, dataset, history, at, *index),
         Step::Reopen => {}
@@ -264,7 +264,7 @@ fn revert(
         _ => EarlierSet::Identifier(expected),
     };
     let (options, stamp) = (ChangeOptions::default(), Stamp::at(at, now()));
-    let applied = registry.revert(dataset, to, &options, &stamp).unwrap();
+    let applied = registry.revert(dataset, &to, &options, &stamp).unwrap();
     assert_eq!(applied.in_force.as_ref().unwrap().identifier, expected);
     assert_eq!(applied.instance().is_some(), held != wanted);
     if held != wanted {

@@ -5,7 +5,7 @@ mod primary;
 mod set;
 
 pub use accession::citation::typed::{
-    GivenIdentifier, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
+    TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};

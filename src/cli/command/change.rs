@@ -11,7 +11,7 @@ use accession::{
 use super::granule_id::Uniquify;
 use crate::cli::applied::{ChangeArgs, apply};
 use crate::cli::args::{
-    ContentArgs, FileArgs, FormatArgs, GivenIdentifier, GranuleArgs, deletions, refuse_future,
+    ContentArgs, FileArgs, FormatArgs, GranuleArgs, TypedName, deletions, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::PathArgs;
@@ -329,8 +329,8 @@ pub struct Revert {
     dataset: DatasetName,
 
     /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an
-    /// identifier that was in force
-    #[arg(long, value_name = "T|DI")]
+    /// identifier or a digest that was in force
+    #[arg(long, value_name = "T|DI|DIGEST")]
     to: To,
 
     #[command(flatten)]
@@ -341,7 +341,7 @@ pub struct Revert {
 #[derive(Debug, Clone)]
 enum To {
     At(Moment),
-    Identifier(GivenIdentifier),
+    Name(TypedName),
 }
 
 impl FromStr for To {
@@ -349,7 +349,7 @@ impl FromStr for To {
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
         match text.parse() {
-            Ok(identifier) => Ok(To::Identifier(identifier)),
+            Ok(name) => Ok(To::Name(name)),
             Err(_) => text.parse().map(To::At),
         }
     }
@@ -362,16 +362,16 @@ impl Revert {
                 refuse_future(at, session.now()?)?;
                 EarlierSet::At(at)
             }
-            To::Identifier(given) => {
+            To::Name(name) => {
                 let snapshot = session.open(Access::Read)?.snapshot()?;
-                EarlierSet::Identifier(given.whole(&snapshot, Some(&self.dataset))?)
+                name.earlier(&snapshot, &self.dataset)?
             }
         };
         let options = self.change.options();
         let application = self.change.application(&self.dataset, false);
         let unchanged = Some("the dataset holds the same granules as then");
         apply(session, &application, unchanged, |registry, stamp| {
-            registry.revert(&self.dataset, to, &options, stamp)
+            registry.revert(&self.dataset, &to, &options, stamp)
         })
     }
 }

@@ -7,8 +7,8 @@ use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target, ingest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Confirmation, DatasetName, EventKind, Extent, GranuleId, Identifier, Instance, Limits, Moment,
-    Timestamp,
+    Confirmation, DatasetName, DigestPrefix, EventKind, Extent, GranuleId, Identifier, Instance,
+    Limits, Moment, Set, Timestamp,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
@@ -19,12 +19,14 @@ use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
 
 /// An earlier set of a dataset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EarlierSet {
     /// The set that it held at a time. A day means its last instant.
     At(Moment),
     /// The set that it held when this identifier was in force.
     Identifier(Identifier),
+    /// The set that it held when this digest was in force, or one that begins so.
+    Digest(DigestPrefix),
 }
 
 impl Registry {
@@ -101,7 +103,7 @@ impl Registry {
     pub fn revert(
         &self,
         dataset: &DatasetName,
-        to: EarlierSet,
+        to: &EarlierSet,
         options: &ChangeOptions,
         stamp: &Stamp,
     ) -> Result<Applied> {
@@ -110,12 +112,21 @@ impl Registry {
             target.refuse_backfill()?;
             let name = dataset.clone();
             let selection = match to {
-                EarlierSet::At(at) => Selection::Dataset { name, at: Some(at) },
+                EarlierSet::At(at) => Selection::Dataset { name, at: Some(*at) },
                 EarlierSet::Identifier(identifier) => {
-                    Selection::Identifier { identifier, dataset: Some(name), at: None }
+                    Selection::Identifier { identifier: *identifier, dataset: Some(name), at: None }
                 }
+                EarlierSet::Digest(prefix) => Selection::Digest(prefix.clone()),
             };
-            let set = select(transaction, &selection)?.set;
+            let mut set = select(transaction, &selection)?.set;
+            if set.dataset() != dataset {
+                // Another dataset had this digest as well, and last.
+                let identifier = set.identifier();
+                let mut own = transaction.instances_of_with(target.dataset, identifier)?;
+                own.retain(|instance| instance.digest == set.digest());
+                let unknown = || Error::identifier_unknown(identifier, Some(dataset));
+                set = Set::Instance(own.pop().ok_or_else(unknown)?);
+            }
             let at = set.instance().timestamp;
             let mut known = ContentsAt::new(transaction, target.dataset, at)?;
             let wanted = GranulePages::of(transaction, &set)?.granules(transaction);
