@@ -10,19 +10,20 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
-use axum::body::Body;
-use axum::http::header::{
-    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH,
-    CONTENT_RANGE, CONTENT_TYPE, ETAG, LINK, LOCATION, VARY,
-};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use axum::response::IntoResponse;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use futures_util::stream::{iter, try_unfold};
+use futures_util::stream::{Stream, TryStreamExt, iter, try_unfold};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH,
+    CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, LOCATION, VARY,
+};
+use hyper::{HeaderMap, Method, Response, StatusCode};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
@@ -32,6 +33,14 @@ use super::files::Stored;
 use super::problem::Problem;
 use super::request::Format;
 use crate::pages::Link;
+
+/// The body of a request or of a response.
+pub type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// A body that is sent as its parts are made. An error cuts the connection.
+pub fn streamed(parts: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
+    StreamBody::new(parts.map_ok(Frame::data)).boxed_unsync()
+}
 
 /// The header with the digest of what is represented (RFC 9530).
 const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
@@ -70,7 +79,6 @@ pub enum Keep {
 }
 
 /// What a route answers.
-#[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -80,7 +88,6 @@ pub struct Answer {
 }
 
 /// What an answer is sent from.
-#[derive(Debug)]
 pub enum AnswerContent {
     /// Bytes that are compressed and tagged before they are sent.
     Bytes(Bytes),
@@ -115,41 +122,6 @@ impl<E: Into<Problem>> From<E> for Stop {
     fn from(error: E) -> Self {
         Stop::Problem(error.into())
     }
-}
-
-/// The result of a route, which its response carries to the layer that sends it.
-#[derive(Clone)]
-struct Outcome(Arc<Mutex<Option<Result<Answer, Stop>>>>);
-
-impl Outcome {
-    fn response(result: Result<Answer, Stop>) -> Response<Body> {
-        let mut response = Response::new(Body::empty());
-        response.extensions_mut().insert(Outcome(Arc::new(Mutex::new(Some(result)))));
-        response
-    }
-}
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response<Body> {
-        Outcome::response(Ok(self))
-    }
-}
-
-impl IntoResponse for Stop {
-    fn into_response(self) -> Response<Body> {
-        Outcome::response(Err(self))
-    }
-}
-
-/// The result of the route that made a response.
-///
-/// # Errors
-///
-/// Those of the route.
-pub fn result_of(mut response: Response<Body>) -> Result<Answer, Stop> {
-    let outcome = response.extensions_mut().remove::<Outcome>();
-    let result = outcome.and_then(|it| it.0.lock().unwrap_or_else(PoisonError::into_inner).take());
-    result.unwrap_or_else(|| Err(Problem::not_found().into()))
 }
 
 impl Answer {
@@ -249,7 +221,7 @@ impl Answer {
     /// The response to a request: whole, in part, or a confirmation that the client has it.
     pub fn response(self, method: &Method, conditions: &Conditions) -> Response<Body> {
         let Answer { status, headers, content, .. } = self;
-        let mut response = Response::new(Body::empty());
+        let mut response = Response::new(Body::default());
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         let tag = response.headers().get(ETAG).cloned();
@@ -317,18 +289,17 @@ impl AnswerContent {
                 let mut rest = bytes.slice(start as usize..end as usize);
                 let part = move || {
                     let part = rest.split_to(rest.len().min(PART_BYTES));
-                    (!part.is_empty()).then_some(Ok::<_, io::Error>(part))
+                    (!part.is_empty()).then_some(Ok(part))
                 };
-                Body::from_stream(iter(std::iter::from_fn(part)))
+                streamed(iter(std::iter::from_fn(part)))
             }
-            AnswerContent::File(file) => Body::from_stream(try_unfold(start, move |at| {
+            AnswerContent::File(file) => streamed(try_unfold(start, move |at| {
                 let (file, part) = (Arc::clone(&file), at..end.min(at + READ_BYTES));
                 async move {
                     if part.is_empty() {
-                        return Ok::<_, io::Error>(None);
+                        return Ok(None);
                     }
                     let next = part.end;
-                    // An error cuts the connection.
                     let read = tokio::task::spawn_blocking(move || file.read(part)).await;
                     Ok(Some((read.map_err(io::Error::other)??, next)))
                 }
@@ -349,7 +320,7 @@ impl Keep {
 
 /// The response that leads to another address.
 pub fn redirect(status: StatusCode, location: &str) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+    let mut response = Response::new(Body::default());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(LOCATION, value(location));

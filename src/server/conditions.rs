@@ -4,10 +4,10 @@
 use std::io::{self, Write};
 use std::ops::Range;
 
-use axum::http::header::{ACCEPT_ENCODING, IF_NONE_MATCH, IF_RANGE, RANGE};
-use axum::http::{HeaderMap, HeaderValue};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use hyper::HeaderMap;
+use hyper::header::{ACCEPT_ENCODING, HeaderValue, IF_NONE_MATCH, IF_RANGE, RANGE};
 
 /// The conditions of a request.
 #[derive(Debug, Clone, Default)]
@@ -171,7 +171,7 @@ mod tests {
 
     fn of(headers: &[(&'static str, &'static str)]) -> Conditions {
         let headers = headers.iter().map(|(name, value)| {
-            (axum::http::HeaderName::from_static(name), HeaderValue::from_static(value))
+            (hyper::header::HeaderName::from_static(name), HeaderValue::from_static(value))
         });
         Conditions::of(&headers.collect())
     }

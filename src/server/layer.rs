@@ -3,21 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::extract::{Request, State as Extracted};
-use axum::http::header::{
+use hyper::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY, RETRY_AFTER,
-    USER_AGENT, VARY, X_CONTENT_TYPE_OPTIONS,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, RETRY_AFTER, USER_AGENT,
+    X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderValue, Method, Response, StatusCode, Version};
-use axum::middleware::Next;
+use hyper::{Method, Request, Response, StatusCode};
 
-use super::answer::{Epoch, Key, Stop, add_links, redirect, result_of, value};
-use super::conditions::{Conditions, ContentCoding};
+use super::answer::{Answer, AnswerContent, Body, Epoch, Keep, Key, Stop, redirect};
+use super::conditions::Conditions;
 use super::problem::Problem;
-use super::request::prefers_html;
+use super::request::Asked;
+use super::route;
 use super::state::ServerState;
 use crate::pages::{Link, ProblemPage, Site};
 
@@ -41,50 +39,31 @@ const READ_NOTHING: [&str; 10] = [
 ];
 
 /// The methods that an address takes.
-pub fn methods(path: &str) -> HeaderValue {
+fn methods(path: &str) -> HeaderValue {
     HeaderValue::from_static(match path {
         "/check" => "GET, HEAD, OPTIONS, POST",
         _ => "GET, HEAD, OPTIONS",
     })
 }
 
-/// Refuses a request that does not name one host (RFC 9112 §3.2): a proxy before this server and the server
-/// could take it for requests to different ones.
-pub async fn with_host(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    request: Request,
-    next: Next,
-) -> Response<Body> {
-    let hosts = request.headers().get_all(HOST).iter().count();
-    let is_named = hosts == 1 || (hosts == 0 && request.version() < Version::HTTP_11);
-    if is_named {
-        return next.run(request).await;
-    }
-    let problem = Problem::usage("A request has exactly one header Host.");
-    explain(&state, &problem, request.uri().path(), false)
-}
-
-/// Answers each request: counts and logs it, and adds the headers that every response has.
-pub async fn answer(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    request: Request,
-    next: Next,
-) -> Response<Body> {
+/// Answers a request: counts and logs it, and adds the headers that every response has.
+pub async fn respond(state: &Arc<ServerState>, request: Request<Body>) -> Response<Body> {
     let began = Instant::now();
     let _under_way = state.metrics.request_begins();
-    let (method, target) = (request.method().clone(), request.uri().clone());
-    let agent = request.headers().get(USER_AGENT).cloned();
-    let mut response = finish(&state, request, next, began).await;
+    let (head, body) = request.into_parts();
+    let asked = Asked::from(head);
+    let mut response = finish(state, &asked, body, began).await;
     let status = response.status().as_u16();
     let elapsed = began.elapsed();
     state.metrics.response_begins(status, elapsed);
+    let agent = asked.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
     tracing::info!(
         target: "access",
-        method = method.as_str(),
-        path = target.to_string(),
+        method = asked.method().as_str(),
+        path = asked.target(),
         status,
         microseconds = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX),
-        agent = agent.as_ref().and_then(|agent| agent.to_str().ok()).unwrap_or_default(),
+        agent = agent.unwrap_or_default(),
         "request"
     );
     let headers = response.headers_mut();
@@ -104,26 +83,21 @@ pub async fn answer(
 /// The response to a request, or why there is none: as a page for a browser, else as JSON.
 async fn finish(
     state: &Arc<ServerState>,
-    request: Request,
-    next: Next,
+    asked: &Asked,
+    body: Body,
     began: Instant,
 ) -> Response<Body> {
-    let wants_page = prefers_html(request.headers().get(ACCEPT).and_then(|it| it.to_str().ok()));
-    let path = request.uri().path().to_owned();
-    if request.method() == Method::OPTIONS {
-        return options(&path);
-    }
-    let target = request.uri().path_and_query().map_or("", |target| target.as_str()).to_owned();
-    match find(state, request, next, began).await {
-        Err(Stop::Problem(problem)) if problem.status.is_client_error() => {
-            match without_marks(&target) {
-                Some(meant) => redirect(StatusCode::PERMANENT_REDIRECT, &state.site.href(&meant)),
-                None => explain(state, &problem, &path, wants_page),
-            }
-        }
-        Ok(response) => response,
-        Err(Stop::Elsewhere(status, address)) => redirect(status, &address),
-        Err(Stop::Problem(problem)) => explain(state, &problem, &path, wants_page),
+    let stop = match find(state, asked, body, began).await {
+        Ok(response) => return response,
+        Err(stop) => stop,
+    };
+    let problem = match stop {
+        Stop::Elsewhere(status, address) => return redirect(status, &address),
+        Stop::Problem(problem) => problem,
+    };
+    match without_marks(asked.target()).filter(|_| problem.status.is_client_error()) {
+        Some(meant) => redirect(StatusCode::PERMANENT_REDIRECT, &state.site.href(&meant)),
+        None => explain(state, asked, &problem),
     }
 }
 
@@ -131,11 +105,17 @@ async fn finish(
 /// that.
 async fn find(
     state: &Arc<ServerState>,
-    request: Request,
-    next: Next,
+    asked: &Asked,
+    body: Body,
     began: Instant,
 ) -> Result<Response<Body>, Stop> {
-    let target = request.uri().path_and_query().map_or("", |target| target.as_str());
+    if !asked.names_one_host() {
+        return Err(Problem::usage("A request has exactly one header Host.").into());
+    }
+    let (method, target, path) = (asked.method(), asked.target(), asked.path());
+    if method == Method::OPTIONS {
+        return Ok(options(path));
+    }
     if target.len() > state.limits.target_bytes {
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
         return Err(Problem::too_long(StatusCode::URI_TOO_LONG, detail).into());
@@ -143,29 +123,28 @@ async fn find(
     // Slightly longer than the time limit of the work itself, whose error is more specific. It is the
     // limit of all that is waited for.
     let until = began + state.limits.request_time + Duration::from_secs(2);
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let conditions = Conditions::of(request.headers());
+    let conditions = asked.conditions();
     // The state is read before the registry is, so what is made later is never taken for older.
-    let epoch = match [Method::GET, Method::HEAD].contains(&method) {
-        true if READ_NOTHING.contains(&&*path) => Some(Epoch::OF_NOTHING),
+    let epoch = match asked.is_of_reading() {
+        true if READ_NOTHING.contains(&path) => Some(Epoch::OF_NOTHING),
         true => in_time(until, state.epoch()).await?,
         false => None,
     };
-    let coding = ContentCoding::of(request.headers());
-    let accept = request.headers().get(ACCEPT).map_or(&[][..], HeaderValue::as_bytes);
+    let coding = asked.coding();
+    let accept = asked.headers().get(ACCEPT).map_or(&[][..], HeaderValue::as_bytes);
     let key =
         epoch.map(|epoch| Key { epoch, coding, target: target.into(), accept: accept.into() });
     if let Some(answer) = key.as_ref().and_then(|key| state.answers.find(key)) {
         state.metrics.kept_response();
-        return Ok(answer.response(&method, &conditions));
+        return Ok(answer.response(method, &conditions));
     }
-    let answer = result_of(in_time(until, next.run(request)).await?)?;
-    let answer = answer.saved_as(&path).with_links(to_whole(&state.site, &path));
+    let answer = in_time(until, Box::pin(route::answer(state, asked, body))).await??;
+    let answer = answer.saved_as(path).with_links(to_whole(&state.site, path));
     let answer = answer.complete(coding).await?;
     if let Some(key) = key {
         state.answers.keep(key, &answer);
     }
-    Ok(answer.response(&method, &conditions))
+    Ok(answer.response(method, &conditions))
 }
 
 /// A target without the marks at the end of its path, which a linker took from the sentence around an
@@ -198,7 +177,7 @@ fn to_whole(site: &Site, path: &str) -> Option<Link> {
 
 /// The response to OPTIONS at any address, such as a preflight request of a script on another site.
 fn options(path: &str) -> Response<Body> {
-    let mut response = Response::new(Body::empty());
+    let mut response = Response::new(Body::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     headers.insert(ALLOW, methods(path));
@@ -209,18 +188,14 @@ fn options(path: &str) -> Response<Body> {
 }
 
 /// The response that says why a request was refused.
-pub fn explain(
-    state: &ServerState,
-    problem: &Problem,
-    path: &str,
-    wants_page: bool,
-) -> Response<Body> {
+fn explain(state: &ServerState, asked: &Asked, problem: &Problem) -> Response<Body> {
+    let path = asked.path();
     // What only the operator should read, such as a path, is in the log.
     if problem.status.is_server_error() || problem.cause.is_some() {
         let cause = problem.cause.as_deref().unwrap_or(&problem.detail);
         tracing::warn!(kind = problem.kind, path, cause, "request failed");
     }
-    let (content_type, content) = if wants_page {
+    let (content_type, content) = if asked.prefers_html() {
         let page = ProblemPage {
             status: problem.status.as_u16(),
             title: problem.title(),
@@ -231,18 +206,14 @@ pub fn explain(
     } else {
         ("application/problem+json", problem.json(path).to_string())
     };
-    let mut response = Response::new(Body::from(content));
-    *response.status_mut() = problem.status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(VARY, HeaderValue::from_static("Accept, Accept-Encoding"));
+    let content = AnswerContent::Bytes(content.into());
+    let mut answer = Answer::of_type(content_type, content, Keep::Never);
+    answer.status = problem.status;
     if let Some(seconds) = problem.retry_after_seconds {
-        headers.insert(RETRY_AFTER, value(&seconds.to_string()));
+        answer.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     if problem.status == StatusCode::METHOD_NOT_ALLOWED {
-        headers.insert(ALLOW, methods(path));
+        answer.headers.insert(ALLOW, methods(path));
     }
-    add_links(headers, problem.links.clone());
-    response
+    answer.with_links(problem.links.clone()).response(asked.method(), &Conditions::default())
 }

@@ -1,25 +1,28 @@
 //! Connections: from listening to the end of the last one.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::middleware::from_fn_with_state;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 
+use super::answer::Body;
 use super::config::Config;
+use super::layer;
 use super::state::ServerState;
-use super::{layer, route};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The buffer for the head of a request. A longer head is refused.
@@ -76,12 +79,30 @@ impl Server {
     pub fn run(self, config: Config) -> Result<()> {
         let Server { runtime, listener, stopped, .. } = self;
         let state = Arc::new(ServerState::new(config)?);
-        let named = from_fn_with_state(Arc::clone(&state), layer::with_host);
-        let router = route::router(Arc::clone(&state)).layer(named);
-        runtime.block_on(serve(&listener, &router, &state, stopped.requested()));
+        runtime.block_on(serve(&listener, &state, stopped.requested()));
         // Work on a registry that a client no longer waits for ends by its own time limit.
         runtime.shutdown_timeout(Duration::from_secs(1));
         Ok(())
+    }
+}
+
+/// What answers requests, without a listener.
+#[doc(hidden)]
+pub struct Service(Arc<ServerState>);
+
+impl Service {
+    /// Opens the registry.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening it.
+    pub fn open(config: Config) -> Result<Self> {
+        Ok(Service(Arc::new(ServerState::new(config)?)))
+    }
+
+    /// Answers a request.
+    pub async fn respond(&self, request: Request<Body>) -> Response<Body> {
+        layer::respond(&self.0, request).await
     }
 }
 
@@ -109,7 +130,6 @@ impl Stop {
 /// Accepts connections until `stopped`, and then waits for those that are being answered.
 async fn serve(
     listener: &TcpListener,
-    router: &Router,
     state: &Arc<ServerState>,
     stopped: impl Future<Output = ()>,
 ) {
@@ -129,11 +149,11 @@ async fn serve(
                 continue;
             }
         };
-        let (router, state) = (router.clone(), Arc::clone(state));
+        let state = Arc::clone(state);
         let watcher = graceful.watcher();
         tokio::spawn(async move {
             state.metrics.connection_opens();
-            if let Err(error) = connection(stream, router, &state, watcher).await {
+            if let Err(error) = connection(stream, &state, watcher).await {
                 tracing::debug!(cause = %error, "a connection ended");
             }
             state.metrics.connection_closes();
@@ -161,19 +181,22 @@ async fn accept(
 /// Serves one connection until its end, or until the server stops.
 async fn connection(
     stream: TcpStream,
-    router: Router,
-    state: &ServerState,
+    state: &Arc<ServerState>,
     watcher: Watcher,
 ) -> hyper::Result<()> {
     // Small responses are sent at once. If that cannot be set, they are slower.
     let _ = stream.set_nodelay(true);
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(state.limits.stall_time));
+    let service = service_fn(|request: Request<Incoming>| async {
+        let request = request.map(|body| body.map_err(io::Error::other).boxed_unsync());
+        Ok::<_, Infallible>(layer::respond(state, request).await)
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(state.limits.head_time)
         .max_headers(MAX_HEADERS)
         .max_buf_size(HEAD_BYTES)
-        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(router));
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
     watcher.watch(connection).await
 }

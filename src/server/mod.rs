@@ -1,7 +1,6 @@
 //! Landing pages and an HTTP API over a registry that others write meanwhile.
 //!
-//! [`Server::bind`] listens, and [`Server::run`] answers until it is asked to stop. [`router`] is the
-//! service alone, for callers with their own HTTP server.
+//! [`Server::bind`] listens, and [`Server::run`] answers until it is asked to stop.
 //!
 //! # Safety
 //!
@@ -27,20 +26,6 @@ mod rows;
 mod source;
 mod state;
 
-use std::sync::Arc;
-
-pub use axum::Router;
-
-use crate::error::Result;
+pub use answer::Body;
 pub use config::{Config, ServerLimits};
-pub use listener::Server;
-use state::ServerState;
-
-/// All routes, as a service.
-///
-/// # Errors
-///
-/// Those of opening the registry.
-pub fn router(config: Config) -> Result<Router> {
-    Ok(route::router(Arc::new(ServerState::new(config)?)))
-}
+pub use listener::{Server, Service};

@@ -1,6 +1,6 @@
 //! Why a request is refused, as the response says it (RFC 9457).
 
-use axum::http::StatusCode;
+use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind};

@@ -1,13 +1,11 @@
 //! What a request asks for, and in which format.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::str::FromStr;
 
-use axum::extract::FromRequestParts;
-use axum::http::header::ACCEPT;
-use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, Version};
+use hyper::header::{ACCEPT, HOST};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Version};
 
 use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
@@ -18,47 +16,62 @@ use crate::pages::{Detail, FORMATS, Site};
 /// The greatest number of patterns.
 const MAX_PATTERNS: usize = 20;
 
-/// A request: its path, its query and its headers.
+/// A request without its body.
 #[derive(Debug)]
-pub struct Asked {
-    path: String,
-    query: String,
-    headers: HeaderMap,
-    version: Version,
-}
+pub struct Asked(Parts);
 
-impl<S: Sync> FromRequestParts<S> for Asked {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Asked {
-            path: parts.uri.path().to_owned(),
-            query: parts.uri.query().unwrap_or_default().to_owned(),
-            headers: parts.headers.clone(),
-            version: parts.version,
-        })
+impl From<Parts> for Asked {
+    fn from(parts: Parts) -> Self {
+        Asked(parts)
     }
 }
 
 impl Asked {
     /// Whether the client speaks an older version of HTTP, which has no chunks.
     pub fn is_http_10(&self) -> bool {
-        self.version < Version::HTTP_11
+        self.0.version < Version::HTTP_11
+    }
+
+    /// Whether it names one host (RFC 9112 §3.2): a proxy before this server and the server could take
+    /// another one for requests to different hosts.
+    pub fn names_one_host(&self) -> bool {
+        let hosts = self.0.headers.get_all(HOST).iter().count();
+        hosts == 1 || hosts == 0 && self.is_http_10()
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.0.method
+    }
+
+    /// Whether it only reads.
+    pub fn is_of_reading(&self) -> bool {
+        [Method::GET, Method::HEAD].contains(self.method())
+    }
+
+    /// The headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.0.headers
     }
 
     /// The coding that the client prefers.
     pub fn coding(&self) -> ContentCoding {
-        ContentCoding::of(&self.headers)
+        ContentCoding::of(self.headers())
+    }
+
+    /// The path and the query as they were sent.
+    pub fn target(&self) -> &str {
+        self.0.uri.path_and_query().map_or("", |target| target.as_str())
     }
 
     /// The path as it was sent.
     pub fn path(&self) -> &str {
-        &self.path
+        self.0.uri.path()
     }
 
     /// The query as it was sent.
     pub fn query(&self) -> &str {
-        &self.query
+        self.0.uri.query().unwrap_or_default()
     }
 
     /// A segment of the path, counted from 0, decoded.
@@ -67,7 +80,7 @@ impl Asked {
     ///
     /// The path has fewer segments, or is not UTF-8.
     pub fn segment(&self, index: usize) -> Result<String, Problem> {
-        let segment = self.path.trim_start_matches('/').split('/').nth(index).unwrap_or_default();
+        let segment = self.path().trim_start_matches('/').split('/').nth(index).unwrap_or_default();
         decoded(segment)
     }
 
@@ -77,18 +90,18 @@ impl Asked {
     ///
     /// It is not UTF-8.
     pub fn after(&self, prefix: &str) -> Result<String, Problem> {
-        decoded(self.path.strip_prefix(prefix).unwrap_or_default())
+        decoded(self.path().strip_prefix(prefix).unwrap_or_default())
     }
 
     /// The first value of a parameter of the query.
     pub fn parameter(&self, name: &str) -> Option<Cow<'_, str>> {
-        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
+        let mut pairs = form_urlencoded::parse(self.query().as_bytes());
         pairs.find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
     /// All values of a parameter of the query.
     pub fn parameters(&self, name: &str) -> Vec<Cow<'_, str>> {
-        let pairs = form_urlencoded::parse(self.query.as_bytes());
+        let pairs = form_urlencoded::parse(self.query().as_bytes());
         pairs.filter(|(key, _)| key == name).map(|(_, value)| value).collect()
     }
 
@@ -192,13 +205,13 @@ impl Asked {
     /// The target of the page after this one: the same, except for where it begins.
     pub fn next_page(&self, site: &Site, after: &str, limit: u64, format: Format) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        let own = form_urlencoded::parse(self.query.as_bytes());
+        let own = form_urlencoded::parse(self.query().as_bytes());
         query
             .extend_pairs(own.filter(|(name, _)| !["after", "limit", "format"].contains(&&**name)));
         query.append_pair("after", after);
         query.append_pair("limit", &limit.to_string());
         query.append_pair("format", format.name());
-        site.address_or_href(&format!("{}?{}", self.path, query.finish()))
+        site.address_or_href(&format!("{}?{}", self.path(), query.finish()))
     }
 
     /// Another path with the query of this request.
@@ -219,18 +232,22 @@ impl Asked {
         choose(offered, named.as_deref(), self.accept())
     }
 
-    /// What the client already has.
-    pub fn conditions(&self) -> Conditions {
-        Conditions::of(&self.headers)
+    /// Whether the client prefers a page for people to JSON.
+    pub fn prefers_html(&self) -> bool {
+        const OFFERED: [Format; 2] = [Format::Json, Format::Html];
+        let accept = self.accept().filter(|accept| accept.contains("text/html"));
+        accept.is_some_and(|accept| {
+            choose(&OFFERED, None, Some(accept)).is_ok_and(|it| it == Format::Html)
+        })
     }
 
-    /// A header as text. `None` means that it is absent or not ASCII.
-    pub fn header(&self, name: HeaderName) -> Option<&str> {
-        self.headers.get(name)?.to_str().ok()
+    /// What the client already has.
+    pub fn conditions(&self) -> Conditions {
+        Conditions::of(self.headers())
     }
 
     fn accept(&self) -> Option<&str> {
-        self.header(ACCEPT)
+        self.headers().get(ACCEPT)?.to_str().ok()
     }
 }
 
@@ -323,7 +340,7 @@ pub fn citations() -> impl Iterator<Item = Format> {
 /// # Errors
 ///
 /// None of those offered is accepted.
-pub fn choose(
+fn choose(
     offered: &[Format],
     named: Option<&str>,
     accept: Option<&str>,
@@ -355,15 +372,6 @@ pub fn choose(
         let mut types: Vec<&str> = offered.iter().map(|format| format.media_type()).collect();
         types.dedup();
         Problem::not_acceptable(&types)
-    })
-}
-
-/// Whether a client prefers a page for people to JSON.
-pub fn prefers_html(accept: Option<&str>) -> bool {
-    const OFFERED: [Format; 2] = [Format::Json, Format::Html];
-    let accept = accept.filter(|accept| accept.contains("text/html"));
-    accept.is_some_and(|accept| {
-        choose(&OFFERED, None, Some(accept)).is_ok_and(|it| it == Format::Html)
     })
 }
 
@@ -433,9 +441,13 @@ mod tests {
 
     #[test]
     fn browsers_get_pages_and_other_clients_json() {
-        assert!(prefers_html(Some("text/html,application/xhtml+xml,*/*;q=0.8")));
-        assert!(!prefers_html(Some("*/*")));
-        assert!(!prefers_html(Some("application/json, text/html;q=0.5")));
-        assert!(!prefers_html(None));
+        let prefers_html = |accept: &str| {
+            let request = hyper::Request::builder().header(ACCEPT, accept).body(()).unwrap();
+            Asked(request.into_parts().0).prefers_html()
+        };
+        assert!(prefers_html("text/html,application/xhtml+xml,*/*;q=0.8"));
+        assert!(!prefers_html("*/*"));
+        assert!(!prefers_html("application/json, text/html;q=0.5"));
+        assert!(!prefers_html(""));
     }
 }

@@ -10,7 +10,7 @@ const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["clap", "clap_complete", "indicatif"], &["cli"]),
     (&["csv"], &["input"]),
     (&["flate2"], &["input", "mirror", "publish", "server"]),
-    (&["axum", "hyper", "hyper_util", "tower"], &["server"]),
+    (&["http_body_util", "hyper", "hyper_util"], &["server"]),
     (&["tokio"], &["cli", "server", "store"]),
     (&["maud"], &["pages"]),
     (&["adler2"], &["fixity"]),

@@ -1,6 +1,6 @@
 //! Conditional requests, HEAD, compression, and what scripts on other sites may do.
 
-use axum::http::Method;
+use hyper::Method;
 use std::io::Read;
 
 use crate::site::{SECOND, Served};

@@ -104,20 +104,20 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
 
     // It can change: another record shows in the next response.
     let tag = listed.header("etag").to_owned();
-    let unchanged = served.ask(axum::http::Method::GET, &address, &[("if-none-match", &tag)], "");
+    let unchanged = served.ask(hyper::Method::GET, &address, &[("if-none-match", &tag)], "");
     assert_eq!(unchanged.status, 304);
     // Whoever has anything has what exists, and nothing else.
     for (algorithm, status) in [("", 304), ("?algorithm=md5", 304), ("?algorithm=sha-512", 404)] {
         let any = format!("{address}{algorithm}");
-        let any = served.ask(axum::http::Method::GET, &any, &[("if-none-match", "*")], "");
+        let any = served.ask(hyper::Method::GET, &any, &[("if-none-match", "*")], "");
         assert_eq!(any.status, status, "{algorithm}");
     }
     // What its records or its algorithm do not have is no condition.
     let other = format!("{address}?algorithm=md5");
-    let other = served.ask(axum::http::Method::GET, &other, &[("if-none-match", &tag)], "");
+    let other = served.ask(hyper::Method::GET, &other, &[("if-none-match", &tag)], "");
     assert_eq!(other.status, 200);
     add(&served, "US", "B", "B", Algorithm::Sha256, 3);
-    let changed = served.ask(axum::http::Method::GET, &address, &[("if-none-match", &tag)], "");
+    let changed = served.ask(hyper::Method::GET, &address, &[("if-none-match", &tag)], "");
     assert_eq!((changed.status, changed.text().lines().count()), (200, 2));
     assert_eq!(changed.header("accession-left-out"), "");
 }
@@ -220,9 +220,8 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert_eq!(served.get(&format!("{address}?select=C")).text(), "https://data.example/C?x\n");
 
     // They can change.
-    let asked = |tag: &str| {
-        served.ask(axum::http::Method::GET, &address, &[("if-none-match", tag)], "").status
-    };
+    let asked =
+        |tag: &str| served.ask(hyper::Method::GET, &address, &[("if-none-match", tag)], "").status;
     let tag = listed.header("etag").to_owned();
     assert_eq!(asked(&tag), 304);
     edit("https://other.example/{granule}");
@@ -244,7 +243,7 @@ fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
     let refused = served.get(&address);
     assert_eq!(
         refused.problem(),
-        (axum::http::StatusCode::SERVICE_UNAVAILABLE, "too-costly".to_owned())
+        (hyper::StatusCode::SERVICE_UNAVAILABLE, "too-costly".to_owned())
     );
 }
 

@@ -3,7 +3,7 @@
 use accession::DatasetEdit;
 use accession::registry::{Edit, NewAnnotation};
 use accession::server::ServerLimits;
-use axum::http::Method;
+use hyper::Method;
 
 use crate::site::{Served, stamp};
 use crate::values::{name, now};

@@ -33,7 +33,7 @@ fn a_file_is_continued_only_where_it_is_the_same() {
     let path = "/datasets/US.FOOL2.002/log/000000.jsonl";
     let whole = served.get(path);
     let tag = whole.header("etag").to_owned();
-    let ask = |headers: &[(&str, &str)]| served.ask(axum::http::Method::GET, path, headers, "");
+    let ask = |headers: &[(&str, &str)]| served.ask(hyper::Method::GET, path, headers, "");
     let from = format!("bytes {}-{}/{}", 100, whole.body.len() - 1, whole.body.len());
     for headers in [&[("range", "bytes=100-")][..], &[("range", "bytes=100-"), ("if-range", &tag)]]
     {

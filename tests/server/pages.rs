@@ -4,7 +4,7 @@ use accession::registry::NewAnnotation;
 use accession::{
     ChangeOptions, Dataset, DatasetName, Entry, Limits, Listing, Selection, Stamp, Timestamp,
 };
-use axum::http::Method;
+use hyper::Method;
 
 use crate::events::event;
 use crate::site::{FIRST, SECOND, Served, stamp};

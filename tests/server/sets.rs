@@ -2,7 +2,7 @@
 
 use accession::registry::NewAnnotation;
 use accession::{Selection, Stamp};
-use axum::http::Method;
+use hyper::Method;
 
 use crate::site::{SECOND, Served, stamp};
 use crate::values::{name, now};

@@ -1,16 +1,15 @@
-//! A registry and the router over it.
+//! A registry and the service over it.
 
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
 use accession::registry::Edit;
-use accession::server::{Config, Router, ServerLimits, router};
+use accession::server::{Body, Config, ServerLimits, Service};
 use accession::{Access, DatasetEdit, DatasetName, Registry, Stamp, Timestamp};
-use axum::body::{Body, to_bytes};
-use axum::http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tower::ServiceExt;
 
 use crate::seed_lists::ids;
 use crate::values::{change, name, now};
@@ -19,11 +18,11 @@ use crate::values::{change, name, now};
 pub const FIRST: &str = "7fb1e8ba9b0c9888858b66f6a1732d2c";
 pub const SECOND: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
-/// A registry in a directory, and the router over it.
+/// A registry in a directory, and the service over it.
 pub struct Served {
     pub directory: tempfile::TempDir,
     pub registry: Registry,
-    router: Router,
+    service: Service,
     runtime: Runtime,
 }
 
@@ -47,18 +46,18 @@ impl Served {
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
         let datasets: Vec<DatasetName> = datasets.iter().map(|text| name(text)).collect();
-        let router = router(config(path, datasets, limits)).unwrap();
+        let service = Service::open(config(path, datasets, limits)).unwrap();
         let runtime = Runtime::new().unwrap();
-        Served { directory, registry, router, runtime }
+        Served { directory, registry, service, runtime }
     }
 
-    /// A router over the same registry that has not answered anything yet. It lasts as long as this.
+    /// A service over the same registry that has not answered anything yet. It lasts as long as this.
     pub fn again(&self) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = self.directory.path().join("accession.db");
-        let router = router(config(path, Vec::new(), ServerLimits::default())).unwrap();
+        let service = Service::open(config(path, Vec::new(), ServerLimits::default())).unwrap();
         let (registry, runtime) = (self.registry.clone(), Runtime::new().unwrap());
-        Served { directory, registry, router, runtime }
+        Served { directory, registry, service, runtime }
     }
 
     /// The seed: a dataset with a record and five changes.
@@ -130,25 +129,32 @@ impl Served {
     }
 
     pub fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let mut request = Request::builder().method(method).uri(path);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let request = request.body(Body::from(body.to_owned())).unwrap();
         self.runtime.block_on(async {
-            let response = self.router.clone().oneshot(request).await.unwrap();
-            let (parts, body) = response.into_parts();
-            let body = to_bytes(body, usize::MAX).await.unwrap().to_vec();
+            let (parts, body) = self.respond(method, path, headers, body).await.into_parts();
+            let body = body.collect().await.unwrap().to_bytes().to_vec();
             Answer { status: parts.status.as_u16(), headers: parts.headers, body }
         })
     }
 
+    async fn respond(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response<Body> {
+        let mut request = Request::builder().method(method).uri(path).header("host", "here");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = Full::from(body.to_owned()).map_err(|never| match never {}).boxed_unsync();
+        self.service.respond(request.body(body).unwrap()).await
+    }
+
     /// What a list has sent when it ends or breaks off, and whether it broke off.
     pub fn stream(&self, path: &str, between: impl Fn()) -> (Vec<u8>, bool) {
-        use http_body_util::BodyExt;
-        let request = Request::builder().uri(path).body(Body::empty()).unwrap();
         self.runtime.block_on(async {
-            let mut body = self.router.clone().oneshot(request).await.unwrap().into_body();
+            let mut body = self.respond(Method::GET, path, &[], "").await.into_body();
             let mut sent = Vec::new();
             while let Some(frame) = body.frame().await {
                 match frame {

@@ -303,8 +303,14 @@ fn every_route_is_in_the_openapi_document_and_no_other() {
     let source =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/route/mod.rs"));
     let source = source.unwrap();
-    let routes = source.split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
-    let routes: BTreeSet<String> = routes.map(|route| route.replace("{*doi}", "{doi}")).collect();
+    let (_, routes) = source.split_once("match segments[..]").unwrap();
+    let routes = routes.split('[').skip(1).map(|rest| rest.split(']').next().unwrap());
+    let segment = |pattern: &str| match pattern.strip_prefix('_') {
+        Some(name) => format!("/{{{name}}}"),
+        None => format!("/{}", pattern.trim_matches('"')),
+    };
+    let path = |route: &str| route.trim_end_matches(", ..").split(", ").map(segment).collect();
+    let routes: BTreeSet<String> = routes.map(path).collect();
     let served = Served::seed();
     let document: Value = serde_json::from_slice(&served.get("/openapi.json").body).unwrap();
     let described: BTreeSet<String> =

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::body::{Bytes, to_bytes};
-use axum::extract::{Request, State as Extracted};
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
+use http_body_util::{BodyExt, Limited};
+use hyper::StatusCode;
+use hyper::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 
 use crate::citation::check::{CheckedCitations, Checker, Verdict};
@@ -15,7 +14,7 @@ use crate::error::Result;
 use crate::model::Doi;
 use crate::pages::{CheckPage, Quoted};
 use crate::registry::Resolution;
-use crate::server::answer::{Answer, Keep, Stop};
+use crate::server::answer::{Answer, Body, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{PAGE_BYTES, instance_bytes, list};
@@ -27,41 +26,40 @@ const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 const LISTED_INTERVALS: usize = 20;
 
 /// The form, or the check of a short text in `?text=`.
-pub async fn check(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn check(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let text = asked.parameter("text").unwrap_or_default().into_owned();
     if text.trim().is_empty() && format == Format::Html {
         let page = CheckPage::default();
         return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
-    answer(&state, format, text).await
+    answer(state, format, text).await
 }
 
 /// The check of a longer text, from the form or as plain text.
 pub async fn check_text(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-    request: Request,
+    state: &Arc<ServerState>,
+    asked: &Asked,
+    body: Body,
 ) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let is_form = asked
-        .header(CONTENT_TYPE)
-        .is_some_and(|kind| kind.starts_with("application/x-www-form-urlencoded"));
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     let most = state.limits.body_bytes;
-    let body: Bytes = to_bytes(request.into_body(), most).await.map_err(|_| {
+    let collected = Limited::new(body, most).collect().await.map_err(|_| {
         let detail = format!("A text to check has at most {most} bytes.");
         Problem::too_long(StatusCode::PAYLOAD_TOO_LARGE, detail)
-    })?;
+    });
+    let body = collected?.to_bytes();
     let text = if is_form {
         let mut pairs = form_urlencoded::parse(&body);
         pairs.find(|(name, _)| name == "text").map(|(_, text)| text.into_owned())
     } else {
         Some(String::from_utf8_lossy(&body).into_owned())
     };
-    answer(&state, format, text.unwrap_or_default()).await
+    answer(state, format, text.unwrap_or_default()).await
 }
 
 async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Result<Answer, Stop> {

@@ -4,8 +4,6 @@
 use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
-use axum::extract::State as Extracted;
-
 use super::granules::stored;
 use super::set::{at_path, identifier_in};
 use crate::error::Error;
@@ -41,20 +39,14 @@ enum Lines {
 }
 
 /// Lists the checksums of one algorithm.
-pub async fn checksums(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn checksums(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let lines = Lines::Checksums(asked.parsed("algorithm")?);
-    answer(&state, &asked, Site::checksums, lines).await
+    answer(state, asked, Site::checksums, lines).await
 }
 
 /// Lists a set with the strongest checksums of its files.
-pub async fn list(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
-    answer(&state, &asked, Site::list, Lines::Canonical).await
+pub async fn list(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    answer(state, asked, Site::list, Lines::Canonical).await
 }
 
 async fn answer(

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State as Extracted;
-
 use crate::model::{GranuleId, Identifier, Moment, Timestamp};
 use crate::pages::ComparisonPage;
 use crate::registry::Selection;
@@ -22,10 +20,7 @@ const SHOWN_DIFFERENCES: usize = 200;
 const LISTED: (u32, u32) = (1_000, 100_000);
 
 /// Compares two sets.
-pub async fn comparison(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let sides = asked.segment(1)?;
     let Some((left, right)) = sides.split_once("...") else {
         return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots.").into());
@@ -59,10 +54,7 @@ pub async fn comparison(
 }
 
 /// `/compare?left=…&right=…`, as a form sends it.
-pub async fn form(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub fn form(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let side = |name: &str| {
         let side = asked.parameter(name).filter(|side| !side.is_empty());
         side.ok_or_else(|| Problem::usage("A comparison is /compare/LEFT...RIGHT."))

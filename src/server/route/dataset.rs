@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::State as Extracted;
-use axum::http::StatusCode;
+use hyper::StatusCode;
 
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
@@ -18,10 +17,7 @@ use crate::server::rows::json;
 use crate::server::state::ServerState;
 
 /// Shows a dataset.
-pub async fn dataset(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn dataset(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     if let Some(at) = asked.parameter("at").filter(|at| !at.is_empty()) {
         let path = format!("/datasets/{name}@{}", moment(&at)?);
@@ -29,7 +25,7 @@ pub async fn dataset(
     }
     let format = asked.format(&formats(&[]))?;
     let (now, detail) = (state.now(), format.detail());
-    let read = read_present(&state, &asked, &name, move |snapshot, name| {
+    let read = read_present(state, asked, &name, move |snapshot, name| {
         DatasetPage::read(snapshot, name, now, detail)
     });
     let page = read.await?.resolved(&state.site);
@@ -39,21 +35,15 @@ pub async fn dataset(
 }
 
 /// The latest changes of a dataset as a feed.
-pub async fn feed(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn feed(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
-    let feed = read_present(&state, &asked, &name, Feed::of_dataset).await?;
+    let feed = read_present(state, asked, &name, Feed::of_dataset).await?;
     let content = AnswerContent::Bytes(feed.atom(&state.site).into());
     Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
 }
 
 /// Shows an instance, or leads from `/datasets/NAME` to the page of the dataset.
-pub async fn instance(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn instance(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let segment = asked.segment(1)?;
     let Some((name, time)) = segment.split_once('@') else {
         let name = dataset_name(&segment)?;
@@ -68,11 +58,11 @@ pub async fn instance(
         return Err(Problem::unknown("usage", detail).into());
     }
     let detail = format.detail();
-    let read = read_present(&state, &asked, &name, move |snapshot, name| {
+    let read = read_present(state, asked, &name, move |snapshot, name| {
         SetPage::at(snapshot, name, at, now, detail)
     });
     let page = read.await.map_err(|stop| first_instance(&state.site, stop, &name))?;
-    respond_set(&state, format, page)
+    respond_set(state, format, page)
 }
 
 /// A time before the history gets a link to the dataset, whose page says when its history begins.
@@ -87,10 +77,7 @@ fn first_instance(site: &Site, stop: Stop, name: &DatasetName) -> Stop {
 }
 
 /// Leads to the dataset with a DOI: of several, to the first by name.
-pub async fn doi(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn doi(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let text = asked.after("/doi/")?;
     let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
     let wanted = doi.clone();

@@ -4,12 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::extract::State as Extracted;
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_ENCODING;
 use bytes::Bytes;
 use futures_util::stream::try_unfold;
+use hyper::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
 use super::set::{at_path, identifier_in};
@@ -17,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern};
 use crate::pages::{Link, Site};
 use crate::registry::{IdPages, Registry, Selection};
-use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
+use crate::server::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::server::conditions::ContentCoding;
 use crate::server::files::{Unwritten, Writer};
 use crate::server::problem::Problem;
@@ -44,28 +41,22 @@ const LIST_VERSION: u32 = 1;
 const OFFERED: [Format; 2] = [Format::Lines, Format::JsonLines];
 
 /// Lists the ids of a set: all of them, or at most `limit` after one of them.
-pub async fn granules(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn granules(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
-    at_path(&state, &asked, &Site::granules(identifier))?;
+    at_path(state, asked, &Site::granules(identifier))?;
     let format = asked.format(&OFFERED)?;
-    let wanted = GranuleQuery::read(&asked, format, None)?;
+    let wanted = GranuleQuery::read(asked, format, None)?;
     let is_whole = (&wanted.after, wanted.limit) == (&None, None) && wanted.patterns.is_empty();
     if !is_whole {
-        return part(&state, &asked, identifier, wanted).await;
+        return part(state, asked, identifier, wanted).await;
     }
-    whole_list(&state, &asked, identifier, format).await
+    whole_list(state, asked, identifier, format).await
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
-pub async fn urls(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let identifier = identifier_in(&asked.segment(0)?)?;
-    at_path(&state, &asked, &Site::urls(identifier))?;
+    at_path(state, asked, &Site::urls(identifier))?;
     let format = asked.format(&OFFERED)?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.read(move |reading| {
@@ -77,7 +68,7 @@ pub async fn urls(
     let dataset = read.await?;
     let none = || format!("{} does not say where its granules can be fetched.", dataset.name);
     let template = dataset.granule_url.ok_or_else(|| Problem::unknown("no-granule-url", none()))?;
-    part(&state, &asked, identifier, GranuleQuery::read(&asked, format, Some(template))?).await
+    part(state, asked, identifier, GranuleQuery::read(asked, format, Some(template))?).await
 }
 
 /// Sends what is wanted of a list from the registry.
@@ -156,7 +147,7 @@ pub async fn stored(
 ) -> Result<Option<Answer>, Problem> {
     let answer = |content| Answer::of_type(&format.content_type(), content, keep).tagged(tag);
     if asked.conditions().names(&value(&format!("\"{tag}\""))) {
-        return Ok(Some(answer(AnswerContent::Stream(Body::empty()))));
+        return Ok(Some(answer(AnswerContent::Stream(Body::default()))));
     }
     let list = state.files.get(tag, time, write).await?;
     Ok(list.map(|list| {
@@ -376,30 +367,27 @@ impl Unsent {
             (first, unread) = next_page(&state, &deadline, searched).await?;
         }
         let begun = (first, unread, deadline, waiting);
-        Ok(Body::from_stream(try_unfold(
-            begun,
-            move |(mut ready, mut unread, deadline, waiting)| {
-                let state = Arc::clone(&state);
-                async move {
-                    while ready.is_empty() {
-                        let Some(rest) = unread.take() else {
-                            return Ok::<_, std::io::Error>(None);
-                        };
-                        let page = next_page(&state, &deadline, rest).await;
-                        (ready, unread) = page.map_err(|problem| {
-                            tracing::warn!(
-                                kind = problem.kind,
-                                cause = problem.cause,
-                                "a list broke off"
-                            );
-                            std::io::Error::other(problem.detail)
-                        })?;
-                    }
-                    let part = ready.split_to(ready.len().min(PART_BYTES));
-                    Ok(Some((part, (ready, unread, deadline, waiting))))
+        Ok(streamed(try_unfold(begun, move |(mut ready, mut unread, deadline, waiting)| {
+            let state = Arc::clone(&state);
+            async move {
+                while ready.is_empty() {
+                    let Some(rest) = unread.take() else {
+                        return Ok::<_, std::io::Error>(None);
+                    };
+                    let page = next_page(&state, &deadline, rest).await;
+                    (ready, unread) = page.map_err(|problem| {
+                        tracing::warn!(
+                            kind = problem.kind,
+                            cause = problem.cause,
+                            "a list broke off"
+                        );
+                        std::io::Error::other(problem.detail)
+                    })?;
                 }
-            },
-        )))
+                let part = ready.split_to(ready.len().min(PART_BYTES));
+                Ok(Some((part, (ready, unread, deadline, waiting))))
+            }
+        })))
     }
 }
 

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State as Extracted;
-
 use super::dataset::read_present;
 use crate::citation::recognise::{self, Pasted, Statement};
 use crate::error::{ErrorKind, Result};
@@ -43,10 +41,7 @@ struct ListQuery {
 }
 
 /// Lists the datasets, or those that a search finds.
-pub async fn index(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
     let query = asked.parameter("q").unwrap_or_default().trim().to_owned();
     let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
@@ -128,8 +123,8 @@ fn identifier_in(query: &str) -> Option<Identifier> {
 }
 
 /// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
-pub async fn feed(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
-    let shared = Arc::clone(&state);
+pub async fn feed(state: &Arc<ServerState>) -> Result<Answer, Stop> {
+    let shared = Arc::clone(state);
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let page = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
@@ -137,11 +132,6 @@ pub async fn feed(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answe
     });
     let content = AnswerContent::Bytes(read.await?.atom(&state.site).into());
     Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
-}
-
-/// Leads from `/datasets/` to the list.
-pub async fn datasets(Extracted(state): Extracted<Arc<ServerState>>) -> Stop {
-    Stop::permanent(state.site.href("/"))
 }
 
 /// A page of the list.
@@ -240,15 +230,12 @@ impl Searched {
 }
 
 /// Lists the changes of a dataset.
-pub async fn history(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn history(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let format = asked.format(&OFFERED)?;
     let limit = asked.rows(format, (50, 200), (1_000, 10_000))?;
     let before: Option<Timestamp> = asked.parsed("after")?;
-    let read = read_present(&state, &asked, &name, move |snapshot, name| {
+    let read = read_present(state, asked, &name, move |snapshot, name| {
         let page = read_page(limit, instance_bytes, |last, count| {
             snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
         })?;
@@ -276,10 +263,7 @@ enum Sought {
 
 /// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
 /// before a final `*`.
-pub async fn find(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn find(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let format = asked.format(&[Format::Json, Format::JsonLines])?;
     let text = asked.parameter("granule").unwrap_or_default();
     let sought = match text.strip_suffix('*') {

@@ -12,60 +12,53 @@ mod site;
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::middleware::from_fn_with_state;
-use axum::routing::{get, post};
+use hyper::Method;
 
-use super::answer::Stop;
-use super::layer;
+use super::answer::{Answer, Body, Stop};
 use super::problem::Problem;
+use super::request::Asked;
 use super::state::ServerState;
 
-/// All routes. What is kept is sent before a route is looked for.
-pub fn router(state: Arc<ServerState>) -> Router {
-    let routes = Router::new()
-        .route("/", get(lists::index))
-        .route("/style.css", get(site::file))
-        .route("/script.js", get(site::file))
-        .route("/icon.svg", get(site::file))
-        .route("/identifier", get(site::identifier))
-        .route("/feed.atom", get(lists::feed))
-        .route("/datasets", get(lists::datasets))
-        .route("/datasets/", get(lists::datasets))
-        .route("/datasets/{name}", get(dataset::instance))
-        .route("/datasets/{name}/", get(dataset::dataset))
-        .route("/datasets/{name}/history", get(lists::history))
-        .route("/datasets/{name}/feed.atom", get(dataset::feed))
-        .route("/datasets/{name}/head.json", get(published::head))
-        .route("/datasets/{name}/log/{segment}", get(published::segment))
-        .route("/datasets/{name}/subsets.jsonl", get(published::beside))
-        .route("/datasets/{name}/annotations.jsonl", get(published::beside))
-        .route("/compare/{sides}", get(comparison::comparison))
-        .route("/compare", get(comparison::form))
-        .route("/check", get(check::check).merge(post(check::check_text)))
-        .route("/find", get(lists::find))
-        .route("/doi/{*doi}", get(dataset::doi))
-        .route("/healthz", get(site::health))
-        .route("/metrics", get(site::metrics))
-        .route("/openapi.json", get(site::openapi))
-        .route("/robots.txt", get(site::robots))
-        .route("/sitemap.xml", get(site::sitemap))
-        .route("/{identifier}", get(set::set))
-        .route("/{identifier}/", get(set::set))
-        .route("/{identifier}/granules", get(granules::granules))
-        .route("/{identifier}/urls", get(granules::urls))
-        .route("/{identifier}/checksums", get(checksums::checksums))
-        .route("/{identifier}/list", get(checksums::list))
-        .fallback(not_found)
-        .method_not_allowed_fallback(method_not_allowed)
-        .with_state(Arc::clone(&state));
-    Router::new().fallback_service(routes).layer(from_fn_with_state(state, layer::answer))
-}
-
-async fn not_found() -> Stop {
-    Problem::not_found().into()
-}
-
-async fn method_not_allowed() -> Stop {
-    Problem::method().into()
+/// What is at the address that a request asks for.
+///
+/// # Errors
+///
+/// Why it is not answered with that.
+pub async fn answer(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Result<Answer, Stop> {
+    let segments: Vec<&str> = asked.path().split('/').skip(1).collect();
+    match segments[..] {
+        ["check"] if asked.method() == Method::POST => check::check_text(state, asked, body).await,
+        _ if !asked.is_of_reading() => Err(Problem::method().into()),
+        [""] => lists::index(state, asked).await,
+        ["style.css"] => site::file(asked),
+        ["script.js"] => site::file(asked),
+        ["icon.svg"] => site::file(asked),
+        ["identifier"] => Ok(site::identifier(state)),
+        ["feed.atom"] => lists::feed(state).await,
+        ["datasets"] | ["datasets", ""] => Err(Stop::permanent(state.site.href("/"))),
+        ["datasets", _name] => dataset::instance(state, asked).await,
+        ["datasets", _name, ""] => dataset::dataset(state, asked).await,
+        ["datasets", _name, "history"] => lists::history(state, asked).await,
+        ["datasets", _name, "feed.atom"] => dataset::feed(state, asked).await,
+        ["datasets", _name, "head.json"] => published::head(state, asked).await,
+        ["datasets", _name, "log", _segment] => published::segment(state, asked).await,
+        ["datasets", _name, "subsets.jsonl"] => published::beside(state, asked).await,
+        ["datasets", _name, "annotations.jsonl"] => published::beside(state, asked).await,
+        ["compare", _sides] => comparison::comparison(state, asked).await,
+        ["compare"] => comparison::form(state, asked),
+        ["check"] => check::check(state, asked).await,
+        ["find"] => lists::find(state, asked).await,
+        ["doi", _doi, ..] => dataset::doi(state, asked).await,
+        ["healthz"] => site::health(state),
+        ["metrics"] => Ok(site::metrics(state).await),
+        ["openapi.json"] => site::openapi(state),
+        ["robots.txt"] => Ok(site::robots(state)),
+        ["sitemap.xml"] => site::sitemap(state).await,
+        [_identifier] | [_identifier, ""] => set::set(state, asked).await,
+        [_identifier, "granules"] => granules::granules(state, asked).await,
+        [_identifier, "urls"] => granules::urls(state, asked).await,
+        [_identifier, "checksums"] => checksums::checksums(state, asked).await,
+        [_identifier, "list"] => checksums::list(state, asked).await,
+        _ => Err(Problem::not_found().into()),
+    }
 }

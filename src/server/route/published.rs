@@ -4,8 +4,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State as Extracted;
-use axum::http::header::LAST_MODIFIED;
+use hyper::header::LAST_MODIFIED;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
@@ -21,35 +20,26 @@ use crate::server::state::ServerState;
 const PUBLISHING_SECONDS: u32 = 20;
 
 /// The head: it is looked up whether the dataset has changed, and what is new is published first.
-pub async fn head(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn head(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let looked = state.now();
-    publish(&state, &name).await?;
-    let opened = open(&state, name, "head.json".to_owned()).await?;
+    publish(state, &name).await?;
+    let opened = open(state, name, "head.json".to_owned()).await?;
     let mut answer = send("application/json", opened, Keep::WhileCurrent);
     answer.headers.insert(LAST_MODIFIED, value(&looked.to_http_date()));
     Ok(answer)
 }
 
 /// The cited subsets or the annotations, as they were published with the head.
-pub async fn beside(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn beside(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     // The route has no other names.
-    let opened = open(&state, name, asked.segment(2)?).await?;
+    let opened = open(state, name, asked.segment(2)?).await?;
     Ok(send("application/jsonl", opened, Keep::WhileCurrent))
 }
 
 /// A segment of the log, or its compressed form.
-pub async fn segment(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn segment(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let segment = asked.segment(3)?;
     let plain = segment.strip_suffix(".gz").unwrap_or(&segment);
@@ -57,7 +47,7 @@ pub async fn segment(
     if number.len() < 6 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Problem::not_found().into());
     }
-    let opened = open(&state, name, format!("log/{segment}")).await?;
+    let opened = open(state, name, format!("log/{segment}")).await?;
     // The last segment grows.
     let (content_type, keep) = match segment.ends_with(".gz") {
         true => ("application/gzip", Keep::Forever),

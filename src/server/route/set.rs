@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State as Extracted;
-
 use super::dataset::{formats, respond_set};
 use crate::error::Result;
 use crate::model::{DigestPrefix, Identifier, Pattern};
@@ -46,23 +44,20 @@ pub fn at_path(state: &ServerState, asked: &Asked, path: &str) -> Result<(), Sto
 }
 
 /// Shows a set.
-pub async fn set(
-    Extracted(state): Extracted<Arc<ServerState>>,
-    asked: Asked,
-) -> Result<Answer, Stop> {
+pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let segment = asked.segment(0)?;
     if DigestPrefix::is_meant(&segment) {
-        return of_digest(&state, &asked, &segment).await;
+        return of_digest(state, asked, &segment).await;
     }
     let identifier = identifier_in(&segment)?;
-    at_path(&state, &asked, &Site::set(identifier))?;
+    at_path(state, asked, &Site::set(identifier))?;
     let format = asked.format(&formats(&[Format::JsonLines]))?;
     let patterns = asked.patterns()?;
     match format {
-        Format::JsonLines => intervals(&state, &asked, identifier, format).await,
-        format if !patterns.is_empty() => part(&state, &asked, identifier, patterns, format).await,
-        Format::Json => intervals(&state, &asked, identifier, format).await,
-        format => page(&state, identifier, format).await,
+        Format::JsonLines => intervals(state, asked, identifier, format).await,
+        format if !patterns.is_empty() => part(state, asked, identifier, patterns, format).await,
+        Format::Json => intervals(state, asked, identifier, format).await,
+        format => page(state, identifier, format).await,
     }
 }
 

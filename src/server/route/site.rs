@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State as Extracted;
 use serde_json::json;
 
 use crate::error::Result;
@@ -18,7 +17,7 @@ use crate::server::request::{Asked, Format};
 use crate::server::state::ServerState;
 
 /// Whether the registry can be read. It waits for nobody.
-pub async fn health(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
+pub fn health(state: &Arc<ServerState>) -> Result<Answer, Stop> {
     state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
     Ok(Answer::whole(Format::Json, health.to_string(), Keep::Never))
@@ -29,7 +28,7 @@ const METRICS_TIME: Duration = Duration::from_secs(2);
 
 /// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
 /// not hide the counts.
-pub async fn metrics(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
+pub async fn metrics(state: &Arc<ServerState>) -> Answer {
     let reported = match state.health.now() {
         Err(_) => None,
         Ok(()) => {
@@ -59,7 +58,7 @@ pub async fn metrics(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
 const OPENAPI: &str = include_str!("../openapi.json");
 
 /// The routes, as OpenAPI describes them. A test compares it with the routes that there are.
-pub async fn openapi(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
+pub fn openapi(state: &Arc<ServerState>) -> Result<Answer, Stop> {
     let mut document: serde_json::Value =
         serde_json::from_str(OPENAPI).map_err(|error| Problem::internal(error.to_string()))?;
     document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
@@ -70,24 +69,24 @@ pub async fn openapi(Extracted(state): Extracted<Arc<ServerState>>) -> Result<An
 }
 
 /// A file that all pages need.
-pub async fn file(asked: Asked) -> Result<Answer, Stop> {
+pub fn file(asked: &Asked) -> Result<Answer, Stop> {
     let file = FILES.into_iter().find(|(path, ..)| *path == asked.path());
     let (_, content_type, content) = file.ok_or_else(Problem::not_found)?;
     Ok(Answer::of_type(content_type, AnswerContent::Bytes(content.into()), Keep::WhileCurrent))
 }
 
 /// How an identifier is computed.
-pub async fn identifier(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
+pub fn identifier(state: &Arc<ServerState>) -> Answer {
     Answer::whole(Format::Html, pages::identifier_page(&state.site), Keep::WhileCurrent)
 }
 
 /// Keeps search engines from what is costly, and names the sitemap.
-pub async fn robots(Extracted(state): Extracted<Arc<ServerState>>) -> Answer {
+pub fn robots(state: &Arc<ServerState>) -> Answer {
     Answer::whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
 }
 
 /// The pages of the datasets.
-pub async fn sitemap(Extracted(state): Extracted<Arc<ServerState>>) -> Result<Answer, Stop> {
+pub async fn sitemap(state: &Arc<ServerState>) -> Result<Answer, Stop> {
     const AT_ONCE: u32 = 1_000;
     let read = state.source.read(|reading| {
         let snapshot = reading.registry.snapshot()?;
