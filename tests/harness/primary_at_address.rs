@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, Comparison, HttpOptions, MirrorDifference, Outcome, Primary, PullOptions, PullPolicy,
-    Pulled, Remote, compare, pull, read_replica,
+    Address, Comparison, HttpOptions, MirrorDifference, Primary, PullOptions, PullPolicy, Pulled,
+    Remote, compare, pull, read_replica,
 };
 use accession::publish::publish;
 use accession::{Applied, Import, Limits, Members, Pattern, Registry, Selection, Stamp};
@@ -61,25 +61,16 @@ impl World {
         Primary::at_address(self.remote(quick()), None)
     }
 
-    pub fn compare(
-        &self,
-    ) -> accession::error::Result<(Comparison, BTreeSet<String>, BTreeSet<String>)> {
+    /// The comparison, and the ids that the mirror lacks.
+    pub fn compare(&self) -> accession::error::Result<(Comparison, BTreeSet<String>)> {
         let compared = compare(&self.mirror, &name("mirror"), &self.primary(), None)?;
-        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
+        let mut missing = BTreeSet::new();
         for difference in compared.differences()? {
-            match difference? {
-                MirrorDifference::Missing(it) => missing.insert(it.granule_id.to_string()),
-                MirrorDifference::Unexpected(it) => unexpected.insert(it.to_string()),
-                MirrorDifference::Content(_) => continue,
-            };
+            if let MirrorDifference::Missing(entry) = difference? {
+                missing.insert(entry.granule_id.to_string());
+            }
         }
-        Ok((compared, missing, unexpected))
-    }
-
-    pub fn remember(&self, compared: &Comparison) {
-        compared
-            .remember(&self.mirror, &name("mirror"), &Stamp::now(now()), Outcome::Compared)
-            .unwrap();
+        Ok((compared, missing))
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<Pulled> {

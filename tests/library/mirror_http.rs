@@ -1,11 +1,11 @@
 //! A mirror that reads its primary over real sockets: what it holds then, and what it costs.
 
-use accession::mirror::{Address, FirstDifference, Primary, Remote, Status, compare};
-use accession::{Identifier, Moment, Registry, Stamp};
+use accession::mirror::{Address, Primary, Remote, compare};
+use accession::{Identifier, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
-use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, RESET, World, quick};
+use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
@@ -97,53 +97,6 @@ fn a_server_without_ranges_and_entity_tags_is_read_at_a_cost() {
 }
 
 #[test]
-fn an_old_head_is_stale_and_another_history_is_rewritten() {
-    let world = World::small();
-    let (old_head, old_log) = (world.file(HEAD), world.file(LOG));
-    world.us.change(&name("us"), &change(["E"], []), &Stamp::at(second(5), now())).unwrap();
-    world.publish();
-    world.pull(0, FOLLOW).unwrap();
-    let (head, log) = (old_head.clone(), old_log.clone());
-    world.server.misbehave(move |request, reply| match request.path.as_str() {
-        HEAD => (reply.status, reply.body) = (200, head.clone()),
-        LOG => (reply.status, reply.body) = (200, log.clone()),
-        _ => {}
-    });
-    for _ in 0..2 {
-        let (compared, missing, unexpected) = world.compare().unwrap();
-        assert_eq!(compared.status().status, Status::Stale);
-        assert!(missing.is_empty() && unexpected.iter().eq(["E"]));
-        world.remember(&compared);
-        let pulled = world.pull(1, FOLLOW).unwrap();
-        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
-    }
-
-    // The primary was restored from yesterday's backup, went on differently, and was published anew.
-    let other = World::small();
-    other.us.change(&name("us"), &change(["X"], []), &Stamp::at(second(6), now())).unwrap();
-    let (head, log) = {
-        other.publish();
-        (other.file(HEAD), other.file(LOG))
-    };
-    world.server.misbehave(move |request, reply| match request.path.as_str() {
-        HEAD => (reply.status, reply.body) = (200, head.clone()),
-        LOG => (reply.status, reply.body) = (200, log.clone()),
-        _ => {}
-    });
-    let first = Some(FirstDifference { change: 4, timestamp: second(5) });
-    for _ in 0..2 {
-        let (compared, ..) = world.compare().unwrap();
-        assert_eq!(compared.status().status, Status::Rewritten);
-        assert_eq!(compared.status().first_difference, first);
-        world.remember(&compared);
-        assert!(!world.pull(2, FOLLOW).unwrap().is_identical());
-    }
-    assert!(world.pull(3, RESET).unwrap().is_identical());
-    assert_eq!(world.compare().unwrap().0.status().status, Status::Identical);
-    assert_eq!(World::held(&world.mirror, "mirror"), ["B", "C", "D", "X"]);
-}
-
-#[test]
 fn under_a_former_name_the_dataset_is_found() {
     let world = World::small();
     world.pull(0, FOLLOW).unwrap();
@@ -172,17 +125,6 @@ fn an_address_without_a_dataset_is_an_error_that_says_so() {
         let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
         assert!(error.to_string().ends_with("there is no dataset at this address"), "{error}");
     }
-}
-
-#[test]
-fn as_of_an_earlier_time_the_primary_is_compared_as_it_was() {
-    let world = World::small();
-    world.pull(0, FOLLOW).unwrap();
-    let at = Some(Moment::Instant(second(0)));
-    let compared = compare(&world.mirror, &name("mirror"), &world.primary(), at).unwrap();
-    let counts = compared.differences().unwrap().finish().unwrap();
-    assert_eq!(compared.status().status, Status::Diverged);
-    assert_eq!((counts.matched, counts.only_left, counts.only_right), (1, 2, 1));
 }
 
 #[test]

@@ -6,33 +6,6 @@ use accession::{Access, Registry, Stamp};
 use crate::mirror_world::{RESET, World, held};
 use crate::values::{name, now};
 
-#[test]
-fn a_mirror_follows_the_server_which_publishes_what_is_new() {
-    let world = World::new();
-    world.change(0, ["A", "B"], []);
-    assert!(world.pull(0, PullPolicy::Follow).is_identical());
-    world.proxy.served();
-    // Nothing new: one request, and no body.
-    assert!(world.pull(1, PullPolicy::Follow).is_identical());
-    let served = world.proxy.served();
-    assert_eq!(served.len(), 1);
-    assert!(served[0].1 < 1_000, "{served:?}");
-    for at in 1..6 {
-        let id = format!("C{at}");
-        world.change(at, [id.as_str()], []);
-        assert!(world.pull(at, PullPolicy::Follow).is_identical());
-        assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "US"));
-    }
-    assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);
-    // The cache is a directory as `publish` writes it.
-    let cache = world.directory.path().join("cache");
-    accession::publish::publish(&world.us, &cache, &[], |published| {
-        assert_eq!((published.changes, published.new_changes), (6, 0));
-        Ok::<(), accession::Error>(())
-    })
-    .unwrap();
-}
-
 /// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
 /// mirror has read was of the first.
 #[test]
