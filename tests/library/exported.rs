@@ -5,8 +5,8 @@ use std::path::Path;
 
 use accession::error::Result;
 use accession::mirror::{Primary, manifest};
-use accession::publish::publish;
-use accession::{Applied, Import, Registry, Stamp};
+use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
+use accession::{Applied, Error, Import, Registry, Stamp};
 
 use crate::harness::history::{change, name, now, second};
 
@@ -34,9 +34,31 @@ pub fn import_of(
     registry.import(&name(dataset), &import, &Stamp::now(now()))
 }
 
+/// Publishes all datasets, and returns what was published of each.
+pub fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
+    let mut published = Vec::new();
+    publish(registry, directory, &[], |one| {
+        published.push(one);
+        Ok::<(), Error>(())
+    })?;
+    Ok(published)
+}
+
 /// Publishes all datasets.
 pub fn publish_all(registry: &Registry, directory: &Path) -> Result<()> {
-    publish(registry, directory, &[], |_| Ok(()))
+    published(registry, directory).map(drop)
+}
+
+/// What a check of a published directory finds.
+pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
+    let mut rows = Vec::new();
+    verify(registry, directory, &[], |found| {
+        rows.push(found);
+        Ok::<(), Error>(())
+    })
+    .unwrap();
+    assert!(rows.iter().all(|row| row.ok == row.differences.is_empty()));
+    rows
 }
 
 /// Ingests this many granules with long ids: 7,000 of them complete a segment of a log.

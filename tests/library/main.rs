@@ -8,6 +8,7 @@ mod harness {
     pub mod at_advance;
     pub mod cluster;
     pub mod events;
+    pub mod files;
     pub mod given_server;
     pub mod history;
     pub mod hostile_log;

@@ -201,19 +201,15 @@ fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
     annotate(&us, "us", 2, "incomplete", 1);
     let manifest = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let before = instances(&mirror, &name("mirror"));
-    let cases = [
-        ("\"incomplete\"", "\"\"".to_owned(), "its note is empty"),
-        ("\"incomplete\"", format!("\"{}\"", "n".repeat(65_537)), "more than 64 KiB"),
-        ("\"questionable\":true", "\"questionable\":1".to_owned(), "not an annotation"),
-        ("2001-01-01T00:00:02Z", "2001-01-01T00:00:04Z".to_owned(), "us has no change at 2001"),
-        ("\"recorded\":\"2026", "\"recorded\":\"2027".to_owned(), "was recorded at 2027"),
-    ];
-    for (from, to, expected) in cases {
-        let hostile = replaced(&manifest, |line| line.replacen(from, &to, 1));
-        assert_ne!(hostile, manifest, "{from}");
+    // One that cannot be read, and one of a change that there is not.
+    for (from, to, expected) in [
+        ("\"incomplete\"", "\"\"", "its note is empty"),
+        ("2001-01-01T00:00:02Z", "2001-01-01T00:00:04Z", "us has no change at 2001"),
+    ] {
+        let hostile = replaced(&manifest, |line| line.replacen(from, to, 1));
         let error = try_pull(&mirror, &primary_of(hostile).unwrap(), 10).unwrap_err();
         assert!(error.with_causes().contains(expected), "{from}: {}", error.with_causes());
-        assert!(format!("{error}").contains("us.jsonl:"), "{error}");
+        assert!(error.to_string().contains("us.jsonl:"), "{error}");
         assert_eq!(instances(&mirror, &name("mirror")), before, "{from}");
     }
     assert_eq!(taken(&mirror, &primary_of(manifest).unwrap(), 10), 1);

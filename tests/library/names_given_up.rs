@@ -2,11 +2,11 @@
 //! another one only where that is accepted.
 
 use accession::mirror::{PullOptions, Status, pull};
-use accession::publish::{publish, publish_each, verify};
+use accession::publish::publish_each;
 use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
 use accession::{Access, Dataset, DatasetEdit, Error, ErrorKind, Limits, Registry, Stamp};
 
-use crate::exported::{enlarge, manifest_of, primary_of};
+use crate::exported::{enlarge, manifest_of, primary_of, published, verified};
 use crate::harness::history::{change, name, now, second};
 use crate::harness::store::new_registry;
 
@@ -159,15 +159,11 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
     ["A", "other"].iter().for_each(|dataset| add(dataset, 1, dataset));
     // More than a segment.
     (2..11).for_each(|at| enlarge(&registry, "A", at, 1_000));
-    let run = || {
-        let mut published = Vec::new();
-        publish(&registry, www, &[], |one| {
-            published.push((one.dataset.to_string(), one.new_changes));
-            Ok::<(), Error>(())
-        })?;
-        Ok::<_, Error>(published)
+    let run = || -> Vec<(String, u64)> {
+        let published = published(&registry, www).unwrap().into_iter();
+        published.map(|one| (one.dataset.to_string(), one.new_changes)).collect()
     };
-    run().unwrap();
+    run();
     let log = |dataset: &str| {
         std::fs::read(www.join(format!("datasets/{dataset}/log/000000.jsonl"))).unwrap()
     };
@@ -176,16 +172,11 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
     registry.withdraw_dataset(&name("B"), "wrong", &stamp()).unwrap();
     add("A", 3, "new");
     let expected = [("A", 1), ("B", 10), ("other", 0)].map(|(name, new)| (name.to_owned(), new));
-    assert_eq!(run().unwrap(), expected);
+    assert_eq!(run(), expected);
     assert_eq!(log("B"), before);
     assert_ne!(log("A"), before);
-    assert!(run().unwrap().iter().all(|(_, new)| *new == 0));
-    let mut rows = Vec::new();
-    verify(&registry, www, &[], |row| {
-        rows.push(row);
-        Ok::<(), Error>(())
-    })
-    .unwrap();
+    assert!(run().iter().all(|(_, new)| *new == 0));
+    let rows = verified(&registry, www);
     assert!(rows.iter().all(|row| row.ok), "{rows:?}");
     // A history of the same name that no other dataset has is still refused, and only it.
     let older = new_registry();

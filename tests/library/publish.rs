@@ -2,42 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
-use std::path::Path;
 
-use accession::error::Result;
-use accession::publish::{
-    PublishedDataset, SiteSettings, publish, publish_pages, unknown_datasets,
-};
+use accession::publish::{SiteSettings, publish_pages, unknown_datasets};
 use accession::registry::Edit;
-use accession::{Error, ErrorKind, Registry, Stamp};
+use accession::{ErrorKind, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::exported::{enlarge, manifest_of};
+use crate::exported::{enlarge, manifest_of, published};
+use crate::harness::files::files;
 use crate::harness::history::{History, POOL, cases, change, name, now, second};
-
-fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
-    let mut published = Vec::new();
-    publish(registry, directory, &[], |one| {
-        published.push(one);
-        Ok::<(), Error>(())
-    })?;
-    Ok(published)
-}
-
-/// Every file of a directory with its bytes; not the lock.
-fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut paths = vec![directory.to_owned()];
-    while let Some(path) = paths.pop() {
-        if path.is_dir() {
-            paths.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if !path.ends_with(".accession-publish.lock") {
-            let name = path.strip_prefix(directory).unwrap().to_str().unwrap().to_owned();
-            found.insert(name, std::fs::read(&path).unwrap());
-        }
-    }
-    found
-}
 
 /// The manifest that the files of a dataset make up.
 fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
@@ -92,11 +65,20 @@ fn confirmed() -> Stamp {
     Stamp { is_clock_confirmed: true, ..Stamp::now(now()) }
 }
 
+/// A history of one-line changes, as many as there are ids, in one segment.
+fn lines(ids: &[&str]) -> Registry {
+    let registry = Registry::in_memory().unwrap();
+    for (at, id) in ids.iter().enumerate() {
+        let stamp = Stamp::at(second(at as i64), now());
+        registry.change(&name("us"), &change([*id], []), &stamp).unwrap();
+    }
+    registry
+}
+
 #[test]
 fn a_run_without_news_adds_no_byte_and_writes_the_head_again() {
     let directory = tempfile::tempdir().unwrap();
-    let registry = Registry::in_memory().unwrap();
-    registry.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let registry = lines(&["A"]);
     let first = published(&registry, directory.path()).unwrap();
     assert_eq!((first[0].changes, first[0].new_changes), (1, 1));
     let before = files(directory.path());
@@ -142,14 +124,7 @@ fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
 #[test]
 fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_differs() {
     let directory = tempfile::tempdir().unwrap();
-    let of = |last: &[&str]| {
-        let registry = Registry::in_memory().unwrap();
-        for (at, id) in ["A", "B"].iter().chain(last).enumerate() {
-            let stamp = Stamp::at(second(at as i64), now());
-            registry.change(&name("us"), &change([*id], []), &stamp).unwrap();
-        }
-        registry
-    };
+    let of = |last: &[&str]| lines(&[&["A", "B"], last].concat());
     published(&of(&["C", "D"]), directory.path()).unwrap();
     let before = files(directory.path());
     // Restored from the backup of yesterday, with fewer, other and more changes since then.
@@ -163,16 +138,6 @@ fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_diff
     }
     // The same history, longer, goes on.
     published(&of(&["C", "D", "E"]), directory.path()).unwrap();
-}
-
-/// A history of one-line changes, as many as there are ids, in one segment.
-fn lines(ids: &[&str]) -> Registry {
-    let registry = Registry::in_memory().unwrap();
-    for (at, id) in ids.iter().enumerate() {
-        let stamp = Stamp::at(second(at as i64), now());
-        registry.change(&name("us"), &change([*id], []), &stamp).unwrap();
-    }
-    registry
 }
 
 #[test]
@@ -314,8 +279,7 @@ fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
 #[test]
 fn a_damaged_directory_is_refused_and_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
-    let registry = Registry::in_memory().unwrap();
-    registry.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let registry = lines(&["A"]);
     published(&registry, directory.path()).unwrap();
     for file in ["datasets/us/log/000000.jsonl", "datasets/us/head.json"] {
         let path = directory.path().join(file);
@@ -368,8 +332,7 @@ fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
 #[test]
 fn under_a_former_name_the_head_says_where_the_dataset_is() {
     let directory = tempfile::tempdir().unwrap();
-    let registry = Registry::in_memory().unwrap();
-    registry.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let registry = lines(&["A"]);
     published(&registry, directory.path()).unwrap();
     registry.rename_dataset(&name("us"), &name("US.2"), &Stamp::now(now())).unwrap();
     for _ in 0..2 {

@@ -1,14 +1,14 @@
 //! The directory with the logs that mirrors read: one that is kept, and a temporary one.
 
-use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use accession::publish::publish;
 use accession::{Registry, Stamp};
 
+use crate::files::files;
 use crate::serving::Serving;
 use crate::sockets::serve;
 use crate::values::{change, name, now, second};
@@ -30,22 +30,6 @@ fn head(serving: &Serving) -> (u16, String) {
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     (response.split(' ').nth(1).unwrap().parse().unwrap(), response)
-}
-
-/// Every file below a directory, with its bytes.
-fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut left = vec![directory.to_owned()];
-    while let Some(path) = left.pop() {
-        match path.is_dir() {
-            true => left.extend(std::fs::read_dir(&path).unwrap().map(|it| it.unwrap().path())),
-            false => {
-                let bytes = std::fs::read(&path).unwrap();
-                found.insert(path, bytes);
-            }
-        }
-    }
-    found
 }
 
 #[test]

@@ -11,6 +11,8 @@ mod connect_proxy;
 mod events;
 #[path = "../harness/fault_proxy.rs"]
 mod fault_proxy;
+#[path = "../harness/files.rs"]
+mod files;
 #[path = "../harness/forwarding.rs"]
 mod forwarding;
 #[path = "../harness/installed.rs"]
