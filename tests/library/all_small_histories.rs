@@ -142,22 +142,3 @@ fn the_seeds_rewind_by_time_fails_on_a_history_of_2_granules_and_3_changes() {
     assert_eq!(shown(smallest), [["granule.2927"], ["A"], ["granule.1676"]]);
     assert!(failures.iter().all(|masks| masks.len() > 2));
 }
-
-#[test]
-fn the_seeds_rewind_by_time_fails_for_an_insertion_after_four_days() {
-    // Day 1 {A, D}, day 2 {B}, day 3 {E}, day 4 {C}: it resumes from chain(A, D), which is not a
-    // prefix of ABCDE.
-    let mut rewind = SeedRewind::default();
-    let registry = new_registry();
-    let (dataset, mut history) = (name("A-E"), History::default());
-    let mut seeds = Vec::new();
-    for (day, granules) in [vec!["A", "D"], vec!["B"], vec!["E"], vec!["C"]].into_iter().enumerate()
-    {
-        let granules: BTreeSet<&'static str> = granules.into_iter().collect();
-        seeds.push(rewind.toggle(&granules));
-        let change = history.toggle(&granules);
-        history.change(&registry, &dataset, second(day as i64), &change);
-    }
-    assert_ne!(seeds[3], naive(["A", "B", "C", "D", "E"]));
-    history.assert_matches(&registry, &dataset);
-}
