@@ -17,13 +17,16 @@ fn stderr(output: &Output) -> String {
 /// A registry `accession.db` with two datasets that differ and one without a history, a registry
 /// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.
 fn world() -> Sandbox {
-    static ORIGINAL: OnceLock<Sandbox> = OnceLock::new();
-    let original = ORIGINAL.get_or_init(new_world);
-    let sandbox = Sandbox::new();
+    let (original, sandbox) = (original(), Sandbox::new());
     for name in original.files().iter().filter(|name| *name != "fixtures" && *name != ".bin") {
         std::fs::copy(original.path().join(name), sandbox.path().join(name)).unwrap();
     }
     sandbox
+}
+
+fn original() -> &'static Sandbox {
+    static ORIGINAL: OnceLock<Sandbox> = OnceLock::new();
+    ORIGINAL.get_or_init(new_world)
 }
 
 fn new_world() -> Sandbox {
@@ -47,8 +50,8 @@ fn new_world() -> Sandbox {
     sandbox
 }
 
-/// The results that scripts could compare: the exit status, the files, and the sets in each
-/// registry.
+/// The results that scripts could compare: the exit status, the files, and the sets in each registry that
+/// is not as it was.
 fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
     let sandbox = world();
     let output = sandbox.command(arguments).output().unwrap();
@@ -61,8 +64,11 @@ fn outcome(arguments: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
             None => name,
         })
         .collect();
+    let bytes = |sandbox: &Sandbox, name: &str| std::fs::read(sandbox.path().join(name)).ok();
+    let is_changed = |name: &&String| bytes(&sandbox, name) != bytes(original(), name);
     let registries = files.iter().filter(|name| name.ends_with(".db"));
     let sets = registries
+        .filter(is_changed)
         .map(|name| {
             sandbox.run(&format!(
                 "accession --registry {name} dataset list | sed -E 's/  2[0-9T:.-]+Z$//'"
@@ -186,30 +192,14 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         let text = outcome(arguments);
         assert_eq!(text.0, Some(status), "{arguments}");
         assert_eq!(outcome(&format!("{arguments} --json")), text, "{arguments}");
-        if !text.2.iter().any(|sets| sets.contains("NEW") || sets.contains("OTHER")) && status == 2
-        {
-            assert!(!text.1.contains(&"new.db".to_owned()), "{arguments}");
-        }
+        // A command that changes nothing creates nothing: the dataset follows the names of the columns.
+        assert!(text.2.iter().all(|sets| sets.lines().count() > 1), "{arguments}: {:?}", text.2);
     }
 }
 
 #[test]
-fn a_command_that_changes_nothing_creates_nothing() {
-    for arguments in [
-        "--registry new.db ingest NEW --create --skip-existing --from /dev/null",
-        "--registry new.db import LOG header.csv --create",
-        "--registry new.db mirror pull US emptied.db --create",
-    ] {
-        for json in ["", " --json"] {
-            let sandbox = world();
-            let before = sandbox.files();
-            let output = sandbox.command(&format!("{arguments}{json}")).output().unwrap();
-            assert!(output.status.success(), "{arguments}: {}", stderr(&output));
-            assert_eq!(sandbox.files(), before, "{arguments}{json}");
-        }
-    }
-    let sandbox = world();
-    let printed = sandbox.run(
+fn what_is_in_force_in_a_dataset_that_was_not_created_is_the_empty_set() {
+    let printed = world().run(
         "accession --registry new.db ingest NEW --create --skip-existing --from /dev/null --json",
     );
     let in_force: Value = serde_json::from_str(&printed).unwrap();

@@ -201,7 +201,8 @@ impl<'primary> Victim<'primary> {
             Kind::Pull => self.plan_pull(kind, dice, "primary.db"),
             Kind::PullManifest => self.plan_pull(kind, dice, "manifest.jsonl"),
             Kind::Payment => {
-                let worker = dice.within(0..36);
+                // Few, so that the next lease after a kill is often one of the same worker.
+                let worker = dice.within(0..3);
                 let arguments = format!("payment-id new --worker {worker} --count {PAYMENT_IDS}");
                 Plan::new(kind, &arguments, Vec::new())
             }
