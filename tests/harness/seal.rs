@@ -11,9 +11,11 @@ pub fn seal_rows(connection: &Connection) {
         WHERE tables.type = 'table' AND columns.name = 'row_check' AND columns.type = 'INTEGER'";
     let mut statement = connection.prepare(TABLES).unwrap();
     let tables = statement.query_map([], |row| row.get(0)).unwrap();
-    for table in tables.map(Result::unwrap).collect::<Vec<String>>() {
-        seal_table(connection, &table);
-    }
+    let tables: Vec<String> = tables.map(Result::unwrap).collect();
+    let begin = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON; BEGIN";
+    connection.execute_batch(begin).unwrap();
+    tables.iter().for_each(|table| seal_table(connection, table));
+    connection.execute_batch("COMMIT").unwrap();
 }
 
 fn seal_table(connection: &Connection, table: &str) {
@@ -31,10 +33,9 @@ fn seal_table(connection: &Connection, table: &str) {
         (1..).zip(&columns[..last]).map(|(n, column)| format!("{column} IS ?{n}")).collect();
     let set =
         format!("UPDATE {table} SET row_check = ?{} WHERE {}", columns.len(), is_row.join(" AND "));
-    let foreign_keys = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON";
-    connection.execute_batch(foreign_keys).unwrap();
+    let mut update = connection.prepare(&set).unwrap();
     for values in sealed {
-        connection.execute(&set, rusqlite::params_from_iter(values)).unwrap();
+        update.execute(rusqlite::params_from_iter(values)).unwrap();
     }
 }
 

@@ -12,7 +12,7 @@ use crate::harness::server::Server;
 use crate::harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 13] = [
+const OF_SQLITE: [(&str, &str); 22] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
@@ -29,6 +29,15 @@ const OF_SQLITE: [(&str, &str); 13] = [
         "thousands of registries; random_histories samples them",
     ),
     ("monitor::", "counts SQLite's interruptions"),
+    ("fixity", "files, which are in no registry"),
+    ("daily_import::", "registries in memory"),
+    ("mirror_http", "registries in memory"),
+    ("mirror_nginx::", "registries in memory"),
+    ("publish::", "registries in memory"),
+    ("publish_links::", "registries in memory"),
+    ("publish_verify::", "registries in memory"),
+    ("published_pages::", "registries in memory"),
+    ("published_sets::", "registries in memory"),
 ];
 
 #[test]

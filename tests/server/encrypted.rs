@@ -234,19 +234,25 @@ fn credentials_go_to_the_proxy_and_into_no_message() {
     // Nobody listens at this address: the other servers of these tests are at 127.0.0.1.
     let gone = proxy.address.replace("127.0.0.1", "127.0.0.2");
     let gone_named = format!("through the proxy {gone}: ");
-    for (value, kind, words) in [
+    // What is repeated waits in between, so this is done side by side.
+    let cases = [
         (with("user:wr0ng"), "proxy", [ARCHIVE, &named, "responded 407"]),
         (format!("http://{}", proxy.address), "proxy", [ARCHIVE, &named, "responded 407"]),
         (format!("socks5://user:s3cret@{}", proxy.address), "proxy", ["environment", "http", ""]),
         (format!("http://user:s3cret@{gone}"), "no-response", [ARCHIVE, &gone_named, "refused"]),
-    ] {
-        for verbose in [&[][..], &["--verbose"]] {
-            let options = [CA, verbose].concat();
-            let printed = world.pull(ARCHIVE, &options, &[("HTTPS_PROXY", &value)]);
-            world.assert_refused(&printed, kind, &words);
-            for secret in ["user:", "s3cret", "wr0ng", "dXNlcjpz"] {
-                assert!(!printed.text.contains(secret), "{secret}: {}", printed.text);
+    ];
+    std::thread::scope(|scope| {
+        for (value, kind, words) in &cases {
+            for verbose in [&[][..], &["--verbose"]] {
+                scope.spawn(|| {
+                    let options = [CA, verbose].concat();
+                    let printed = world.pull(ARCHIVE, &options, &[("HTTPS_PROXY", value)]);
+                    world.assert_refused(&printed, kind, words);
+                    for secret in ["user:", "s3cret", "wr0ng", "dXNlcjpz"] {
+                        assert!(!printed.text.contains(secret), "{secret}: {}", printed.text);
+                    }
+                });
             }
         }
-    }
+    });
 }

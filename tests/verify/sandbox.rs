@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use accession::registry::{Code, Verified};
 use accession::{
@@ -60,14 +61,22 @@ pub struct Stored {
     pub granule_id: String,
 }
 
+/// The registry of a new sandbox, which is made once.
+static ORIGINAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let sandbox = Sandbox::empty();
+    let registry = Registry::create(&sandbox.path).unwrap();
+    ingest_and_delete(&registry, "dataset", 0, 0..6_000, []);
+    ingest_and_delete(&registry, "dataset", 1, [], 10..12);
+    ingest_and_delete(&registry, "dataset", 2, 10..11, []);
+    ingest_and_delete(&registry, "dataset", 3, 6_000..6_010, 5_000..5_001);
+    drop(registry);
+    std::fs::read(&sandbox.path).unwrap()
+});
+
 impl Sandbox {
     pub fn new() -> Self {
         let sandbox = Sandbox::empty();
-        let registry = Registry::create(&sandbox.path).unwrap();
-        ingest_and_delete(&registry, "dataset", 0, 0..6_000, []);
-        ingest_and_delete(&registry, "dataset", 1, [], 10..12);
-        ingest_and_delete(&registry, "dataset", 2, 10..11, []);
-        ingest_and_delete(&registry, "dataset", 3, 6_000..6_010, 5_000..5_001);
+        std::fs::write(&sandbox.path, &*ORIGINAL).unwrap();
         sandbox
     }
 

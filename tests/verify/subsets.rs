@@ -65,19 +65,19 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
 #[test]
 fn the_patterns_of_many_subsets_are_tried_on_the_granules_with_their_prefixes() {
     let registry = Registry::in_memory().unwrap();
-    ingest_and_delete(&registry, "dataset", 0, 0..20_000, []);
-    ingest_and_delete(&registry, "dataset", 1, 20_000..20_001, []);
+    ingest_and_delete(&registry, "dataset", 0, 0..5_000, []);
+    ingest_and_delete(&registry, "dataset", 1, 5_000..5_001, []);
     let cite = |pattern: String, seconds| {
         let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
         let at = Some(Moment::Instant(second(seconds)));
         registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
     };
-    for n in 0..200 {
+    for n in 0..50 {
         cite(format!("granule.{n:03}*"), 0);
     }
     let verification = registry.verify(&name("dataset")).unwrap();
-    assert_eq!((verification.mismatches, verification.identifiers), (vec![], 202));
-    assert_eq!(verification.work.rows, 20_001);
+    assert_eq!((verification.mismatches, verification.identifiers), (vec![], 52));
+    assert_eq!(verification.work.rows, 5_001);
     // Each granule has one of the prefixes. The granule ingested later is in no subset.
-    assert_eq!(verification.work.patterns_tried, 20_000);
+    assert_eq!(verification.work.patterns_tried, 5_000);
 }
