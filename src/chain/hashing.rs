@@ -15,6 +15,10 @@ use crate::model::{Digest, Identifier};
 /// were measured to be equally fast), and few enough that a small change never starts a thread.
 const BATCH_IDS: usize = 4_096;
 
+/// Ids in a batch that is hashed on the calling thread: it takes hardly any memory.
+#[cfg(feature = "serve")]
+const BATCH_IDS_ALONE: usize = 64;
+
 /// The bytes of lines at which a batch is full: what is known of a granule may be as long as this.
 const BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
@@ -37,6 +41,10 @@ const INSTANCES_OF_A_CAMPAIGN: usize = 16;
 pub struct Hashing {
     /// The number of instances.
     instances: usize,
+    /// How many ids a batch has at most.
+    batch_ids: usize,
+    /// Whether every batch is hashed on the calling thread.
+    is_alone: bool,
     /// Whether the checkpoints of the last instance are wanted.
     finds_checkpoints: bool,
     /// `None` means that the threads have it.
@@ -170,14 +178,23 @@ impl Hashing {
         let lists = list.map_or(Vec::new(), |list| divided(instances, &list));
         let pass = Some(Pass { chains: Chains { sweep, held: 0 }, lists });
         let batch = Batch::default();
-        Hashing { instances, finds_checkpoints: false, pass, threads: None, batch }
+        let (batch_ids, is_alone, finds_checkpoints) = (BATCH_IDS, false, false);
+        Hashing { instances, batch_ids, is_alone, finds_checkpoints, pass, threads: None, batch }
+    }
+
+    /// The same on the calling thread alone, with hardly any memory. Must be called before the first granule
+    /// is added.
+    #[cfg(feature = "serve")]
+    pub fn alone(self) -> Self {
+        Hashing { batch_ids: BATCH_IDS_ALONE, is_alone: true, ..self }
     }
 
     /// Adds a granule that these instances hold, as [`Sweep::hold`] does, of whose files nothing is known
     /// unless [`Hashing::add_line`] follows. Returns the checkpoints that were reached since the last call,
     /// in order.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Vec<Reached> {
-        let reached = if self.batch.is_full() { self.hand_over() } else { Vec::new() };
+        let reached =
+            if self.batch.is_full(self.batch_ids) { self.hand_over() } else { Vec::new() };
         let are_last = !instances.is_empty() && instances.end == self.instances;
         if self.finds_checkpoints && are_last && is_checkpoint(granule_id) {
             self.batch.checkpoints.push(self.batch.ends.len());
@@ -206,14 +223,18 @@ impl Hashing {
                 threads.join()
             }
         };
-        let lists = pass.lists.iter_mut().map(|some| some.hash(&self.batch)).collect();
-        reached.extend(with_lists(pass.chains.hash(&self.batch), lists));
+        reached.extend(pass.hash(&self.batch));
         Hashed { sweep: pass.chains.sweep, reached, lists: pass.lists }
     }
 
     /// Sends the full batch to the threads, and takes an empty one. Returns the checkpoints of the batch
     /// that the threads have hashed.
     fn hand_over(&mut self) -> Vec<Reached> {
+        if let Some(pass) = self.pass.as_mut().filter(|_| self.is_alone) {
+            let reached = pass.hash(&self.batch);
+            self.batch.clear();
+            return reached;
+        }
         let threads = match &mut self.threads {
             Some(threads) => threads,
             none => {
@@ -227,6 +248,13 @@ impl Hashing {
         };
         threads.send(std::mem::replace(&mut self.batch, next));
         reached
+    }
+}
+
+impl Pass {
+    fn hash(&mut self, batch: &Batch) -> Vec<Reached> {
+        let lists = self.lists.iter_mut().map(|some| some.hash(batch)).collect();
+        with_lists(self.chains.hash(batch), lists)
     }
 }
 
@@ -314,8 +342,8 @@ impl<Part: Continued> HashingThread<Part> {
 }
 
 impl Batch {
-    fn is_full(&self) -> bool {
-        self.ends.len() == BATCH_IDS || self.line_text.len() >= BATCH_BYTES
+    fn is_full(&self, batch_ids: usize) -> bool {
+        self.ends.len() == batch_ids || self.line_text.len() >= BATCH_BYTES
     }
 
     fn push(&mut self, granule_id: &str, instances: Range<usize>) {

@@ -138,4 +138,12 @@ impl Criteria {
         patterns.dedup();
         (!patterns.is_empty()).then_some(Criteria::Patterns(patterns))
     }
+
+    /// The patterns, of which there are none if the granules are named.
+    pub fn patterns(&self) -> &[Pattern] {
+        match self {
+            Criteria::Patterns(patterns) => patterns,
+            Criteria::Named => &[],
+        }
+    }
 }

@@ -117,7 +117,7 @@ impl Listing {
         let mut recomputing = Recomputing::start();
         for event in self.distinct()? {
             let Event { granule_id, content, .. } = event?;
-            recomputing.add(granule_id.as_str(), &content.unwrap_or_default());
+            recomputing.add(granule_id.as_str(), content.unwrap_or_default().encoded());
             work.advance()?;
         }
         let Recomputed { identifier, digest, granules } = recomputing.finish();

@@ -7,9 +7,11 @@
 
 use super::contents;
 use super::handle::Registry;
-use crate::chain::{CanonicalList, Chain, Hashing, Sweep};
+use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Content, DatasetName, Digest, GranuleId, Identifier, Instance, Set, Timestamp};
+use crate::model::{
+    DatasetName, Digest, EncodedFiles, GranuleId, Identifier, Instance, Set, Timestamp,
+};
 use crate::store::{DatasetKey, View};
 
 /// What some granules are together, by what was read of them.
@@ -21,15 +23,6 @@ pub(super) struct Recomputed {
 }
 
 impl Recomputed {
-    pub const EMPTY: Recomputed =
-        Recomputed { identifier: Identifier::EMPTY, digest: Digest::EMPTY, granules: 0 };
-
-    /// What the history states of an instance.
-    pub fn stated(instance: &Instance) -> Self {
-        let Instance { identifier, digest, granules, .. } = *instance;
-        Recomputed { identifier, digest, granules }
-    }
-
     /// Compares an instance with what was read of it.
     ///
     /// # Errors
@@ -43,30 +36,24 @@ impl Recomputed {
     }
 }
 
-/// Granules that are hashed one by one, in canonical order, with what is known of their files.
+/// The granules of one set, which are hashed as they are read, with what is known of their files.
 pub(super) struct Recomputing {
-    chain: Chain,
-    list: CanonicalList,
-    line: Vec<u8>,
+    hashing: Hashing,
     granules: u64,
 }
 
 impl Recomputing {
     pub fn start() -> Self {
-        Recomputing {
-            chain: Chain::start(),
-            list: CanonicalList::start(),
-            line: Vec::new(),
-            granules: 0,
-        }
+        let hashing = Hashing::with_lists(Sweep::over(1), CanonicalList::start());
+        Recomputing { hashing, granules: 0 }
     }
 
-    /// Adds the next granule.
-    pub fn add(&mut self, granule_id: &str, known: &Content) {
-        self.chain.push(granule_id);
-        self.line.clear();
-        known.write_line(granule_id, &mut self.line);
-        self.list.push(&self.line);
+    /// Adds the next granule in canonical order.
+    pub fn add(&mut self, granule_id: &str, known: EncodedFiles<'_>) {
+        self.hashing.hold(granule_id, 0..1);
+        if !known.is_empty() {
+            self.hashing.add_line(0..1, |line| known.write_line(granule_id, line));
+        }
         self.granules += 1;
     }
 
@@ -83,13 +70,15 @@ impl Recomputing {
         granule_ids: &[&str],
     ) -> Result<()> {
         let known = contents::among(read, dataset, at, granule_ids)?;
-        known.for_each(|(granule_id, content)| self.add(granule_id, &content));
+        known.for_each(|(granule_id, content)| self.add(granule_id, content.encoded()));
         Ok(())
     }
 
     pub fn finish(self) -> Recomputed {
-        let Recomputing { chain, list, granules, .. } = self;
-        Recomputed { identifier: chain.identifier(), digest: list.digest(), granules }
+        let hashed = self.hashing.finish();
+        let set = hashed.sets().next();
+        let (identifier, digest) = set.unwrap_or((Identifier::EMPTY, Digest::EMPTY));
+        Recomputed { identifier, digest, granules: self.granules }
     }
 }
 
@@ -152,38 +141,25 @@ fn check_digest(set: &Set, digest: Digest) -> Result<()> {
 /// The proof of one set, whose granules are added as they are read.
 pub(crate) struct Proof {
     claim: Claim,
-    hasher: Hasher,
+    hashing: Box<Hashing>,
     granules: u64,
-}
-
-/// What hashes the granules.
-enum Hasher {
-    /// Another thread, if there are many granules.
-    Beside(Box<Hashing>),
-    /// The thread that reads them: it holds no memory for the batches of another one.
-    #[cfg(feature = "serve")]
-    Here(Chain),
 }
 
 impl Proof {
     pub fn of(registry: &Registry, set: &Set) -> Self {
-        let hasher = Hasher::Beside(Box::new(Hashing::of(Sweep::over(1))));
-        Proof { claim: Claim::of(registry, set), hasher, granules: 0 }
+        let hashing = Box::new(Hashing::of(Sweep::over(1)));
+        Proof { claim: Claim::of(registry, set), hashing, granules: 0 }
     }
 
-    /// The same proof on the thread that reads. Must be called before the first granule is added.
+    /// The same on the thread that reads. Must be called before the first granule is added.
     #[cfg(feature = "serve")]
     pub fn hashed_here(self) -> Self {
-        Proof { hasher: Hasher::Here(Chain::start()), ..self }
+        Proof { hashing: Box::new(self.hashing.alone()), ..self }
     }
 
     /// Adds the next granule in canonical order.
     pub fn add(&mut self, granule_id: &str) {
-        match &mut self.hasher {
-            Hasher::Beside(hashing) => drop(hashing.hold(granule_id, 0..1)),
-            #[cfg(feature = "serve")]
-            Hasher::Here(chain) => chain.push(granule_id),
-        }
+        self.hashing.hold(granule_id, 0..1);
         self.granules += 1;
     }
 
@@ -193,12 +169,7 @@ impl Proof {
     ///
     /// Those of [`Claim::check`].
     pub fn finish(self) -> Result<()> {
-        let identifier = match self.hasher {
-            Hasher::Beside(hashing) => hashing.finish().sweep.latest(),
-            #[cfg(feature = "serve")]
-            Hasher::Here(chain) => chain.identifier(),
-        };
-        self.claim.check(identifier, self.granules)
+        self.claim.check(self.hashing.finish().sweep.latest(), self.granules)
     }
 }
 

@@ -3,14 +3,12 @@
 use std::vec;
 
 use super::view::{Snapshot, dataset_of};
-use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
     Criteria, DatasetName, Granule, GranuleId, IdPage, Instance, Pattern, Set, Subset, Timestamp,
 };
-use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
-use crate::registry::proof::{Proof, Recomputed};
+use crate::registry::proof::Proof;
 use crate::store::{self, DatasetKey, SubsetKey};
 
 /// The least number of granules in a page.
@@ -387,49 +385,4 @@ fn not_held(granule_id: &GranuleId, subset: &Subset) -> Error {
     Error::damaged(format!(
         "the subset {identifier} of {dataset} at {timestamp} names {granule_id}, which was not held then"
     ))
-}
-
-/// The identifier, the digest and the number of the granules of an instance whose ids match one of the
-/// patterns.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those of
-/// the instance, or what is known of them is not that of its digest.
-pub(in crate::registry) fn identify_selected(
-    read: &store::View,
-    dataset: DatasetKey,
-    instance: &Instance,
-    patterns: &[Pattern],
-) -> Result<Recomputed> {
-    let mut pages = GranulePages::held(dataset, instance.timestamp);
-    let mut known = ContentsAt::new(read, dataset, instance.timestamp)?;
-    // All granules, and those that are selected.
-    let mut hashing = Hashing::with_lists(Sweep::over(2), CanonicalList::start());
-    let (mut granules, mut selected) = (0, 0);
-    while let Some(page) = pages.next_ids(read)? {
-        granules += page.len() as u64;
-        for granule_id in page.iter() {
-            let is_selected = patterns.iter().any(|pattern| pattern.matches(granule_id));
-            selected += u64::from(is_selected);
-            let sets = 0..if is_selected { 2 } else { 1 };
-            hashing.hold(granule_id, sets.clone());
-            let files = known.of(granule_id)?;
-            if !files.is_empty() {
-                hashing.add_line(sets, |line| files.write_line(granule_id, line));
-            }
-        }
-    }
-    let hashed = hashing.finish();
-    let mut sets = hashed.sets().zip([granules, selected]);
-    let mut next = || {
-        let next = sets.next();
-        next.map_or(Recomputed::EMPTY, |((identifier, digest), granules)| Recomputed {
-            identifier,
-            digest,
-            granules,
-        })
-    };
-    next().check(instance)?;
-    Ok(next())
 }

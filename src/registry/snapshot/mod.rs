@@ -30,7 +30,7 @@ pub(crate) use differences::{Cursor, IdCursor, Only, Walk};
 pub use export::{Export, Exported};
 pub use files::{ContentCounts, FileDifferences, FileList, FileTotals, GranuleFiles};
 pub use fixity::{OpenFinding, RootState};
-pub(super) use granules::{GranulePages, identify_selected};
+pub(super) use granules::GranulePages;
 pub use granules::{Granules, IdPages};
 pub use history::{History, NotedPeriod};
 pub use mirror_sources::MirrorSource;

@@ -7,9 +7,10 @@ use super::finding::{Code, Findings, readable};
 use super::history::StatedInstance;
 use crate::chain::{CanonicalList, Hashed, Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Criteria, GranuleId, Pattern, Subset, Timestamp, quoted};
-use crate::registry::contents::FilesDuring;
-use crate::registry::proof::{Recomputed, Recomputing};
+use crate::model::{Criteria, GranuleId, Instance, Pattern, Subset, Timestamp, quoted};
+use crate::registry::contents::{Contents, FilesDuring};
+use crate::registry::handle::Registry;
+use crate::registry::proof::{self, Recomputed, Recomputing};
 use crate::store::{DatasetKey, SubsetKey, View};
 
 /// The subsets of a dataset: those with patterns, which are checked in the pass over the granule
@@ -23,7 +24,7 @@ pub(super) struct StoredSubsets {
 
 /// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
 /// which each subset takes the place of an instance.
-pub(in crate::registry) struct Selecting {
+pub(super) struct Selecting {
     hashing: Hashing,
     patterns: Patterns,
     /// For each distinct criteria, the numbers of its subsets.
@@ -44,7 +45,7 @@ pub(in crate::registry) struct Selecting {
 
 /// The result of the pass over the granule rows.
 #[derive(Default)]
-pub(in crate::registry) struct SelectedSubsets {
+pub(super) struct SelectedSubsets {
     /// What each subset selects.
     pub recomputed: Vec<Recomputed>,
     /// The number of chain steps that were hashed.
@@ -60,7 +61,9 @@ impl StoredSubsets {
             .partition(|(_, subset)| matches!(subset.criteria, Criteria::Patterns(_)));
         let mut by_pattern: Vec<Subset> =
             by_pattern.into_iter().map(|(_, subset)| subset).collect();
-        by_pattern.sort_by(|a, b| (patterns(a), a.timestamp).cmp(&(patterns(b), b.timestamp)));
+        by_pattern.sort_by(|a, b| {
+            (a.criteria.patterns(), a.timestamp).cmp(&(b.criteria.patterns(), b.timestamp))
+        });
         StoredSubsets { by_pattern, named }
     }
 
@@ -72,7 +75,7 @@ impl StoredSubsets {
     /// Begins the pass over the granule rows.
     pub fn select(&self) -> Selecting {
         let subsets: Vec<_> =
-            self.by_pattern.iter().map(|subset| (patterns(subset), subset.timestamp)).collect();
+            self.by_pattern.iter().map(|it| (it.criteria.patterns(), it.timestamp)).collect();
         Selecting::of(&subsets)
     }
 
@@ -115,6 +118,43 @@ impl StoredSubsets {
         }
         Ok((findings, steps))
     }
+}
+
+/// What patterns select from instances of a dataset. These are given in `criteria`, each with the time of
+/// an instance, by patterns and then by time, and all of these instances in `instances`, by time: they are
+/// proved on the way.
+///
+/// Costs one pass over the granule rows that last beyond the first instance.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those of an
+/// instance, or what is known of them is not that of its digest.
+pub(in crate::registry) fn select_from(
+    registry: &Registry,
+    read: &View,
+    dataset: DatasetKey,
+    instances: &[Instance],
+    criteria: &[(&[Pattern], Timestamp)],
+) -> Result<Vec<Recomputed>> {
+    let Some(first) = instances.first() else { return Ok(Vec::new()) };
+    let any: [Pattern; 1] = ["*".parse().expect("an asterisk is a pattern")];
+    let whole = instances.iter().map(|instance| (any.as_slice(), instance.timestamp));
+    let all: Vec<_> = whole.chain(criteria.iter().copied()).collect();
+    let mut selecting = Selecting::of(&all);
+    let mut contents = Contents::of(read, dataset, "");
+    let mut progress = registry.begin("selecting", "granules", None);
+    read.each_period(dataset, "", Some(first.timestamp), |period| -> Result<()> {
+        progress.advance()?;
+        let granule_id = proof::granule_id(period.granule_id, &first.dataset)?;
+        let known = contents.during(&period)?;
+        selecting.held(granule_id, (period.ingested, period.deleted), known);
+        Ok(())
+    })?;
+    let mut selected = selecting.finish().recomputed;
+    let parts = selected.split_off(instances.len());
+    selected.iter().zip(instances).try_for_each(|(all, instance)| all.check(instance))?;
+    Ok(parts)
 }
 
 impl Selecting {
@@ -213,13 +253,6 @@ impl Selecting {
     }
 }
 
-fn patterns(subset: &Subset) -> &[Pattern] {
-    match &subset.criteria {
-        Criteria::Patterns(patterns) => patterns,
-        Criteria::Named => &[],
-    }
-}
-
 /// Computes the identifier and the digest of the granules that a subset names, and reports those that were
 /// not held.
 fn identify_named(
@@ -279,7 +312,7 @@ fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
 }
 
 fn name(subset: &Subset) -> String {
-    let selected = match patterns(subset).first() {
+    let selected = match subset.criteria.patterns().first() {
         Some(pattern) => format!("of {}", quoted(pattern.as_str())),
         None => "of named granules".to_owned(),
     };

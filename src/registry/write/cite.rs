@@ -8,9 +8,8 @@ use crate::model::{
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::{Recomputed, Recomputing};
-use crate::registry::snapshot::{
-    Cited, Selected, Selection, cited, dataset_of, identify_selected, select,
-};
+use crate::registry::snapshot::{Cited, Selected, Selection, cited, dataset_of, select};
+use crate::registry::verify::select_from;
 use crate::store::{self, DatasetKey, Transaction};
 
 /// The number of granules that are looked up or stored at once.
@@ -154,14 +153,16 @@ impl Registry {
         let selected = select(read, &selection)?;
         let (key, _) = dataset_of(read, dataset)?;
         let instance = selected.instance().clone();
-        let progress = self.begin("selecting", "granules", None);
         let Recomputed { identifier, digest, granules } = match members {
-            Members::Patterns(patterns) => identify_selected(read, key, &instance, patterns)?,
+            Members::Patterns(patterns) => {
+                let criteria = [(patterns.as_slice(), instance.timestamp)];
+                select_from(self, read, key, std::slice::from_ref(&instance), &criteria)?[0]
+            }
             Members::Listed(listing) => {
+                let _progress = self.begin("selecting", "granules", None);
                 identify_named(read, key, dataset, instance.timestamp, listing)?
             }
         };
-        drop(progress);
         if granules > 0 && identifier == instance.identifier {
             return Ok((selected, true));
         }

@@ -19,8 +19,8 @@ use crate::model::{
     Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Timestamp,
 };
 use crate::registry::error::made_of;
-use crate::registry::snapshot::identify_selected;
 use crate::registry::staging::each_batch;
+use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, StoredContent};
 
 /// Adds events, which must be in order of granule and then of time, to a history. `count` is about
@@ -436,14 +436,14 @@ impl<'a> Entry<'a> {
 
     /// Proves the instance in force at a time, and the one before it.
     fn prove_until(&self, at: Timestamp) -> Result<()> {
-        let Target { transaction, dataset, .. } = *self.target;
+        let Target { registry, transaction, dataset, .. } = *self.target;
         let before = Timestamp::from_micros(at.as_micros() - 1);
+        let mut instances = Vec::new();
         for at in before.into_iter().chain([at]) {
-            if let Some(instance) = transaction.instance_at(dataset, at)? {
-                identify_selected(transaction, dataset, &instance, &[])?;
-            }
+            instances.extend(transaction.instance_at(dataset, at)?);
         }
-        Ok(())
+        instances.dedup();
+        select_from(registry, transaction, dataset, &instances, &[]).map(drop)
     }
 
     fn refuse_held(&mut self, event: &Event, held: &Holding<'_, '_>) -> Result<()> {
