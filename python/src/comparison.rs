@@ -149,6 +149,7 @@ fn spooled(
         match difference? {
             Difference::OnlyLeft(id) => left.add(id.as_str().as_bytes())?,
             Difference::OnlyRight(id) => right.add(id.as_str().as_bytes())?,
+            Difference::OtherBytes(..) => continue,
         };
     }
     Ok([left, right])

@@ -1,13 +1,11 @@
 //! The granules that only one of a mirror and its primary has.
 
-use std::iter::Peekable;
-
 use super::reading::Reading;
 use crate::error::{Error, Result};
 use crate::model::{Content, ContentMatch, Entry, GranuleId, Set};
 use crate::registry::{
-    ContentCounts, Counts, FileList, GranuleFiles, IdCursor, Only, Outcomes, Registry, Replayed,
-    Walk,
+    Ahead, Claim, ContentCounts, Counts, EntriesAhead, Only, Outcomes, Registry, Replayed,
+    SetEntries, Walk,
 };
 
 /// What one of a mirror and its primary has and the other has not.
@@ -44,10 +42,8 @@ pub struct OtherContent {
 /// registry (of kind `damaged`), or about the log of the primary
 /// ([`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected)).
 pub struct MirrorDifferences<'a> {
-    walk: Walk<IdCursor, Outcomes<'a>>,
+    walk: Walk<EntriesAhead, Outcomes<'a>>,
     reading: &'a Reading,
-    /// What is known here. `None` means that nothing is held.
-    known: Option<Peekable<FileList>>,
     contents: ContentCounts,
     is_over: bool,
 }
@@ -55,39 +51,30 @@ pub struct MirrorDifferences<'a> {
 impl<'a> MirrorDifferences<'a> {
     /// Of the set that a mirror holds (`None`: nothing), and a log.
     pub(super) fn of(mirror: &Registry, held: Option<&Set>, reading: &'a Reading) -> Result<Self> {
-        let (ids, known) = match held {
-            Some(set) => {
-                let snapshot = mirror.snapshot()?;
-                (snapshot.ids(set)?, Some(snapshot.files(set)?.peekable()))
-            }
-            None => ((IdCursor::ahead(std::iter::empty()), None), None),
+        let entries = match held {
+            Some(set) => mirror.snapshot()?.entries(set)?,
+            None => SetEntries::of(Ahead::of(std::iter::empty(), 1)),
         };
         let outcomes = reading.replay.outcomes(reading.begins_with_mirror())?;
-        let walk = Walk::of(mirror, ids, (outcomes, None));
+        let walk = Walk::of(
+            mirror,
+            entries,
+            Box::new(outcomes),
+            [held.map(|set| Claim::of(mirror, set)), None],
+        );
         let contents = ContentCounts::default();
-        Ok(MirrorDifferences { walk, reading, known, contents, is_over: false })
+        Ok(MirrorDifferences { walk, reading, contents, is_over: false })
     }
 
     /// Compares what is known here of a granule that both have with what the primary states. `None` means
     /// that it is the same.
-    fn content(&mut self, replayed: Replayed) -> Result<Option<OtherContent>> {
-        let (granule_id, stated) = (replayed.granule.granule_id, replayed.content);
-        let mut known = Content::default();
-        let is_before = |next: &Result<GranuleFiles>| {
-            next.as_ref().map_or(true, |next| next.granule_id <= granule_id)
-        };
-        while let Some(next) = self.known.as_mut().and_then(|known| known.next_if(is_before)) {
-            let next = next?;
-            if next.granule_id == granule_id {
-                known = next.content;
-            }
-        }
-        let stated = stated.unwrap_or_default();
+    fn content(&mut self, known: Content, replayed: Replayed) -> Option<OtherContent> {
+        let Replayed { granule, content, is_replaced } = replayed;
+        let (granule_id, stated) = (granule.granule_id, content.unwrap_or_default());
         let compared = known.compare(&granule_id, &stated);
         self.contents.add(&compared);
-        let is_replaced = replayed.is_replaced;
         let other = OtherContent { granule_id, known, stated, is_replaced, compared };
-        Ok((other.known != other.stated).then_some(other))
+        (other.known != other.stated).then_some(other)
     }
 
     /// Of how many granules the bytes were compared so far.
@@ -137,7 +124,7 @@ impl MirrorDifferences<'_> {
                         location: None,
                     })
                 }
-                Only::Both(replayed) => match self.content(replayed)? {
+                Only::Both(known, replayed) => match self.content(known, replayed) {
                     Some(other) => MirrorDifference::Content(other),
                     None => continue,
                 },

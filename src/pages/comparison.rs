@@ -38,7 +38,9 @@ pub struct DifferenceRow<'a> {
 }
 
 fn name(difference: &Difference) -> &GranuleId {
-    let (Difference::OnlyLeft(granule_id) | Difference::OnlyRight(granule_id)) = difference;
+    let (Difference::OnlyLeft(granule_id)
+    | Difference::OnlyRight(granule_id)
+    | Difference::OtherBytes(granule_id, _)) = difference;
     granule_id
 }
 
@@ -85,6 +87,7 @@ impl ComparisonPage {
         let row = |difference: &'a Difference| match difference {
             Difference::OnlyLeft(granule) => DifferenceRow { side: "left", granule },
             Difference::OnlyRight(granule) => DifferenceRow { side: "right", granule },
+            Difference::OtherBytes(granule, _) => DifferenceRow { side: "both", granule },
         };
         self.differences.iter().map(row).collect()
     }
@@ -215,6 +218,7 @@ fn difference_row(difference: &Difference) -> Markup {
         @match difference {
             Difference::OnlyRight(granule_id) => li.plus { "+ " (visible(granule_id.as_str())) },
             Difference::OnlyLeft(granule_id) => li.minus { "− " (visible(granule_id.as_str())) },
+            Difference::OtherBytes(granule_id, _) => li { "~ " (visible(granule_id.as_str())) },
         }
     }
 }

@@ -131,6 +131,7 @@ impl StillHeld {
             match difference? {
                 Difference::OnlyLeft(granule_id) => gone += u64::from(is_selected(&granule_id)),
                 Difference::OnlyRight(granule_id) => new += u64::from(is_selected(&granule_id)),
+                Difference::OtherBytes(..) => {}
             }
         }
         let new = (!patterns.is_empty()).then_some(new);

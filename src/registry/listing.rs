@@ -1,6 +1,5 @@
 //! A list of granules, in any order and of any length.
 
-use std::borrow::Borrow;
 use std::iter::Peekable;
 use std::sync::Arc;
 
@@ -10,9 +9,7 @@ use super::monitor::{Monitor, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::staging::{Sorted, Staging};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    Content, Digest, Entry, Event, EventKind, GranuleId, IdPage, Identifier, Timestamp, quoted,
-};
+use crate::model::{Content, Digest, Entry, Event, EventKind, Identifier, Timestamp, quoted};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -40,9 +37,6 @@ pub struct Listing {
     staging: Arc<Staging>,
 }
 
-/// The number of ids in a page.
-const PAGE_IDS: usize = 4_096;
-
 /// The identifier of a list.
 ///
 /// Its fields, in this order, are those of `identify` in the command line's JSON.
@@ -69,16 +63,12 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written;
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the files or the differences of the list are still
-    /// being read.
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        let Some(staging) = Arc::get_mut(&mut self.staging) else {
-            let message = "a list to which a granule is added is still being read";
-            return Err(Error::new(ErrorKind::Usage, message));
-        };
+        let staging = Arc::get_mut(&mut self.staging);
+        let staging = staging.expect("nothing reads a list that can be added to");
         staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 
@@ -115,8 +105,8 @@ impl Listing {
     fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<Identified> {
         let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
         let mut recomputing = Recomputing::start();
-        for event in self.distinct()? {
-            let Event { granule_id, content, .. } = event?;
+        for entry in self.distinct()? {
+            let Entry { granule_id, content, .. } = entry?;
             recomputing.add(granule_id.as_str(), content.unwrap_or_default().encoded());
             work.advance()?;
         }
@@ -129,49 +119,25 @@ impl Listing {
         self.staging.contents() > 0
     }
 
-    /// The listed granules in canonical order, each once, with what is stated of their files.
-    pub(in crate::registry) fn contents(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<(GranuleId, Content)>> + use<>> {
-        let sorted = Sorted::of(Arc::clone(&self.staging))?.peekable();
-        Ok(Distinct { sorted }.map(|event| {
-            let Event { granule_id, content, .. } = event?;
-            Ok((granule_id, content.unwrap_or_default()))
-        }))
-    }
-
     /// The listed granules in canonical order, repeated ones included.
     pub(in crate::registry) fn sorted(&self) -> Result<Sorted<&Staging>> {
         self.staging.sorted()
     }
 
     /// The listed granules in canonical order, each once.
-    pub(in crate::registry) fn distinct(&self) -> Result<Distinct<&Staging>> {
-        Ok(Distinct { sorted: self.staging.sorted()?.peekable() })
-    }
-
-    /// The listed ids in canonical order, each once, in pages. The list is owned by what reads them.
-    pub(in crate::registry) fn id_pages(
-        &self,
-    ) -> Result<impl Iterator<Item = Result<IdPage>> + Send + use<>> {
-        let sorted = Sorted::of(Arc::clone(&self.staging))?.peekable();
-        let mut ids = Distinct { sorted };
-        Ok(std::iter::from_fn(move || {
-            let page = ids.by_ref().take(PAGE_IDS).map(|event| Ok(event?.granule_id));
-            let page: Result<Vec<GranuleId>> = page.collect();
-            page.map(|page| (!page.is_empty()).then(|| page.iter().collect())).transpose()
-        }))
+    pub(in crate::registry) fn distinct(&self) -> Result<Distinct> {
+        Ok(Distinct { sorted: Sorted::of(Arc::clone(&self.staging))?.peekable() })
     }
 }
 
 /// The granules of a [`Listing`] in canonical order, each once, as it was listed first, with all that is
-/// stated of its files.
-pub(in crate::registry) struct Distinct<S: Borrow<Staging>> {
-    sorted: Peekable<Sorted<S>>,
+/// stated of its files. It shares the list with its owner.
+pub(in crate::registry) struct Distinct {
+    sorted: Peekable<Sorted<Arc<Staging>>>,
 }
 
-impl<S: Borrow<Staging>> Distinct<S> {
-    fn distinct(&mut self) -> Result<Option<Event>> {
+impl Distinct {
+    fn distinct(&mut self) -> Result<Option<Entry>> {
         let Some(mut first) = self.sorted.next().transpose()? else { return Ok(None) };
         let repeats = |event: &Result<Event>| {
             event.as_ref().is_ok_and(|event| event.granule_id == first.granule_id)
@@ -198,14 +164,15 @@ impl<S: Borrow<Staging>> Distinct<S> {
             })?;
             first.content = Some(content);
         }
-        Ok(Some(first))
+        let Event { granule_id, producer_granule, content, location, .. } = first;
+        Ok(Some(Entry { granule_id, producer_granule, content, location }))
     }
 }
 
-impl<S: Borrow<Staging>> Iterator for Distinct<S> {
-    type Item = Result<Event>;
+impl Iterator for Distinct {
+    type Item = Result<Entry>;
 
-    fn next(&mut self) -> Option<Result<Event>> {
+    fn next(&mut self) -> Option<Result<Entry>> {
         self.distinct().transpose()
     }
 }

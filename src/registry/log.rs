@@ -6,7 +6,7 @@ use super::snapshot::Cursor;
 use super::staging::{Sorted, Staging};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
-use crate::model::{Content, Event, EventKind, Granule, LogChange, Timestamp};
+use crate::model::{Content, EncodedFiles, Event, EventKind, Granule, LogChange, Timestamp};
 
 /// The changes that were read of a log, consecutive. The memory does not depend on their number, nor
 /// on their notes: more than a few are kept in a temporary file.
@@ -153,8 +153,9 @@ impl Cursor for Outcomes<'_> {
         Ok(self.next.take().map(|next| next.replayed))
     }
 
-    fn says_more(&mut self) -> bool {
-        self.next.as_ref().is_some_and(|next| next.replayed.content.is_some())
+    fn known(&mut self) -> Result<Option<EncodedFiles<'_>>> {
+        let next = self.next.as_ref().and_then(|next| next.replayed.content.as_ref());
+        Ok(next.map(Content::encoded))
     }
 
     /// Refuses a first event that does not fit whether the granule was held before.

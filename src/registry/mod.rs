@@ -34,15 +34,15 @@ pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Outcomes, Replay, Replayed};
 pub use monitor::Monitor;
-pub(crate) use parallel::{InOrder, Task};
+pub(crate) use parallel::{Ahead, InOrder, Task};
+pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, DatasetBatch, Difference, Differences, DigestPeriod,
-    Export, Exported, FileDifferences, FileList, FileTotals, GranuleFiles, Granules, History,
-    IdPages, MirrorSource, NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected,
-    Selection, Snapshot,
+    Export, Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, MirrorSource,
+    NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
 };
-pub(crate) use snapshot::{IdCursor, Only, Walk};
+pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{

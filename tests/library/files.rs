@@ -401,21 +401,3 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     add(&copy, 3, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();
     assert_verifies(&copy);
 }
-
-#[test]
-fn nothing_is_added_to_a_list_while_its_files_are_read() {
-    let registry = new_registry();
-    registry.change(&name("D"), &change(["A", "B"], []), &Stamp::now(now())).unwrap();
-    let set = set_at(&registry, None);
-    let snapshot = registry.snapshot().unwrap();
-    let mut listed = Listing::new();
-    let with_file = |text: &str| entry(text, &[(text, Some(1), None)]);
-    listed.add(with_file("A")).unwrap();
-    let differences = snapshot.compare_files_with(&set, &listed).unwrap();
-    assert_eq!(listed.add(with_file("B")).unwrap_err().kind(), ErrorKind::Usage);
-    drop(differences);
-    listed.add(with_file("B")).unwrap();
-    let differences = snapshot.compare_files_with(&set, &listed).unwrap();
-    drop(snapshot);
-    assert_eq!(differences.map(Result::unwrap).count(), 0);
-}

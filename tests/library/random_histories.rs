@@ -237,6 +237,7 @@ fn compare(
         match difference.unwrap() {
             Difference::OnlyLeft(granule_id) => only_held.insert(granule_id.to_string()),
             Difference::OnlyRight(granule_id) => only_listed.insert(granule_id.to_string()),
+            Difference::OtherBytes(granule_id, _) => panic!("nothing is known of {granule_id}"),
         };
     }
     assert_eq!(only_held, held.difference(listed).cloned().collect());

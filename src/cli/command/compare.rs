@@ -6,10 +6,10 @@ use std::sync::Arc;
 use accession::disk::Spool;
 use accession::input::Options;
 use accession::model::{Contradiction, WarningKind};
-use accession::registry::{ContentCounts, Counts, FileDifferences, Identified};
+use accession::registry::{ContentCounts, Counts, Identified};
 use accession::{
-    Access, DatasetName, Difference, GranuleId, Identifier, Instance, Listing, Selection, Set,
-    Timestamp,
+    Access, DatasetName, Difference, Differences, GranuleId, Identifier, Instance, Listing,
+    Selection, Set, Timestamp,
 };
 use serde::Serialize;
 
@@ -144,11 +144,9 @@ impl Compare {
         let (left, right, is_digest_equal) = match self.right {
             Some(right) => {
                 let right = right.into_selection(now, &snapshot)?;
-                let mut differences = snapshot.compare(&left, &right)?;
-                report.add_all(differences.by_ref())?;
-                report.counts = differences.counts();
+                let mut differences = snapshot.compare_files(&left, &right)?;
+                report.add_all(&mut differences)?;
                 let (left, right) = (differences.left(), differences.right());
-                report.add_files(snapshot.compare_files(left, right)?)?;
                 (set(left), set(right), left.digest() == right.digest())
             }
             None => {
@@ -245,16 +243,12 @@ fn compare_with_list(
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
     drop(snapshot);
-    report.add_all(differences.by_ref())?;
-    report.counts = differences.counts();
+    report.add_all(&mut differences)?;
     if report.counts.matched == 0
         && let Some(matching) = samples.matching(&session.open(Access::Read)?.snapshot()?, left)?
     {
         session.warn(WarningKind::IdsFromPaths, &matching.message);
     }
-    let files = session.open(Access::Read)?.snapshot()?;
-    let files = files.compare_files_with(differences.left(), differences.right())?;
-    report.add_files(files)?;
     let (identifier, repeated) = (differences.identifier(), differences.repeated());
     let granules = report.counts.matched + report.counts.only_right;
     if repeated > 0 {
@@ -283,26 +277,15 @@ pub struct Report {
 }
 
 impl Report {
-    fn add_all(
-        &mut self,
-        differences: impl Iterator<Item = accession::error::Result<Difference>>,
-    ) -> Result<()> {
-        for difference in differences {
+    fn add_all<Right>(&mut self, differences: &mut Differences<Right>) -> Result<()> {
+        for difference in differences.by_ref() {
             match difference? {
                 Difference::OnlyLeft(granule_id) => self.add_left(&granule_id)?,
                 Difference::OnlyRight(granule_id) => self.add_right(&granule_id)?,
+                Difference::OtherBytes(id, contradiction) => self.add_other(&id, &contradiction)?,
             }
         }
-        Ok(())
-    }
-
-    /// Adds what is known of files.
-    fn add_files(&mut self, mut differences: FileDifferences) -> Result<()> {
-        for difference in differences.by_ref() {
-            let (granule_id, contradiction) = difference?;
-            self.add_other(&granule_id, &contradiction)?;
-        }
-        self.contents = differences.counts();
+        (self.counts, self.contents) = (differences.counts(), differences.files());
         Ok(())
     }
 

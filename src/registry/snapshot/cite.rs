@@ -1,6 +1,6 @@
 //! What is cited: the facts from which a citation is written, and the subsets that were cited.
 
-use super::granules::GranulePages;
+use super::cursor::{Position, SetCursor, SetEntries};
 use super::resolve::{DigestPeriod, digests_of, period_of};
 use super::select::{Selected, Selection};
 use super::view::{Seen, Snapshot, with_instance};
@@ -119,22 +119,11 @@ impl Snapshot {
         &self,
         subset: &Subset,
     ) -> Result<impl Iterator<Item = Result<GranuleId>>> {
-        let (set, pages) = self.ask(|read| {
+        let cursor = self.ask(|read| {
             let set = with_instance(read, subset.clone())?;
-            let pages = GranulePages::of(read, &set)?;
-            Ok((set, pages))
+            let cursor = SetCursor::of(&self.read, Position::of(read, &set)?);
+            Ok(cursor.proving(Some(Proof::of(&self.registry, &set))))
         })?;
-        let mut granules = pages.granules(&self.read);
-        let mut proof = Some(Proof::of(&self.registry, &set));
-        Ok(std::iter::from_fn(move || match granules.next() {
-            Some(Ok(granule)) => {
-                if let Some(proof) = &mut proof {
-                    proof.add(granule.granule_id.as_str());
-                }
-                Some(Ok(granule.granule_id))
-            }
-            Some(Err(error)) => Some(Err(error)),
-            None => proof.take()?.finish().err().map(Err),
-        }))
+        Ok(SetEntries::of(cursor).map(|entry| Ok(entry?.granule_id)))
     }
 }

@@ -1,75 +1,41 @@
-//! What only one of two sets has: the walk over two lists in canonical order, and the comparison of sets.
+//! What only one of two sets has, or of which other bytes are known: the walk over two lists in canonical
+//! order, and the comparison of sets.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
+use super::cursor::{Cursor, SetEntries, granule_id_of};
 use super::select::Selection;
 use super::view::Snapshot;
 use crate::chain::{Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Event, GranuleId, IdPage, Identifier, Set};
+use crate::model::{
+    Content, ContentMatch, Contradiction, EncodedFiles, Entry, GranuleId, IdPage, Identifier, Set,
+};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
-/// A list of granules in canonical order.
-pub(crate) trait Cursor {
-    /// What is listed.
-    type Item;
-
-    /// The id of the next item. `None` after the last one.
-    fn peek(&mut self) -> Result<Option<&str>>;
-
-    /// Takes the next item. `None` after the last one.
-    fn take(&mut self) -> Result<Option<Self::Item>>;
-
-    /// Leaves out the next item, whose id was looked at.
-    fn skip(&mut self) {
-        // Its error would have been returned with its id.
-        drop(self.take());
-    }
-
-    /// Whether the set on the right has the next item, whose id was looked at. A list of what becomes of
-    /// the set on the left may contain granules that are removed.
-    ///
-    /// # Errors
-    ///
-    /// The item contradicts whether the set on the left has it.
-    fn is_held(&self, _is_left: bool) -> Result<bool> {
-        Ok(true)
-    }
-
-    /// Whether the next item, whose id was looked at, is shown even if both sets have it.
-    fn says_more(&mut self) -> bool {
-        false
-    }
-
-    /// Whether the set on the right has what the set on the left has and this list does not mention.
-    fn keeps_others(&self) -> bool {
-        false
-    }
-}
-
-impl<I: Iterator<Item = Result<Event>>> Cursor for Peekable<I> {
-    type Item = Event;
+impl<I: Iterator<Item = Result<Entry>>> Cursor for Peekable<I> {
+    type Item = Entry;
 
     fn peek(&mut self) -> Result<Option<&str>> {
         if let Some(Err(error)) = self.next_if(Result::is_err) {
             return Err(error);
         }
         let next = Peekable::peek(self).and_then(|next| next.as_ref().ok());
-        Ok(next.map(|event| event.granule_id.as_str()))
+        Ok(next.map(|entry| entry.granule_id.as_str()))
     }
 
-    fn take(&mut self) -> Result<Option<Event>> {
+    fn take(&mut self) -> Result<Option<Entry>> {
         self.next().transpose()
     }
 
-    fn says_more(&mut self) -> bool {
+    fn known(&mut self) -> Result<Option<EncodedFiles<'_>>> {
         let next = Peekable::peek(self).and_then(|next| next.as_ref().ok());
-        next.is_some_and(|event| event.content.is_some())
+        Ok(next.and_then(|entry| entry.content.as_ref()).map(Content::encoded))
     }
 }
 
@@ -91,15 +57,43 @@ impl Counts {
     }
 }
 
-/// A granule that only one of two sets has, or of which the right list says more.
+/// Of how many granules that two sides have the bytes were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct ContentCounts {
+    /// Of how many files of both sides have an algorithm in common.
+    pub compared: u64,
+    /// Of how many they have none.
+    pub not_comparable: u64,
+    /// How many have other bytes.
+    #[serde(skip)]
+    pub other: u64,
+}
+
+impl ContentCounts {
+    /// Counts a granule that both have.
+    pub fn add(&mut self, compared: &ContentMatch) {
+        match compared {
+            ContentMatch::Unknown => {}
+            ContentMatch::Equal => self.compared += 1,
+            ContentMatch::NotComparable => self.not_comparable += 1,
+            ContentMatch::Other(_) => {
+                self.compared += 1;
+                self.other += 1;
+            }
+        }
+    }
+}
+
+/// A granule that only one of two sets has, or of whose files something is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Only<R> {
     /// Only the left one has it.
     Left(GranuleId),
     /// Only the right one has it.
     Right(R),
-    /// Both have it.
-    Both(R),
+    /// Both have it, and the right list says something of its files, where some are known on the left, which
+    /// is read, or on the right.
+    Both(Content, R),
 }
 
 /// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
@@ -107,12 +101,12 @@ pub(crate) enum Only<R> {
 ///
 /// Both sets are hashed on the way, what they have in common once. The granules must be those of the sets
 /// that are claimed: else the last item is an error of kind `damaged`.
-pub(crate) struct Walk<L, R> {
+pub(crate) struct Walk<L, R: ?Sized> {
     registry: Registry,
     /// `None` before the first item and after the last.
     progress: Option<Work>,
     left: L,
-    right: R,
+    right: Box<R>,
     /// What the lists are said to be. `None` means that it is not known.
     claims: [Option<Claim>; 2],
     /// `None` means that only a part of both lists is read, or that they are over.
@@ -123,16 +117,15 @@ pub(crate) struct Walk<L, R> {
     is_over: bool,
 }
 
-impl<L: Cursor<Item = GranuleId>, R: Cursor> Walk<L, R> {
+impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
     /// Begins a walk, which reports to the monitor of `registry`.
-    pub fn of(registry: &Registry, left: (L, Option<Claim>), right: (R, Option<Claim>)) -> Self {
+    pub fn of(registry: &Registry, left: L, right: Box<R>, claims: [Option<Claim>; 2]) -> Self {
         let hashing = Some(Hashing::of(Sweep::over(2)));
-        let claims = [left.1, right.1];
-        Walk { hashing, claims, ..Walk::of_a_part(registry, left.0, right.0) }
+        Walk { hashing, claims, ..Walk::of_a_part(registry, left, right) }
     }
 
     /// Begins a walk over a part of both lists, which proves nothing.
-    pub fn of_a_part(registry: &Registry, left: L, right: R) -> Self {
+    pub fn of_a_part(registry: &Registry, left: L, right: Box<R>) -> Self {
         Walk {
             registry: registry.clone(),
             progress: None,
@@ -156,12 +149,13 @@ impl<L: Cursor<Item = GranuleId>, R: Cursor> Walk<L, R> {
         self.identifier
     }
 
-    /// The next granule that only one set has. `None` after the last, if the claims are true.
+    /// The next granule that only one set has, or that both have with files. `None` after the last, if the
+    /// claims are true.
     fn step(&mut self) -> Result<Option<Only<R::Item>>> {
         let registry = &self.registry;
         let progress =
             self.progress.get_or_insert_with(|| registry.begin("comparing", "granules", None));
-        while let Some((is_left, is_listed)) = have_next(&mut self.left, &mut self.right)? {
+        while let Some((is_left, is_listed)) = have_next(&mut self.left, &mut *self.right)? {
             progress.advance()?;
             let is_right = match is_listed {
                 true => self.right.is_held(is_left)?,
@@ -183,18 +177,28 @@ impl<L: Cursor<Item = GranuleId>, R: Cursor> Walk<L, R> {
             if is_right && !is_left {
                 return Ok(self.right.take()?.map(Only::Right));
             }
-            if is_left && is_right && is_listed && self.right.says_more() {
-                self.left.skip();
-                return Ok(self.right.take()?.map(Only::Both));
+            if is_left
+                && is_right
+                && is_listed
+                && let Some(stated) = self.right.known()?
+            {
+                let known = self.left.known()?;
+                if !stated.is_empty() || !known.is_some_and(EncodedFiles::is_empty) {
+                    let known = Content::from(known.unwrap_or_default());
+                    self.left.skip()?;
+                    return Ok(self.right.take()?.map(|right| Only::Both(known, right)));
+                }
             }
             if is_listed {
-                self.right.skip();
+                self.right.skip()?;
             }
             if is_left && !is_right {
-                return Ok(self.left.take()?.map(Only::Left));
+                let granule_id = self.left.peek()?.map(granule_id_of).transpose()?;
+                self.left.skip()?;
+                return Ok(granule_id.map(Only::Left));
             }
             if is_left {
-                self.left.skip();
+                self.left.skip()?;
             }
         }
         let Some(hashing) = self.hashing.take() else { return Ok(None) };
@@ -212,7 +216,10 @@ impl<L: Cursor<Item = GranuleId>, R: Cursor> Walk<L, R> {
 }
 
 /// Whether the left one of two lists, and the right one, have the next id. `None` after the last.
-fn have_next(left: &mut impl Cursor, right: &mut impl Cursor) -> Result<Option<(bool, bool)>> {
+fn have_next(
+    left: &mut impl Cursor,
+    right: &mut (impl Cursor + ?Sized),
+) -> Result<Option<(bool, bool)>> {
     let order = match (left.peek()?, right.peek()?) {
         (None, None) => return Ok(None),
         (Some(_), None) => Ordering::Less,
@@ -222,7 +229,7 @@ fn have_next(left: &mut impl Cursor, right: &mut impl Cursor) -> Result<Option<(
     Ok(Some((order.is_le(), order.is_ge())))
 }
 
-impl<L: Cursor<Item = GranuleId>, R: Cursor> Iterator for Walk<L, R> {
+impl<L: Cursor, R: Cursor + ?Sized> Iterator for Walk<L, R> {
     type Item = Result<Only<R::Item>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -238,15 +245,22 @@ impl<L: Cursor<Item = GranuleId>, R: Cursor> Iterator for Walk<L, R> {
     }
 }
 
-/// A granule that only one side has.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// How two sets differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
-    /// Only the left side has it.
+    /// Only the left side has the granule.
     OnlyLeft(GranuleId),
     /// Only the right side has it.
     OnlyRight(GranuleId),
+    /// Both have it, and a file has other bytes. Only a comparison of files finds it.
+    OtherBytes(GranuleId, Contradiction),
 }
+
+/// The granules of a set, which are read ahead.
+pub(crate) type EntriesAhead = SetEntries<Ahead<Result<IdPage>>>;
+
+/// The granules of a set or of a listing.
+type AnyEntries = dyn Cursor<Item = Entry> + Send;
 
 /// The granules that only a set or only another one, or a [`Listing`], has, in canonical order.
 ///
@@ -256,11 +270,12 @@ pub enum Difference {
 pub struct Differences<Right = Set> {
     left: Set,
     right: Right,
-    walk: Walk<IdCursor, IdCursor>,
+    walk: Walk<EntriesAhead, AnyEntries>,
+    files: ContentCounts,
 }
 
 impl Snapshot {
-    /// Compares two sets of granules. The differences can still be read after this snapshot was
+    /// Compares which granules two sets have. The differences can still be read after this snapshot was
     /// dropped.
     ///
     /// # Errors
@@ -268,8 +283,27 @@ impl Snapshot {
     /// Those of [`Snapshot::select`].
     pub fn compare(&self, left: &Selection, right: &Selection) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
-        let walk = Walk::of(&self.registry, self.ids(&left)?, self.ids(&right)?);
-        Ok(Differences { left, right, walk })
+        self.compare_sets(left, right, false)
+    }
+
+    /// As [`Snapshot::compare`], and what is known of the files of the granules that both have.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::select`].
+    pub fn compare_files(&self, left: &Selection, right: &Selection) -> Result<Differences> {
+        let (left, right) = (self.select(left)?.set, self.select(right)?.set);
+        // With equal digests the same is known of them.
+        let reads_files = left.digest() != right.digest();
+        self.compare_sets(left, right, reads_files)
+    }
+
+    fn compare_sets(&self, left: Set, right: Set, reads_files: bool) -> Result<Differences> {
+        let claims = [&left, &right].map(|set| Some(Claim::of(&self.registry, set)));
+        let of_left = self.proved_entries(&left, reads_files)?;
+        let of_right: Box<AnyEntries> = Box::new(self.proved_entries(&right, reads_files)?);
+        let walk = Walk::of(&self.registry, of_left, of_right, claims);
+        Ok(Differences { left, right, walk, files: ContentCounts::default() })
     }
 
     /// As [`Snapshot::compare`], but only the differences after an id. They are not checked against
@@ -285,14 +319,16 @@ impl Snapshot {
         after: &GranuleId,
     ) -> Result<Differences> {
         let (left, right) = (self.select(left)?.set, self.select(right)?.set);
-        let ids_after =
-            |set| Ok::<_, Error>(IdCursor::ahead(self.granules(set)?.after(after).into_id_pages()));
-        let walk = Walk::of_a_part(&self.registry, ids_after(&left)?, ids_after(&right)?);
-        Ok(Differences { left, right, walk })
+        let entries_after =
+            |set| Ok::<_, Error>(SetEntries::of(Ahead::of(self.cursor(set)?.after(after), 1)));
+        let of_left = entries_after(&left)?;
+        let of_right: Box<AnyEntries> = Box::new(entries_after(&right)?);
+        let walk = Walk::of_a_part(&self.registry, of_left, of_right);
+        Ok(Differences { left, right, walk, files: ContentCounts::default() })
     }
 
-    /// Compares a set of granules, on the left, with a listing, on the right. The differences can
-    /// still be read after this snapshot was dropped.
+    /// Compares a set of granules, on the left, with a listing, on the right, and what is known of files with
+    /// what the listing states of them. The differences can still be read after this snapshot was dropped.
     ///
     /// # Errors
     ///
@@ -303,17 +339,30 @@ impl Snapshot {
         listing: Listing,
     ) -> Result<Differences<Listing>> {
         let left = self.select(selection)?.set;
-        let listed = IdCursor::ahead(listing.id_pages()?);
-        let walk = Walk::of(&self.registry, self.ids(&left)?, (listed, None));
-        Ok(Differences { left, right: listing, walk })
+        let listed = Ahead::of(listing.distinct()?, PAGE_ENTRIES).peekable();
+        let listed: Box<AnyEntries> = Box::new(listed);
+        let claims = [Some(Claim::of(&self.registry, &left)), None];
+        let entries = self.proved_entries(&left, listing.has_contents())?;
+        let walk = Walk::of(&self.registry, entries, listed, claims);
+        Ok(Differences { left, right: listing, walk, files: ContentCounts::default() })
     }
 
-    /// The ids of a set, in canonical order, for a walk, which proves the set.
-    pub(crate) fn ids(&self, set: &Set) -> Result<(IdCursor, Option<Claim>)> {
-        let ids = IdCursor::ahead(self.granules(set)?.unproved().into_id_pages());
-        Ok((ids, Some(Claim::of(&self.registry, set))))
+    /// The granules of a set, with what is known of their files, for a walk, which proves the identifier.
+    pub(crate) fn entries(&self, set: &Set) -> Result<EntriesAhead> {
+        self.with_files(SetEntries::of(Ahead::of(self.cursor(set)?, 1)), set)
+    }
+
+    /// The same, whose digest is proved if their files are read.
+    fn proved_entries(&self, set: &Set, reads_files: bool) -> Result<EntriesAhead> {
+        match reads_files {
+            true => Ok(self.entries(set)?.proving_files(Claim::of(&self.registry, set))),
+            false => Ok(SetEntries::of(Ahead::of(self.cursor(set)?, 1))),
+        }
     }
 }
+
+/// The entries of a listing that are read ahead at once.
+const PAGE_ENTRIES: usize = 4_096;
 
 impl<Right> Differences<Right> {
     /// The set on the left.
@@ -341,6 +390,27 @@ impl<Right> Differences<Right> {
     pub fn counts(&self) -> Counts {
         self.walk.counts()
     }
+
+    /// Of how many granules the bytes were compared so far.
+    pub fn files(&self) -> ContentCounts {
+        self.files
+    }
+
+    fn step(&mut self) -> Result<Option<Difference>> {
+        while let Some(only) = self.walk.next().transpose()? {
+            let (known, Entry { granule_id, content, .. }) = match only {
+                Only::Left(granule_id) => return Ok(Some(Difference::OnlyLeft(granule_id))),
+                Only::Right(entry) => return Ok(Some(Difference::OnlyRight(entry.granule_id))),
+                Only::Both(known, entry) => (known, entry),
+            };
+            let compared = known.compare(&granule_id, &content.unwrap_or_default());
+            self.files.add(&compared);
+            if let ContentMatch::Other(contradiction) = compared {
+                return Ok(Some(Difference::OtherBytes(granule_id, contradiction)));
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Differences<Listing> {
@@ -360,58 +430,6 @@ impl<Right> Iterator for Differences<Right> {
     type Item = Result<Difference>;
 
     fn next(&mut self) -> Option<Result<Difference>> {
-        loop {
-            return Some(Ok(match self.walk.next()? {
-                Ok(Only::Left(granule_id)) => Difference::OnlyLeft(granule_id),
-                Ok(Only::Right(granule_id)) => Difference::OnlyRight(granule_id),
-                Ok(Only::Both(_)) => continue,
-                Err(error) => return Some(Err(error)),
-            }));
-        }
-    }
-}
-
-/// IdCursor in canonical order, in pages. A comparison of two long lists takes about two thirds of the time
-/// with these that it takes with granules, each of which is allocated and checked.
-pub(crate) struct IdCursor<Pages = Ahead<Result<IdPage>>> {
-    pages: Pages,
-    page: IdPage,
-    next: usize,
-}
-
-impl<Pages> IdCursor<Pages> {
-    /// The ids of pages, each of which is read when it is needed.
-    pub fn of(pages: Pages) -> Self {
-        IdCursor { pages, page: IdPage::default(), next: 0 }
-    }
-}
-
-impl IdCursor {
-    /// The ids of pages, which are read ahead.
-    pub fn ahead(pages: impl Iterator<Item = Result<IdPage>> + Send + 'static) -> Self {
-        IdCursor::of(Ahead::of(pages, 1))
-    }
-}
-
-impl<Pages: Iterator<Item = Result<IdPage>>> Cursor for IdCursor<Pages> {
-    type Item = GranuleId;
-
-    fn peek(&mut self) -> Result<Option<&str>> {
-        while self.next == self.page.len() {
-            let Some(page) = self.pages.next().transpose()? else { return Ok(None) };
-            (self.page, self.next) = (page, 0);
-        }
-        Ok(self.page.get(self.next))
-    }
-
-    fn take(&mut self) -> Result<Option<GranuleId>> {
-        let unreadable = |_| Error::damaged("an id is not valid");
-        let next = self.peek()?.map(|id| GranuleId::new(id).map_err(unreadable)).transpose()?;
-        self.skip();
-        Ok(next)
-    }
-
-    fn skip(&mut self) {
-        self.next = self.page.len().min(self.next + 1);
+        self.step().transpose()
     }
 }

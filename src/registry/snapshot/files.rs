@@ -1,20 +1,14 @@
 //! What is known of the files of a set.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::iter::Peekable;
+use std::collections::BTreeMap;
 
-use super::granules::IdPages;
+use super::cursor::{SetCursor, SetEntries};
 use super::view::Snapshot;
-use crate::chain::CanonicalList;
-use crate::error::{Error, Result};
+use crate::error::Result;
 #[cfg(feature = "serve")]
 use crate::model::DatasetName;
-use crate::model::{Algorithm, Content, ContentMatch, Contradiction, GranuleId, Set, Timestamp};
-use crate::registry::contents;
-use crate::registry::handle::Registry;
-use crate::registry::listing::Listing;
-use crate::registry::proof::Claim;
-use crate::store::DatasetKey;
+use crate::model::{Algorithm, Content, Entry, GranuleId, IdPage, Set};
+use crate::registry::proof::{Claim, Proof};
 
 impl Snapshot {
     /// What was known of the files of a set when it was in force, in canonical order of the granules.
@@ -23,9 +17,9 @@ impl Snapshot {
     ///
     /// Those of [`Snapshot::granules`].
     pub fn files(&self, set: &Set) -> Result<FileList> {
-        let claim = Claim::of(&self.registry, set);
-        let files = self.files_after(set, None)?;
-        Ok(FileList { proof: Some((claim, CanonicalList::start())), ..files })
+        let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
+        let entries = self.with_files(SetEntries::of(cursor), set)?;
+        Ok(FileList { entries: entries.proving_files(Claim::of(&self.registry, set)) })
     }
 
     /// As [`Snapshot::files`], of the granules after one (`None` means from the first), without the proof.
@@ -34,20 +28,22 @@ impl Snapshot {
     ///
     /// Those of [`Snapshot::granules`].
     pub fn files_after(&self, set: &Set, after: Option<&GranuleId>) -> Result<FileList> {
-        let granules = self.granules(set)?;
-        let granules = match after {
-            Some(after) => granules.after(after),
-            None => granules,
+        let cursor = self.cursor(set)?;
+        let cursor = match after {
+            Some(after) => cursor.after(after),
+            None => cursor,
         };
+        Ok(FileList { entries: self.with_files(SetEntries::of(cursor), set)? })
+    }
+
+    /// Adds to the granules of a set what was known of their files when it was in force.
+    pub(super) fn with_files<Pages: Iterator<Item = Result<IdPage>>>(
+        &self,
+        entries: SetEntries<Pages>,
+        set: &Set,
+    ) -> Result<SetEntries<Pages>> {
         let dataset = self.ask_of(set.dataset(), |_, dataset| Ok(dataset))?;
-        Ok(FileList {
-            registry: self.registry.clone(),
-            pages: granules.into_id_pages(),
-            dataset,
-            at: set.instance().timestamp,
-            read: VecDeque::new(),
-            proof: None,
-        })
+        Ok(entries.with_files(&self.registry, dataset, set.instance().timestamp))
     }
 }
 
@@ -87,174 +83,18 @@ pub struct GranuleFiles {
 /// [`Granules`](super::Granules); what is known of them has the digest of the set, else the last item is an
 /// error of kind `damaged`.
 pub struct FileList {
-    registry: Registry,
-    pages: IdPages,
-    dataset: DatasetKey,
-    at: Timestamp,
-    read: VecDeque<GranuleFiles>,
-    /// `None` means that only some of the set are read.
-    proof: Option<(Claim, CanonicalList)>,
-}
-
-impl FileList {
-    /// Reads the next page. `false` means that there is none.
-    fn load(&mut self) -> Result<bool> {
-        let Some(page) = self.pages.next().transpose()? else { return Ok(false) };
-        let ids: Vec<&str> = page.iter().collect();
-        let registry = &self.registry;
-        let read = || {
-            let read = registry.read()?;
-            let known = contents::among(&read, self.dataset, self.at, &ids)?;
-            read.check_same_file()?;
-            Ok(known)
-        };
-        let mut line = Vec::new();
-        for (id, content) in read().map_err(|error: Error| registry.named(error))? {
-            if let Some((_, list)) = &mut self.proof {
-                line.clear();
-                content.write_line(id, &mut line);
-                list.push(&line);
-            }
-            let granule_id = GranuleId::new(id).map_err(Error::damaged)?;
-            self.read.push_back(GranuleFiles { granule_id, content });
-        }
-        Ok(true)
-    }
+    entries: SetEntries<SetCursor>,
 }
 
 impl Iterator for FileList {
     type Item = Result<GranuleFiles>;
 
     fn next(&mut self) -> Option<Result<GranuleFiles>> {
-        while self.read.is_empty() {
-            match self.load() {
-                Ok(true) => {}
-                Ok(false) => {
-                    let (claim, list) = self.proof.take()?;
-                    return claim.check_digest(list.digest()).err().map(Err);
-                }
-                Err(error) => {
-                    self.proof = None;
-                    return Some(Err(error));
-                }
-            }
-        }
-        self.read.pop_front().map(Ok)
-    }
-}
-
-/// Of how many granules that two sides have the bytes were compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct ContentCounts {
-    /// Of how many files of both sides have an algorithm in common.
-    pub compared: u64,
-    /// Of how many they have none.
-    pub not_comparable: u64,
-    /// How many have other bytes.
-    #[serde(skip)]
-    pub other: u64,
-}
-
-impl ContentCounts {
-    /// Counts a granule that both have.
-    pub fn add(&mut self, compared: &ContentMatch) {
-        match compared {
-            ContentMatch::Unknown => {}
-            ContentMatch::Equal => self.compared += 1,
-            ContentMatch::NotComparable => self.not_comparable += 1,
-            ContentMatch::Other(_) => {
-                self.compared += 1;
-                self.other += 1;
-            }
-        }
-    }
-}
-
-type Files = Peekable<Box<dyn Iterator<Item = Result<GranuleFiles>>>>;
-
-/// The granules that two sides have and of which a file has other bytes, in canonical order, with what
-/// contradicts.
-pub struct FileDifferences {
-    left: Files,
-    right: Files,
-    counts: ContentCounts,
-}
-
-impl Snapshot {
-    /// Compares what is known of the files of two sets. If their digests are equal, nothing is read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::files`].
-    pub fn compare_files(&self, left: &Set, right: &Set) -> Result<FileDifferences> {
-        if left.digest() == right.digest() {
-            return Ok(FileDifferences::of(std::iter::empty(), std::iter::empty()));
-        }
-        Ok(FileDifferences::of(self.files(left)?, self.files(right)?))
-    }
-
-    /// Compares what is known of the files of a set with what a listing states of them. If it states nothing,
-    /// nothing is read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::files`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn compare_files_with(&self, left: &Set, listing: &Listing) -> Result<FileDifferences> {
-        if !listing.has_contents() {
-            return Ok(FileDifferences::of(std::iter::empty(), std::iter::empty()));
-        }
-        let listed = listing.contents()?.map(|listed| {
-            let (granule_id, content) = listed?;
-            Ok(GranuleFiles { granule_id, content })
-        });
-        Ok(FileDifferences::of(self.files(left)?, listed))
-    }
-}
-
-impl FileDifferences {
-    fn of(
-        left: impl Iterator<Item = Result<GranuleFiles>> + 'static,
-        right: impl Iterator<Item = Result<GranuleFiles>> + 'static,
-    ) -> Self {
-        let files = |files: Box<dyn Iterator<Item = Result<GranuleFiles>>>| files.peekable();
-        let (left, right) = (files(Box::new(left)), files(Box::new(right)));
-        FileDifferences { left, right, counts: ContentCounts::default() }
-    }
-
-    /// The counts of what was read so far; those of the whole comparison once the iterator has ended.
-    pub fn counts(&self) -> ContentCounts {
-        self.counts
-    }
-
-    fn step(&mut self) -> Result<Option<(GranuleId, Contradiction)>> {
-        while let Some(one) = self.left.next().transpose()? {
-            let is_before = |next: &Result<GranuleFiles>| {
-                next.as_ref().map_or(true, |next| next.granule_id < one.granule_id)
-            };
-            while let Some(before) = self.right.next_if(is_before) {
-                before?;
-            }
-            let is_same = |next: &Result<GranuleFiles>| {
-                next.as_ref().is_ok_and(|next| next.granule_id == one.granule_id)
-            };
-            let Some(other) = self.right.next_if(is_same).transpose()? else { continue };
-            let compared = one.content.compare(&one.granule_id, &other.content);
-            self.counts.add(&compared);
-            if let ContentMatch::Other(contradiction) = compared {
-                return Ok(Some((one.granule_id, contradiction)));
-            }
-        }
-        // What is left on the right proves itself.
-        self.right.by_ref().try_for_each(|rest| rest.map(drop))?;
-        Ok(None)
-    }
-}
-
-impl Iterator for FileDifferences {
-    type Item = Result<(GranuleId, Contradiction)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.step().transpose()
+        let entry = self.entries.next()?;
+        Some(entry.map(|Entry { granule_id, content, .. }| GranuleFiles {
+            granule_id,
+            content: content.unwrap_or_default(),
+        }))
     }
 }
 

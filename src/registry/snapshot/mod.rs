@@ -9,6 +9,7 @@
 //! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
 
 mod cite;
+mod cursor;
 mod datasets;
 mod differences;
 mod export;
@@ -24,13 +25,14 @@ mod view;
 
 pub use cite::Cited;
 pub(super) use cite::cited;
+pub(crate) use cursor::{Cursor, SetEntries};
+pub(super) use cursor::{Position, SetCursor};
 pub use datasets::DatasetBatch;
-pub use differences::{Counts, Difference, Differences};
-pub(crate) use differences::{Cursor, IdCursor, Only, Walk};
+pub use differences::{ContentCounts, Counts, Difference, Differences};
+pub(crate) use differences::{EntriesAhead, Only, Walk};
 pub use export::{Export, Exported};
-pub use files::{ContentCounts, FileDifferences, FileList, FileTotals, GranuleFiles};
+pub use files::{FileList, FileTotals, GranuleFiles};
 pub use fixity::{OpenFinding, RootState};
-pub(super) use granules::GranulePages;
 pub use granules::{Granules, IdPages};
 pub use history::{History, NotedPeriod};
 pub use mirror_sources::MirrorSource;

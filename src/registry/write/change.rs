@@ -4,9 +4,9 @@ use super::applied::Applied;
 use super::engine;
 use super::remember::Taken;
 use super::stamp::Stamp;
-use super::target::{ChangeOptions, Conduct, Guard, Target};
+use super::target::{ChangeOptions, Conduct, Guard, Target, event};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Entry, Event, EventKind, Extent, Timestamp};
+use crate::model::{DatasetName, Entry, Event, EventKind, Extent};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -66,11 +66,9 @@ impl Change {
     }
 
     fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
-        let Entry { granule_id, producer_granule, content, location } = entry;
-        let content = content.filter(|_| kind != EventKind::Deleted);
+        let content = entry.content.filter(|_| kind != EventKind::Deleted);
         // The time is known only under the write lock; until then all events have the same one.
-        let at = Timestamp::EPOCH;
-        self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
+        self.staging.add(&event(kind, Entry { content, ..entry }))
     }
 }
 
@@ -175,7 +173,7 @@ impl Target<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Digest, GranuleId, Identifier, LineCheck, LogChange};
+    use crate::model::{Digest, GranuleId, Identifier, LineCheck, LogChange, Timestamp};
     use crate::registry::{LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {

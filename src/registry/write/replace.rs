@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use super::applied::{Applied, CameBack};
 use super::stamp::Stamp;
-use super::target::{ChangeOptions, Conduct, Guard, Target, ingest};
+use super::target::{ChangeOptions, Conduct, Guard, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Confirmation, DatasetName, DigestPrefix, EventKind, Extent, GranuleId, Identifier, Instance,
-    Limits, Moment, Set, Timestamp,
+    Confirmation, DatasetName, DigestPrefix, Entry, EventKind, Extent, Granule, GranuleId,
+    Identifier, Instance, Limits, Moment, Set, Timestamp,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
-use crate::registry::snapshot::{GranulePages, Selection, select};
+use crate::registry::snapshot::{Position, Selection, SetCursor, select};
 use crate::registry::staging::Staging;
-use crate::store::{DatasetKey, Transaction};
+use crate::store::{DatasetKey, Transaction, View};
 
 /// An earlier set of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,11 +129,12 @@ impl Registry {
             }
             let at = set.instance().timestamp;
             let mut known = ContentsAt::new(transaction, target.dataset, at)?;
-            let wanted = GranulePages::of(transaction, &set)?.granules(transaction);
+            let read: &View = transaction;
+            let wanted = SetCursor::of(read, Position::of(read, &set)?).into_granules();
             let wanted = wanted.map(|granule| {
-                let granule = granule?;
-                let content = known.of(granule.granule_id.as_str())?;
-                Ok(ingest(granule, content.into()))
+                let Granule { granule_id, producer_granule, .. } = granule?;
+                let content = Some(known.of(granule_id.as_str())?.into());
+                Ok(Entry { granule_id, producer_granule, content, location: None })
             });
             let claim = Some(Claim::of(self, &set));
             let events = target.difference(wanted, claim, Extent::All, &mut Guard::default())?;

@@ -5,15 +5,15 @@ use super::results::{Results, check_accepted, check_entered_note, check_expected
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Event, EventKind, Extent, Granule,
-    GranuleId, IdPage, Identifier, Instance, Limit, Limits, Set, Timestamp, quoted,
+    Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Entry, Event, EventKind, Extent,
+    GranuleId, Identifier, Instance, Limit, Limits, Set, Timestamp, quoted,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
-use crate::registry::snapshot::{GranulePages, IdCursor, Only, Walk};
+use crate::registry::snapshot::{Only, Position, SetCursor, SetEntries, Walk};
 use crate::registry::staging::Staging;
-use crate::store::{DatasetKey, StoredDataset, ToChange, Transaction};
+use crate::store::{DatasetKey, StoredDataset, ToChange, Transaction, View};
 
 /// The options of a change, a sync, a revert or an import.
 ///
@@ -233,66 +233,48 @@ impl<'a> Target<'a> {
     /// that the dataset holds, or not those that are claimed.
     pub fn difference(
         &self,
-        wanted: impl Iterator<Item = Result<Event>>,
+        wanted: impl Iterator<Item = Result<Entry>>,
         claim: Option<Claim>,
         extent: Extent,
         guard: &mut Guard,
     ) -> Result<Staging> {
-        type Pages<'a> = Box<dyn Iterator<Item = Result<IdPage>> + 'a>;
-        let held: (Pages<'_>, _) = match &self.latest {
-            None => (Box::new(std::iter::empty()), None),
-            Some(latest) => {
-                let mut pages = GranulePages::held(self.dataset, latest.timestamp);
-                let pages =
-                    std::iter::from_fn(move || pages.next_ids(self.transaction).transpose());
-                let claim = Claim::of(self.registry, &Set::Instance(latest.clone()));
-                (Box::new(pages), Some(claim))
-            }
-        };
-        let last = self.last().unwrap_or(Timestamp::MIN);
-        let mut known = ContentsAt::new(self.transaction, self.dataset, last)?;
+        let (transaction, last): (&View, _) = (self.transaction, self.last());
+        let last = last.unwrap_or(Timestamp::MIN);
+        let held = SetEntries::of(SetCursor::of(transaction, Position::held(self.dataset, last)));
+        let of_held = self.latest.clone().map(|it| Claim::of(self.registry, &Set::Instance(it)));
+        let mut known = ContentsAt::new(transaction, self.dataset, last)?;
         let mut events = Staging::default();
-        let mut walk =
-            Walk::of(self.registry, (IdCursor::of(held.0), held.1), (wanted.peekable(), claim));
-        for only in walk.by_ref() {
-            let event = match only? {
-                Only::Left(granule_id) => Event {
-                    at: Timestamp::EPOCH,
-                    kind: EventKind::Deleted,
-                    granule_id,
-                    producer_granule: None,
-                    content: None,
-                    location: None,
-                },
-                Only::Right(event) => event,
-                Only::Both(event) => {
-                    let stated = event.content.as_ref();
-                    let before = known.of(event.granule_id.as_str())?;
-                    if stated.is_some_and(|stated| says(before, &event, stated, extent)) {
-                        events.add(&Event { kind: EventKind::Described, ..event })?;
+        for only in Walk::of(self.registry, held, Box::new(wanted.peekable()), [of_held, claim]) {
+            let (kind, entry) = match only? {
+                Only::Left(granule_id) => (EventKind::Deleted, Entry::from(granule_id)),
+                Only::Right(entry) => (EventKind::Ingested, entry),
+                Only::Both(_, entry) => {
+                    let before = known.of(entry.granule_id.as_str())?;
+                    if says(before, &entry, extent) {
+                        events.add(&event(EventKind::Described, entry))?;
                     }
                     continue;
                 }
             };
-            guard.count(event.kind, &event.granule_id);
-            events.add(&event)?;
+            guard.count(kind, &entry.granule_id);
+            events.add(&event(kind, entry))?;
         }
         Ok(events)
     }
 }
 
 /// Whether something else is known of a granule after what is stated of it.
-fn says(known: EncodedFiles<'_>, event: &Event, stated: &Content, extent: Extent) -> bool {
+fn says(known: EncodedFiles<'_>, entry: &Entry, extent: Extent) -> bool {
+    let Some(stated) = &entry.content else { return false };
     let is_said = extent == Extent::All || !stated.is_empty();
-    let is_new = || Content::from(known).after(&event.granule_id, stated, extent).1;
+    let is_new = || Content::from(known).after(&entry.granule_id, stated, extent).1;
     is_said && known != stated.encoded() && is_new() != Effect::Nothing
 }
 
-/// The ingest of a granule with what was known of it, at a time that is set later.
-pub(super) fn ingest(granule: Granule, content: Content) -> Event {
-    let Granule { granule_id, producer_granule, .. } = granule;
-    let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-    Event { at, kind, granule_id, producer_granule, content: Some(content), location: None }
+/// The event of a granule at a time that is set later.
+pub(super) fn event(kind: EventKind, entry: Entry) -> Event {
+    let Entry { granule_id, producer_granule, content, location } = entry;
+    Event { at: Timestamp::EPOCH, kind, granule_id, producer_granule, content, location }
 }
 
 /// What a change deletes and adds, to be compared with limits.
