@@ -348,9 +348,9 @@ impl Registry {
         // One more shows that there are more.
         let most = html.getattr("MAX_ROWS")?.extract::<u32>()? + 1;
         let withdrawn = Withdrawn::LeftOut;
-        let page =
+        let datasets =
             self.opened.read(py, |snapshot| Ok(snapshot.datasets(None, withdrawn, most)?))?;
-        let shown = (self.opened.address(), objects(py, "DatasetRecord", &page.datasets)?);
+        let shown = (self.opened.address(), objects(py, "DatasetRecord", &datasets)?);
         Ok(html.call_method1("registry", shown)?)
     }
 }

@@ -131,7 +131,7 @@ impl Primary {
         let dataset = if snapshot.has_dataset(wanted)? {
             wanted.clone()
         } else {
-            let first = snapshot.datasets(None, Withdrawn::Listed, LISTED_DATASETS)?.datasets;
+            let first = snapshot.datasets(None, Withdrawn::Listed, LISTED_DATASETS)?;
             let names: Vec<DatasetName> = first.into_iter().map(|it| it.dataset.name).collect();
             match (names.as_slice(), named) {
                 ([only], None) => only.clone(),

@@ -1,6 +1,5 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,9 +36,8 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 pub struct Registry {
     store: Store,
     monitor: Option<Arc<dyn Monitor>>,
-    /// Whether others see it: who recorded a change is not shown.
-    is_public: bool,
-    /// The names of the datasets that its snapshots show. `None` means all.
+    /// The names of the datasets that others see, who do not see who recorded a change. No names mean all
+    /// datasets. `None` means that it is read as the archive sees it.
     published: Option<Arc<[DatasetName]>>,
 }
 
@@ -156,22 +154,12 @@ impl Registry {
     /// Who recorded a change is shown of none.
     #[must_use]
     pub fn published(&self, names: &[DatasetName]) -> Self {
-        let published = (!names.is_empty()).then(|| names.into());
-        Registry { is_public: true, published, ..self.clone() }
-    }
-
-    /// The present names of the datasets that a snapshot shows. `None` means all.
-    pub(super) fn shown(&self, read: &store::View) -> Result<Option<BTreeSet<DatasetName>>> {
-        let shown = |name| Ok(read.dataset(name)?.map(|(_, dataset)| dataset.name));
-        let published = self.published.as_ref();
-        published
-            .map(|names| names.iter().filter_map(|name| shown(name).transpose()).collect())
-            .transpose()
+        Registry { published: Some(names.into()), ..self.clone() }
     }
 
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None, is_public: false, published: None }
+        Registry { store, monitor: None, published: None }
     }
 
     /// Returns the same registry with the monitor of another one.
@@ -282,8 +270,11 @@ impl Registry {
             return Err(Error::interrupted());
         }
         let read = self.store.snapshot(self.watch().as_ref());
-        let read = read.map_err(|error| self.named(error))?;
-        Ok(read.for_public(self.is_public))
+        let public = read.and_then(|read| match &self.published {
+            None => Ok(read),
+            Some(names) => read.for_public(names),
+        });
+        public.map_err(|error| self.named(error))
     }
 
     /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it.

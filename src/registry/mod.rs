@@ -38,8 +38,8 @@ pub(crate) use parallel::{Ahead, InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
-    Agreement, Cited, ContentCounts, Counts, DatasetBatch, Difference, Differences, DigestPeriod,
-    Export, Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, MirrorSource,
+    Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
+    Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, MirrorSource,
     NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
 };
 pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};

@@ -13,7 +13,7 @@ use super::verify::Verified;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
-use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, Withdrawn, WorkerRow, paged};
+use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, Withdrawn, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
@@ -217,14 +217,7 @@ impl Resolving {
     fn of(registry: &Registry) -> Result<Self> {
         let read = registry.read()?;
         let (mut resolving, mut seen) = (Resolving::default(), HashSet::new());
-        let datasets = paged(
-            None,
-            |after: &Option<DatasetName>, limit| {
-                read.datasets_after(after.as_ref(), Withdrawn::Listed, limit)
-            },
-            |(_, last)| Some(last.name.clone()),
-        );
-        for dataset in datasets {
+        for dataset in read.datasets_after(None, Withdrawn::Listed) {
             let (key, dataset) = dataset?;
             let given_up = read.names_given_up(key)?.into_iter().map(|(name, _)| name);
             resolving.datasets.push([dataset.name].into_iter().chain(given_up).collect());

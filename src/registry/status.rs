@@ -104,13 +104,10 @@ impl Registry {
             let mut after = None;
             loop {
                 let snapshot = self.snapshot()?;
-                let left_out = Withdrawn::LeftOut;
-                let page = snapshot.datasets(after.as_ref(), left_out, PAGE_DATASETS)?;
-                rows.append(&mut of_page(&snapshot, page.datasets, now, oldest)?);
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
+                let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, PAGE_DATASETS)?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.dataset.name.clone());
+                rows.append(&mut of_page(&snapshot, page, now, oldest)?);
             }
         }
         rows.sort_by_cached_key(|row| (Reverse(row.problems.len()), row.seen()));

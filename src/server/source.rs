@@ -316,7 +316,7 @@ fn probe(source: &Weak<Source>) -> Option<Result<(), Problem>> {
     let source = source.upgrade()?;
     let deadline = Deadline::after(MAX_AGE);
     let read = source.attempt(&deadline, |reading| {
-        reading.registry.snapshot()?.records(None, Withdrawn::Listed, 1).map(drop)
+        reading.registry.snapshot()?.datasets(None, Withdrawn::Listed, 1).map(drop)
     });
     Some(read.map_err(Problem::from))
 }

@@ -173,17 +173,8 @@ impl<'row> Reader<'row> {
     }
 }
 
-/// The row whose columns begin with one of a query, and whether it agrees with its checksum, if its table
-/// has some. `checked` is a buffer.
-pub(super) fn read<R: Row>(
-    row: &dyn Columns,
-    first: usize,
-    checked: &mut Vec<u8>,
-) -> Result<(R, bool)> {
-    read_by(R::table(), row, first, checked, R::decode)
-}
-
-/// The same with what `decode` makes of the columns, which reads all of them.
+/// What `decode` makes of the columns of a row from one of a query on, all of which it reads, and whether the
+/// row agrees with its checksum, if its table has some. `checked` is a buffer.
 fn read_by<T>(
     table: &StoredTable,
     row: &dyn Columns,
@@ -260,6 +251,26 @@ pub(super) fn position(table: &StoredTable, row: &dyn Columns, first: usize) -> 
 }
 
 impl View {
+    /// The row whose columns begin with one of a query, and whether it agrees with its checksum. `checked` is
+    /// a buffer.
+    pub(super) fn read<R: Row>(
+        &self,
+        row: &dyn Columns,
+        first: usize,
+        checked: &mut Vec<u8>,
+    ) -> Result<(R, bool)> {
+        read_by(R::table(), row, first, checked, |reader| self.shown_row(reader))
+    }
+
+    /// A row as it is shown: others do not see who recorded something.
+    fn shown_row<R: Row>(&self, reader: &mut Reader<'_>) -> Result<R> {
+        let mut row = R::decode(reader)?;
+        if self.is_public() {
+            row.hide_recorder();
+        }
+        Ok(row)
+    }
+
     /// The rows of a query that begins with all columns of their table.
     ///
     /// # Errors
@@ -279,8 +290,9 @@ impl View {
     ) -> Result<Vec<T>> {
         let table = R::table();
         let mut rows = Vec::new();
-        self.each_read(sql, values, table, R::decode, |read, row| {
-            rows.push(decode(self.shown(read), row, table.columns.len() + 1)?);
+        let shown = |reader: &mut Reader<'_>| self.shown_row(reader);
+        self.each_read(sql, values, table, shown, |read, row| {
+            rows.push(decode(read, row, table.columns.len() + 1)?);
             Ok(())
         })?;
         Ok(rows)
@@ -369,14 +381,6 @@ impl View {
             Some(_) => self.each_sound(sql, &given, table, each),
             None => self.session()?.rows(sql, &given, each),
         }
-    }
-
-    /// A row as others see it, if they do.
-    pub(super) fn shown<R: Row>(&self, mut row: R) -> R {
-        if self.is_public() {
-            row.hide_recorder();
-        }
-        row
     }
 
     /// The error of a row that differs from its checksum.

@@ -9,7 +9,7 @@ use super::rows::DatasetKey;
 use super::sqlite::NewFile;
 use super::statement::{Columns, Existing, Sql, StoredTable, Value};
 use super::{Error, Result};
-use crate::model::{GranuleId, Timestamp};
+use crate::model::{DatasetName, GranuleId, Timestamp};
 
 /// A transaction of one of the stores, in which statements are run: what `table` is written for. What only
 /// a server has, or only a file, does nothing in the other one.
@@ -102,9 +102,12 @@ pub(super) trait StoreSession: Send {
 /// module `store`).
 pub(crate) struct View {
     pub(super) session: Box<dyn StoreSession>,
-    hides_recorders: bool,
-    /// When the last annotation was recorded that is shown.
-    annotated_by: Timestamp,
+    /// The keys of the datasets that are shown. `None` means all.
+    shown: Option<Vec<i64>>,
+    /// Whether others see it: who recorded something is not shown.
+    is_public: bool,
+    /// What was recorded later is not known.
+    known: Timestamp,
     /// With what a test makes it fail.
     #[cfg(test)]
     pub(super) fault: Option<super::faulty::TransactionFault>,
@@ -120,8 +123,9 @@ impl View {
     pub(super) fn new(session: Box<dyn StoreSession>) -> Self {
         View {
             session,
-            hides_recorders: false,
-            annotated_by: Timestamp::MAX,
+            shown: None,
+            is_public: false,
+            known: Timestamp::MAX,
             #[cfg(test)]
             fault: None,
         }
@@ -135,24 +139,39 @@ impl View {
         Ok(&*self.session)
     }
 
-    /// The same snapshot, which does not say who recorded anything if it is for the public.
-    pub fn for_public(self, is_for_public: bool) -> Self {
-        View { hides_recorders: is_for_public, ..self }
+    /// The same state as others see it: the datasets that have one of these names, or once had it, or all if
+    /// there are no names. Any other dataset is as if it did not exist: no name leads to its key, and every
+    /// statement about several datasets leaves it out.
+    ///
+    /// # Errors
+    ///
+    /// The names cannot be looked up.
+    pub fn for_public(self, names: &[DatasetName]) -> Result<Self> {
+        let key = |name| Ok(self.key_and_name(name)?.map(|(key, _)| key.0));
+        let keys = names.iter().map(key).filter_map(Result::transpose);
+        let shown = (!names.is_empty()).then(|| keys.collect::<Result<_>>()).transpose()?;
+        Ok(View { shown, is_public: true, ..self })
     }
 
-    /// The same snapshot, which shows only the annotations that were recorded by a time.
-    pub fn annotated_by(self, recorded: Timestamp) -> Self {
-        View { annotated_by: recorded, ..self }
+    /// The same state as far as it was known at a time: only annotations that were recorded by then are shown.
+    /// What of the instances and subsets is shown is up to the caller.
+    pub fn known_at(self, recorded: Timestamp) -> Self {
+        View { known: recorded, ..self }
     }
 
-    /// Whether an annotation that was recorded at a time is shown.
-    pub(super) fn shows_annotation_of(&self, recorded: Timestamp) -> bool {
-        recorded <= self.annotated_by
+    /// What was recorded later than this is not known.
+    pub fn known(&self) -> Timestamp {
+        self.known
     }
 
     /// Whether others see what is read.
-    pub fn is_public(&self) -> bool {
-        self.hides_recorders
+    pub(super) fn is_public(&self) -> bool {
+        self.is_public
+    }
+
+    /// The parameter of a statement that holds the keys of the datasets that are shown. NULL means all.
+    pub(super) fn shown(&self) -> Value<'_> {
+        self.shown.as_deref().map_or(Value::Null, Value::Ints)
     }
 
     /// What the rows of a query say.

@@ -106,7 +106,7 @@ tables! {
 /// Its parameters are `?1`, `?2`, …, and the names of tables are in braces: `FROM {granule}`. All
 /// columns of a table, the last of which is the checksum of the row, are `{annotation.*}`. A server has
 /// the tables in a schema, since nothing is found there by a search path, and SQLite has no name for
-/// that schema.
+/// that schema. What is in a list is written for SQLite: `id IN rarray(?2)`.
 pub(super) struct Sql {
     text: Text,
     for_file: OnceLock<Cow<'static, str>>,
@@ -149,7 +149,7 @@ impl Sql {
             Text::Shared(text) => text,
             Text::ByStore(_, text) => *text,
         };
-        rendered(text, "accession.").replace('?', "$")
+        rendered(text, "accession.").replace("IN rarray(", "= ANY (").replace('?', "$")
     }
 }
 
@@ -395,15 +395,15 @@ mod tests {
     #[test]
     fn tables_and_columns_are_named_for_each_store() {
         static TAKEN: Sql =
-            Sql::new("SELECT {payment_taken.*} FROM {payment_taken} WHERE payment_taken.id > ?1");
+            Sql::new("SELECT {payment_taken.*} FROM {payment_taken} WHERE id IN rarray(?1)");
         assert_eq!(
             TAKEN.for_file(),
-            "SELECT payment_taken.id, payment_taken.row_check FROM payment_taken WHERE payment_taken.id > ?1"
+            "SELECT payment_taken.id, payment_taken.row_check FROM payment_taken WHERE id IN rarray(?1)"
         );
         #[cfg(feature = "postgres")]
         assert_eq!(
             TAKEN.for_server(),
-            "SELECT payment_taken.id, payment_taken.row_check FROM accession.payment_taken WHERE payment_taken.id > $1"
+            "SELECT payment_taken.id, payment_taken.row_check FROM accession.payment_taken WHERE id = ANY ($1)"
         );
         static NEXT: Sql = Sql::by_store("SELECT last_insert_rowid()", "SELECT max(id) FROM {t}");
         assert_eq!(NEXT.for_file(), "SELECT last_insert_rowid()");

@@ -101,7 +101,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
     // The latest instances of several datasets, and of one.
     let page = registry.snapshot().unwrap();
     let page = page.datasets(None, accession::registry::Withdrawn::Listed, 10).unwrap();
-    let latest = page.datasets.iter().map(|listed| notes(listed.latest.as_ref().unwrap()).len());
+    let latest = page.iter().map(|listed| notes(listed.latest.as_ref().unwrap()).len());
     assert_eq!(latest.collect::<Vec<_>>(), [1, 2]);
 }
 

@@ -22,7 +22,7 @@ fn rename(registry: &Registry, old: &str, new: &str) -> accession::error::Result
 fn found(registry: &Registry, asked: &str) -> (String, Vec<String>) {
     let listed = registry.snapshot().unwrap().dataset(&name(asked)).unwrap();
     let page = registry.snapshot().unwrap().datasets(None, Withdrawn::Listed, 100).unwrap();
-    let same = page.datasets.into_iter().find(|it| it.dataset.name == listed.dataset.name);
+    let same = page.into_iter().find(|it| it.dataset.name == listed.dataset.name);
     assert_eq!(same.unwrap().former_names, listed.former_names, "{asked}");
     let former = listed.former_names.iter().map(ToString::to_string).collect();
     (listed.dataset.name.to_string(), former)

@@ -42,7 +42,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                     let page = snapshot
                         .datasets(None, accession::registry::Withdrawn::Listed, 100)
                         .unwrap();
-                    for listed in page.datasets {
+                    for listed in page {
                         let selection =
                             accession::Selection::Dataset { name: listed.dataset.name, at: None };
                         if let Ok(selected) = snapshot.select(&selection) {

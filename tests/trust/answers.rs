@@ -119,16 +119,7 @@ pub fn history(registry: &Registry, name: &DatasetName) -> accession::error::Res
 
 /// All datasets, withdrawn ones included.
 pub fn datasets(registry: &Registry) -> accession::error::Result<Vec<Listed>> {
-    let mut datasets: Vec<Listed> = Vec::new();
-    let mut after = None;
-    loop {
-        let page = registry.snapshot()?.datasets(after.as_ref(), Withdrawn::Listed, 100)?;
-        datasets.extend(page.datasets);
-        after = page.next;
-        if after.is_none() {
-            return Ok(datasets);
-        }
-    }
+    registry.snapshot()?.all_datasets(Withdrawn::Listed)
 }
 
 fn granules(registry: &Registry, selection: &Selection) -> accession::error::Result<Granules> {

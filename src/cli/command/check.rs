@@ -161,21 +161,13 @@ fn items_of(reference: &Reference) -> Vec<Item> {
 
 /// Leaves out the references to DOIs that no dataset of the registry has.
 fn keep_ours(items: &mut Vec<Item>, registry: &Registry) -> Result<()> {
-    /// How many records are read at once.
-    const PAGE_ROWS: u32 = 1_000;
     if items.iter().all(|item| item.pasted.is_ok()) {
         return Ok(());
     }
     let snapshot = registry.snapshot()?;
-    let (mut ours, mut after) = (HashSet::new(), None);
-    loop {
-        let (records, next) = snapshot.records(after.as_ref(), Withdrawn::Listed, PAGE_ROWS)?;
-        let dois = records.iter().filter_map(|record| record.doi.as_ref());
-        ours.extend(dois.map(|doi| doi.as_str().to_ascii_lowercase()));
-        after = next;
-        if after.is_none() {
-            break;
-        }
+    let mut ours = HashSet::new();
+    for record in snapshot.records(None, Withdrawn::Listed) {
+        ours.extend(record?.doi.map(|doi| doi.as_str().to_ascii_lowercase()));
     }
     items.retain(|item| match &item.pasted {
         Ok(_) => true,

@@ -3,7 +3,7 @@
 use super::cursor::{Position, SetCursor, SetEntries};
 use super::resolve::{DigestPeriod, digests_of, period_of};
 use super::select::{Selected, Selection};
-use super::view::{Seen, Snapshot, with_instance};
+use super::view::{Snapshot, with_instance};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Instance, Listed, Set, Subset, Timestamp};
 use crate::registry::proof::Proof;
@@ -60,7 +60,7 @@ pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Resu
     let Selected { set, others } = selected;
     let name = set.dataset();
     let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
-    let period = period_of(read, set.clone(), &Seen::ALL)?;
+    let period = period_of(read, set.clone())?;
     let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
         Some(before) => read.instance_at(key, before)?,
         None => None,

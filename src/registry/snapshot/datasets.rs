@@ -3,19 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::select::Selection;
-use super::view::Snapshot;
+use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Listed, Moment, RecordVersion, Timestamp};
-use crate::store::{self, DatasetKey, Withdrawn};
-
-/// A page of datasets, by name.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DatasetBatch {
-    /// The datasets.
-    pub datasets: Vec<Listed>,
-    /// The name after which the next page begins. `None` means that this is the last page.
-    pub next: Option<DatasetName>,
-}
+use crate::store::{Withdrawn, paged};
 
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
@@ -24,7 +15,8 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
-        self.shown_dataset(name, store::View::listed)
+        let listed = self.ask(|read| read.listed(name))?;
+        listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
     /// The same without when it was last confirmed, which costs a question more.
@@ -33,19 +25,8 @@ impl Snapshot {
     ///
     /// Those of [`Snapshot::dataset`].
     pub fn described_dataset(&self, name: &DatasetName) -> Result<Listed> {
-        self.shown_dataset(name, store::View::described)
-    }
-
-    fn shown_dataset(
-        &self,
-        name: &DatasetName,
-        read_row: impl Fn(&store::View, &DatasetName) -> Result<Option<(DatasetKey, Listed)>>,
-    ) -> Result<Listed> {
-        self.ask(|read| {
-            let listed = read_row(read, name)?.map(|(_, listed)| listed);
-            let shown = listed.filter(|listed| self.seen.shows(&listed.dataset.name));
-            shown.ok_or_else(|| Error::dataset_unknown(name))
-        })
+        let described = self.ask(|read| read.described(name))?;
+        described.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
     /// The present name of a dataset, by that or a former one.
@@ -54,7 +35,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn present_name(&self, name: &DatasetName) -> Result<DatasetName> {
-        self.ask(|read| Ok(self.dataset_of(read, name)?.1))
+        self.ask(|read| Ok(dataset_of(read, name)?.1))
     }
 
     /// The only dataset whose name differs from one at most by the case of letters. `None` means that
@@ -65,7 +46,6 @@ impl Snapshot {
     /// The error of a registry: the registry cannot be read.
     pub fn named_in_any_case(&self, name: &DatasetName) -> Result<Option<DatasetName>> {
         let mut names = self.ask(|read| read.names_in_any_case(name))?;
-        names.retain(|name| self.seen.shows(name));
         Ok(names.pop().filter(|_| names.is_empty()))
     }
 
@@ -75,13 +55,11 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
-        self.ask(|read| {
-            let found = read.dataset(name)?;
-            Ok(found.is_some_and(|(_, dataset)| self.seen.shows(&dataset.name)))
-        })
+        self.ask(|read| Ok(read.dataset(name)?.is_some()))
     }
 
-    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them. Fewer mean
+    /// that there are no more.
     ///
     /// # Errors
     ///
@@ -91,27 +69,9 @@ impl Snapshot {
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> Result<DatasetBatch> {
-        self.ask(|read| {
-            let mut page = DatasetBatch::default();
-            let mut after = after.cloned();
-            // Datasets that are not shown do not count.
-            loop {
-                let missing = limit - page.datasets.len() as u32;
-                let found = read.listed_after(after.as_ref(), withdrawn, missing)?;
-                let is_last = found.len() < missing as usize;
-                after = found.last().map(|(_, listed)| listed.dataset.name.clone());
-                let shown = found.into_iter().map(|(_, listed)| listed);
-                page.datasets.extend(shown.filter(|it| self.seen.shows(&it.dataset.name)));
-                if is_last {
-                    return Ok(page);
-                }
-                if page.datasets.len() == limit as usize {
-                    page.next = after;
-                    return Ok(page);
-                }
-            }
-        })
+    ) -> Result<Vec<Listed>> {
+        let listed = self.ask(|read| read.listed_after(after, withdrawn, limit))?;
+        Ok(listed.into_iter().map(|(_, listed)| listed).collect())
     }
 
     /// All datasets, by name, as [`Snapshot::datasets`] lists them.
@@ -120,15 +80,9 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn all_datasets(&self, withdrawn: Withdrawn) -> Result<Vec<Listed>> {
-        let (mut all, mut after) = (Vec::new(), None);
-        loop {
-            let page = self.datasets(after.as_ref(), withdrawn, 1_000)?;
-            all.extend(page.datasets);
-            after = page.next;
-            if after.is_none() {
-                return Ok(all);
-            }
-        }
+        let page =
+            |after: &Option<DatasetName>, limit| self.datasets(after.as_ref(), withdrawn, limit);
+        paged(None, page, |last| Some(last.dataset.name.clone())).collect()
     }
 
     /// Replaces an instance that takes effect in the future by the one that is in force now.
@@ -150,28 +104,17 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The records of the datasets after a name (`None` means from the first), by name, at most
-    /// `limit` of them. Fewer mean that there are no more; datasets that are not shown are left out
-    /// afterwards, so the position of the next page is returned too.
-    ///
-    /// This reads less than [`Snapshot::datasets`], for a search in all of them.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
+    /// The records of the datasets after a name (`None` means from the first), by name. This reads less than
+    /// [`Snapshot::datasets`], for a search in all of them.
     pub fn records(
         &self,
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
-        limit: u32,
-    ) -> Result<(Vec<Dataset>, Option<DatasetName>)> {
-        self.ask(|read| {
-            let found = read.datasets_after(after, withdrawn, limit)?;
-            let next = (found.len() == limit as usize)
-                .then(|| found.last().map(|(_, dataset)| dataset.name.clone()))
-                .flatten();
-            let records = found.into_iter().map(|(_, dataset)| dataset);
-            Ok((records.filter(|dataset| self.seen.shows(&dataset.name)).collect(), next))
+    ) -> impl Iterator<Item = Result<Dataset>> {
+        let mut records = self.read.datasets_after(after, withdrawn);
+        std::iter::from_fn(move || {
+            let record = self.ask(|_| records.next().transpose()).transpose()?;
+            Some(record.map(|(_, record)| record))
         })
     }
 
@@ -208,7 +151,7 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
         self.ask(|read| {
-            let (key, present) = self.dataset_of(read, name)?;
+            let (key, present) = dataset_of(read, name)?;
             let first = read.record_versions(key, 0, 1)?.pop();
             let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
             let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
@@ -223,10 +166,6 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
-        self.ask(|read| {
-            let mut names = read.datasets_with_doi(doi)?;
-            names.retain(|name| self.seen.shows(name));
-            Ok(names)
-        })
+        self.ask(|read| read.datasets_with_doi(doi))
     }
 }

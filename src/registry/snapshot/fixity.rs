@@ -102,9 +102,7 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
-        let mut names = self.ask(store::View::checked_datasets)?;
-        names.retain(|name| self.seen.shows(name));
-        Ok(names)
+        self.ask(store::View::checked_datasets)
     }
 
     /// Since when something is known of the files of the first granule of a dataset of which it is. `None`

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::view::{Snapshot, latest_known};
+use super::view::{Snapshot, all_known, as_known, latest_known};
 use crate::error::{Error, Result};
 use crate::model::{
     Annotation, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, Identifier, Instance,
@@ -22,11 +22,11 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask_of(dataset, |read, key| {
-            let latest = latest_known(read, key, self.seen.known)?.map(|latest| latest.timestamp);
+            let latest = latest_known(read, key)?.map(|latest| latest.timestamp);
             Ok(History {
                 registry: self.registry.clone(),
                 dataset: key,
-                known: self.seen.known,
+                known: read.known(),
                 latest,
                 since: None,
                 until: latest,
@@ -49,7 +49,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<Instance>> {
         self.ask_of(dataset, |read, key| {
-            let latest = latest_known(read, key, self.seen.known)?;
+            let latest = latest_known(read, key)?;
             let Some(latest) = latest.filter(|_| limit > 0) else { return Ok(Vec::new()) };
             match before.filter(|before| *before <= latest.timestamp) {
                 Some(before) => Ok(read.instances_before(key, before, None, limit)?),
@@ -71,7 +71,7 @@ impl Snapshot {
     pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
         self.ask_of(dataset, |read, key| {
             let first = read.first_instance(key)?;
-            Ok(first.map(|first| self.seen.instance(read, first)).transpose()?.flatten())
+            Ok(first.map(|first| as_known(read, first)).transpose()?.flatten())
         })
     }
 
@@ -85,9 +85,7 @@ impl Snapshot {
         dataset: &DatasetName,
         identifier: Identifier,
     ) -> Result<Vec<Instance>> {
-        self.ask_of(dataset, |read, key| {
-            self.seen.instances(read, read.instances_of_with(key, identifier)?)
-        })
+        self.ask_of(dataset, |read, key| all_known(read, read.instances_of_with(key, identifier)?))
     }
 
     /// Calls `take` for each annotation of a dataset, with the timestamp of its instance, by that and by
@@ -170,7 +168,7 @@ impl Snapshot {
         /// The greatest number of such spans in a history.
         const MAX_SPANS: i64 = 4_096;
         self.ask_of(dataset, |read, key| {
-            let last = latest_known(read, key, self.seen.known)?;
+            let last = latest_known(read, key)?;
             let Some((first, last)) = read.first_instance(key)?.zip(last) else {
                 return Ok((Vec::new(), Vec::new()));
             };
@@ -209,7 +207,7 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask_of(dataset, |read, key| {
-            let Some(latest) = latest_known(read, key, self.seen.known)? else { return Ok(0) };
+            let Some(latest) = latest_known(read, key)? else { return Ok(0) };
             let latest = latest.timestamp;
             read.count_instances(key, up_to.map_or(latest, |up_to| up_to.min(latest)))
         })
@@ -268,7 +266,7 @@ impl History {
         let page = move |position: &Option<Timestamp>, limit: u32| {
             let Some(until) = until else { return Ok(Vec::new()) };
             let load = || {
-                let read = registry.read()?.annotated_by(known);
+                let read = registry.read()?.known_at(known);
                 let page = match order {
                     Order::OldestFirst => {
                         let before =
@@ -337,10 +335,7 @@ impl Snapshot {
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
-        self.found(limit, |read, last, missing| {
-            let last = last.map(|last| (&last.dataset, last.ingested));
-            read.periods_everywhere(granule_id, last.or(after), missing)
-        })
+        self.ask(|read| read.periods_everywhere(granule_id, after, limit))
     }
 
     /// The same for the granules whose ids begin with a prefix, by dataset, id and time.
@@ -354,33 +349,7 @@ impl Snapshot {
         after: Option<(&DatasetName, &GranuleId, Timestamp)>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
-        self.found(limit, |read, last, missing| {
-            let last = last.map(|last| (&last.dataset, &last.granule, last.ingested));
-            read.periods_beginning(prefix, last.or(after), missing)
-        })
-    }
-
-    /// The periods of pages, of which each is asked for with the last row of the one before and the
-    /// number of rows that are missing.
-    fn found(
-        &self,
-        limit: u32,
-        page: impl Fn(&store::View, Option<&FoundPeriod>, u32) -> Result<Vec<FoundPeriod>>,
-    ) -> Result<Vec<FoundPeriod>> {
-        self.ask(|read| {
-            let (mut periods, mut last): (_, Option<FoundPeriod>) = (Vec::new(), None);
-            // Periods in datasets that are not shown do not count.
-            loop {
-                let missing = limit - periods.len() as u32;
-                let found = page(read, last.as_ref(), missing)?;
-                let is_last = found.len() < missing as usize;
-                last = found.last().cloned();
-                periods.extend(found.into_iter().filter(|row| self.seen.shows(&row.dataset)));
-                if is_last || periods.len() == limit as usize {
-                    return Ok(periods);
-                }
-            }
-        })
+        self.ask(|read| read.periods_beginning(prefix, after, limit))
     }
 
     /// Every period in which a granule was held in one dataset, in order of time, with the notes of

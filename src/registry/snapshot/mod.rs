@@ -27,7 +27,6 @@ pub use cite::Cited;
 pub(super) use cite::cited;
 pub(crate) use cursor::{Cursor, SetEntries};
 pub(super) use cursor::{Position, SetCursor};
-pub use datasets::DatasetBatch;
 pub use differences::{ContentCounts, Counts, Difference, Differences};
 pub(crate) use differences::{EntriesAhead, Only, Walk};
 pub use export::{Export, Exported};

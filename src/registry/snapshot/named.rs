@@ -1,10 +1,10 @@
 //! What people name in short or with a mistake: a dataset by its DOI, an identifier by its first
 //! digits, and the identifiers that come close to one that is unknown.
 
-use super::select::{Selection, select_seen};
+use super::select::{Selection, select};
 use super::view::Snapshot;
 use crate::error::{Error, ErrorKind, Result, Unknown};
-use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, meant};
+use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, Timestamp, meant};
 
 /// How many names or identifiers an error lists.
 const MAX_LISTED: usize = 5;
@@ -48,7 +48,7 @@ impl Snapshot {
             return Ok(whole);
         }
         let found = self.ask(|read| read.identifiers_beginning(prefix, MAX_LISTED as u32 + 1))?;
-        let found = self.shown_among(found, dataset)?;
+        let found = self.known_among(found, dataset)?;
         match found.as_slice() {
             [] => {
                 let place = dataset.map_or(String::new(), |name| format!(" of {name}"));
@@ -79,24 +79,23 @@ impl Snapshot {
         }
         let mut found = self.ask(|read| read.identifiers_among(&meant))?;
         found.truncate(MAX_LISTED);
-        self.shown_among(found, None)
+        self.known_among(found, None)
     }
 
-    /// Those of a few identifiers that this snapshot shows, in one dataset or in any.
-    fn shown_among(
+    /// Those of a few identifiers that are known, in one dataset or in any.
+    fn known_among(
         &self,
         mut identifiers: Vec<Identifier>,
         dataset: Option<&DatasetName>,
     ) -> Result<Vec<Identifier>> {
-        let is_whole = self.seen.is_all();
-        if is_whole && dataset.is_none() {
+        if self.read.known() == Timestamp::MAX && dataset.is_none() {
             return Ok(identifiers);
         }
         let mut unread = None;
         identifiers.retain(|&identifier| {
             let selection =
                 Selection::Identifier { identifier, dataset: dataset.cloned(), at: None };
-            match self.ask(|read| select_seen(read, &selection, &self.seen)) {
+            match self.ask(|read| select(read, &selection)) {
                 Ok(_) => true,
                 Err(error) if error.kind() == ErrorKind::IdentifierUnknown => false,
                 Err(error) => {

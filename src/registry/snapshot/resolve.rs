@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use super::select::Selection;
-use super::view::{Seen, Snapshot, dataset_of, instances};
+use super::view::{Snapshot, all_known, as_known, dataset_of, instances, subset_as_known};
 use crate::error::Result;
 use crate::model::{
     Annotation, DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Subset,
@@ -193,10 +193,9 @@ impl Snapshot {
         let has_it = |of_set: Digest| digest.is_none_or(|prefix| prefix.begins(of_set));
         self.ask(|read| {
             let mut resolution = Resolution::default();
-            let dataset = dataset.map(|dataset| self.dataset_of(read, dataset)).transpose()?;
+            let dataset = dataset.map(|dataset| dataset_of(read, dataset)).transpose()?;
             let key = dataset.as_ref().map(|(key, _)| *key);
-            let seen = &self.seen;
-            let instances = instances(read, identifier, key).map(|it| seen.instance(read, it?));
+            let instances = instances(read, identifier, key).map(|it| as_known(read, it?));
             let instances = instances.filter_map(Result::transpose);
             let with_digest =
                 instances.filter(|it| it.as_ref().map_or(true, |it| has_it(it.digest)));
@@ -208,8 +207,8 @@ impl Snapshot {
                 if dataset.as_ref().is_some_and(is_of_other) || !has_it(subset.digest) {
                     continue;
                 }
-                if let Some(set) = seen.subset(read, subset)? {
-                    resolution.add(read, period_of(read, set, seen)?, at)?;
+                if let Some(set) = subset_as_known(read, subset)? {
+                    resolution.add(read, period_of(read, set)?, at)?;
                 }
             }
             Ok(resolution)
@@ -229,9 +228,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<Resolved>> {
         self.ask(|read| {
-            // Those of datasets that are not shown do not count.
-            let instances =
-                read.all_with(identifier, after).map(|it| self.seen.instance(read, it?));
+            let instances = read.all_with(identifier, after).map(|it| as_known(read, it?));
             periods(instances.filter_map(Result::transpose)).take(limit as usize).collect()
         })
     }
@@ -242,7 +239,7 @@ impl Snapshot {
     ///
     /// The error of a registry: the registry cannot be read.
     pub fn period(&self, set: Set) -> Result<Resolved> {
-        self.ask(|read| period_of(read, set, &self.seen))
+        self.ask(|read| period_of(read, set))
     }
 
     /// The subsets that were cited with an identifier, each with the instance from which it was
@@ -255,7 +252,7 @@ impl Snapshot {
     pub fn subsets_with(&self, identifier: Identifier, limit: usize) -> Result<Vec<Set>> {
         self.ask(|read| {
             let subsets = read.subsets_with(identifier)?.into_iter();
-            let sets = subsets.map(|(_, subset)| self.seen.subset(read, subset));
+            let sets = subsets.map(|(_, subset)| subset_as_known(read, subset));
             sets.filter_map(Result::transpose).take(limit).collect()
         })
     }
@@ -286,10 +283,10 @@ fn periods(
 }
 
 /// The period of a set: of its instance, or of the one from which the subset was selected.
-pub(super) fn period_of(read: &store::View, set: Set, seen: &Seen) -> Result<Resolved> {
+pub(super) fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
-    let instances = seen.instances(read, read.instances_of_with(key, *identifier)?)?;
+    let instances = all_known(read, read.instances_of_with(key, *identifier)?)?;
     let has_it = |period: &Resolved| period.instances.iter().any(|it| it.timestamp == *timestamp);
     for period in periods(instances.into_iter().map(Ok)) {
         let period = period?;

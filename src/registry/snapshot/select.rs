@@ -1,6 +1,8 @@
 //! Finds the set that a selection refers to.
 
-use super::view::{Seen, Snapshot, dataset_of, instances, latest_known};
+use super::view::{
+    Snapshot, all_known, as_known, dataset_of, instances, latest_known, subset_as_known,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set};
 use crate::store::{self, DatasetKey};
@@ -58,28 +60,16 @@ impl Snapshot {
     /// [`ErrorKind::BeforeHistory`](crate::ErrorKind::BeforeHistory),
     /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
-        self.ask(|read| select_seen(read, selection, &self.seen))
+        self.ask(|read| select(read, selection))
     }
 }
 
 /// Finds the set to which a selection refers.
 pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> Result<Selected> {
-    select_seen(read, selection, &Seen::ALL)
-}
-
-pub(super) fn select_seen(
-    read: &store::View,
-    selection: &Selection,
-    seen: &Seen,
-) -> Result<Selected> {
-    let shown = |name: &DatasetName| {
-        let of_name = dataset_of(read, name)?;
-        if seen.shows(&of_name.1) { Ok(of_name) } else { Err(Error::dataset_unknown(name)) }
-    };
     match selection {
         Selection::Dataset { name, at } => {
-            let (dataset, _) = shown(name)?;
-            let Some(latest) = latest_known(read, dataset, seen.known)? else {
+            let (dataset, _) = dataset_of(read, name)?;
+            let Some(latest) = latest_known(read, dataset)? else {
                 return Err(nothing_known(read, dataset, name)?);
             };
             match at {
@@ -89,9 +79,10 @@ pub(super) fn select_seen(
         }
         Selection::Identifier { identifier, dataset, at } => {
             // It may have another name now, which is the one that its subsets are read with.
-            let (key, present) = dataset.as_ref().map(shown).transpose()?.unzip();
-            let set = match latest_with(read, *identifier, key, *at, seen)? {
-                None if at.is_none() => subset_of(read, *identifier, present.as_ref(), seen)?,
+            let dataset_of = |name| dataset_of(read, name);
+            let (key, present) = dataset.as_ref().map(dataset_of).transpose()?.unzip();
+            let set = match latest_with(read, *identifier, key, *at)? {
+                None if at.is_none() => subset_of(read, *identifier, present.as_ref())?,
                 instance => instance.map(Set::Instance),
             };
             let unknown = || match at {
@@ -104,10 +95,10 @@ pub(super) fn select_seen(
             Ok(Selected { set: set.ok_or_else(unknown)?, others: Vec::new() })
         }
         Selection::Digest(prefix) => {
-            // A digest of a dataset that is not shown does not count. Two with 12 digits in common are rare.
+            // One that is not known does not count. Two with 12 digits in common are rare.
             let mut sets = Vec::new();
             for digest in read.digests_between(prefix.range(), 8)? {
-                sets.extend(of_digest(read, digest, seen)?);
+                sets.extend(of_digest(read, digest)?);
             }
             let (kind, what) = match sets.len() {
                 0 => (ErrorKind::IdentifierUnknown, format!("no set has the digest {prefix}")),
@@ -120,13 +111,13 @@ pub(super) fn select_seen(
 }
 
 /// The most recent instance with a digest, or else the first subset.
-fn of_digest(read: &store::View, digest: Digest, seen: &Seen) -> Result<Option<Set>> {
-    let instances = seen.instances(read, read.instances_with_digest(digest)?)?;
+fn of_digest(read: &store::View, digest: Digest) -> Result<Option<Set>> {
+    let instances = all_known(read, read.instances_with_digest(digest)?)?;
     if let Some(latest) = instances.into_iter().max_by_key(|instance| instance.timestamp) {
         return Ok(Some(Set::Instance(latest)));
     }
     for (_, subset) in read.subsets_with_digest(digest)? {
-        if let Some(set) = seen.subset(read, subset)? {
+        if let Some(set) = subset_as_known(read, subset)? {
             return Ok(Some(set));
         }
     }
@@ -153,18 +144,17 @@ fn latest_with(
     identifier: Identifier,
     dataset: Option<DatasetKey>,
     at: Option<Moment>,
-    seen: &Seen,
 ) -> Result<Option<Instance>> {
     if dataset.is_none() && at.is_none() {
         let latest = read.latest_with(identifier)?;
-        if let Some(latest) = latest.map(|it| seen.instance(read, it)).transpose()?.flatten() {
+        if let Some(latest) = latest.map(|it| as_known(read, it)).transpose()?.flatten() {
             return Ok(Some(latest));
         }
     }
-    // The latest is not seen, but an earlier one may be.
+    // The latest is not known, but an earlier one may be.
     let mut latest: Option<Instance> = None;
     for instance in instances(read, identifier, dataset) {
-        let instance = seen.instance(read, instance?)?;
+        let instance = as_known(read, instance?)?;
         let then = instance.filter(|it| at.is_none_or(|at| it.is_in_force_during(at)));
         latest = latest.into_iter().chain(then).max_by_key(|instance| instance.timestamp);
     }
@@ -176,11 +166,10 @@ fn subset_of(
     read: &store::View,
     identifier: Identifier,
     dataset: Option<&DatasetName>,
-    seen: &Seen,
 ) -> Result<Option<Set>> {
     for (_, subset) in read.subsets_with(identifier)? {
         if dataset.is_none_or(|dataset| subset.dataset == *dataset)
-            && let Some(set) = seen.subset(read, subset)?
+            && let Some(set) = subset_as_known(read, subset)?
         {
             return Ok(Some(set));
         }

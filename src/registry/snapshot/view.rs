@@ -1,7 +1,6 @@
 //! One consistent state of a registry.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Identifier, Instance, Set, Subset, Timestamp};
@@ -39,69 +38,6 @@ use crate::store::{self, DatasetKey};
 pub struct Snapshot {
     pub(super) registry: Registry,
     pub(super) read: store::View,
-    pub(super) seen: Seen,
-}
-
-/// What a snapshot shows: the changes and subsets that are known, of the datasets that are shown.
-#[derive(Debug)]
-pub(super) struct Seen {
-    /// Changes that were recorded later are not known.
-    pub known: Timestamp,
-    /// The present names of the datasets that are shown. `None` means all.
-    shown: Option<BTreeSet<DatasetName>>,
-}
-
-impl Seen {
-    /// Everything.
-    pub const ALL: Seen = Seen { known: Timestamp::MAX, shown: None };
-
-    /// Whether it is everything.
-    pub fn is_all(&self) -> bool {
-        self.shown.is_none() && self.known == Timestamp::MAX
-    }
-
-    /// Whether a dataset with this present name is shown.
-    pub fn shows(&self, name: &DatasetName) -> bool {
-        self.shown.as_ref().is_none_or(|shown| shown.contains(name))
-    }
-
-    /// An instance as it is known, which changes that are not known have not ended. `None` means that
-    /// it is not known, or of a dataset that is not shown.
-    pub fn instance(&self, read: &store::View, instance: Instance) -> Result<Option<Instance>> {
-        if !self.shows(&instance.dataset) {
-            return Ok(None);
-        }
-        if self.known == Timestamp::MAX {
-            return Ok(Some(instance));
-        }
-        let (key, _) = dataset_of(read, &instance.dataset)?;
-        let Some(latest) = latest_known(read, key, self.known)? else { return Ok(None) };
-        Ok(match instance.timestamp.cmp(&latest.timestamp) {
-            Ordering::Less => Some(instance),
-            Ordering::Equal => Some(latest),
-            Ordering::Greater => None,
-        })
-    }
-
-    /// The instances that are known, as they are known.
-    pub fn instances(&self, read: &store::View, instances: Vec<Instance>) -> Result<Vec<Instance>> {
-        let known = instances.into_iter().map(|instance| self.instance(read, instance));
-        known.filter_map(Result::transpose).collect()
-    }
-
-    /// A subset with its instance, as they are known. `None` means that either is not known, or the
-    /// dataset is not shown.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
-    pub fn subset(&self, read: &store::View, subset: Subset) -> Result<Option<Set>> {
-        if subset.cited > self.known || !self.shows(&subset.dataset) {
-            return Ok(None);
-        }
-        let instance = self.instance(read, instance_of(read, &subset)?)?;
-        Ok(instance.map(|instance| Set::Subset { subset, instance }))
-    }
 }
 
 impl Registry {
@@ -112,10 +48,7 @@ impl Registry {
     /// The error of a registry: the registry cannot be read, or another file has replaced it
     /// (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
-        let read = self.read()?;
-        let shown = self.shown(&read).map_err(|error| self.named(error))?;
-        let seen = Seen { known: Timestamp::MAX, shown };
-        Ok(Snapshot { registry: self.clone(), read, seen })
+        Ok(Snapshot { read: self.read()?, registry: self.clone() })
     }
 }
 
@@ -125,30 +58,16 @@ impl Snapshot {
     /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.
     #[must_use]
     pub fn known_at(self, recorded: Timestamp) -> Self {
-        let seen = Seen { known: recorded, ..self.seen };
-        Snapshot { seen, read: self.read.annotated_by(recorded), ..self }
+        Snapshot { read: self.read.known_at(recorded), ..self }
     }
 
-    /// The key and the present name of a dataset, which must exist and be shown.
-    pub(super) fn dataset_of(
-        &self,
-        read: &store::View,
-        name: &DatasetName,
-    ) -> Result<(DatasetKey, DatasetName)> {
-        let (key, present) = dataset_of(read, name)?;
-        match self.seen.shows(&present) {
-            true => Ok((key, present)),
-            false => Err(Error::dataset_unknown(name)),
-        }
-    }
-
-    /// As [`Snapshot::ask`], about a dataset, which must exist and be shown.
+    /// As [`Snapshot::ask`], about a dataset, which must exist.
     pub(super) fn ask_of<T>(
         &self,
         dataset: &DatasetName,
         question: impl FnOnce(&store::View, DatasetKey) -> Result<T>,
     ) -> Result<T> {
-        self.ask(|read| question(read, self.dataset_of(read, dataset)?.0))
+        self.ask(|read| question(read, dataset_of(read, dataset)?.0))
     }
 
     /// Queries the store. An error gets the path of the registry; the result is refused if the file
@@ -173,14 +92,44 @@ pub(in crate::registry) fn dataset_of(
 }
 
 /// The latest known instance of a dataset. `None` means that no instance is known.
-pub(in crate::registry) fn latest_known(
-    read: &store::View,
-    dataset: DatasetKey,
-    known: Timestamp,
-) -> Result<Option<Instance>> {
-    let latest = read.instance_known(dataset, Timestamp::MAX, known)?;
+pub(super) fn latest_known(read: &store::View, dataset: DatasetKey) -> Result<Option<Instance>> {
+    let latest = read.instance_known(dataset, Timestamp::MAX, read.known())?;
     // A later change, which is not known in this state, has not ended it.
     Ok(latest.map(|latest| Instance { until: None, ..latest }))
+}
+
+/// An instance as it is known, which changes that are not known have not ended. `None` means that it is not
+/// known.
+pub(super) fn as_known(read: &store::View, instance: Instance) -> Result<Option<Instance>> {
+    if read.known() == Timestamp::MAX {
+        return Ok(Some(instance));
+    }
+    let (key, _) = dataset_of(read, &instance.dataset)?;
+    let Some(latest) = latest_known(read, key)? else { return Ok(None) };
+    Ok(match instance.timestamp.cmp(&latest.timestamp) {
+        Ordering::Less => Some(instance),
+        Ordering::Equal => Some(latest),
+        Ordering::Greater => None,
+    })
+}
+
+/// The instances that are known, as they are known.
+pub(super) fn all_known(read: &store::View, instances: Vec<Instance>) -> Result<Vec<Instance>> {
+    let known = instances.into_iter().map(|instance| as_known(read, instance));
+    known.filter_map(Result::transpose).collect()
+}
+
+/// A subset with its instance, as they are known. `None` means that either is not known.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
+pub(super) fn subset_as_known(read: &store::View, subset: Subset) -> Result<Option<Set>> {
+    if subset.cited > read.known() {
+        return Ok(None);
+    }
+    let instance = as_known(read, instance_of(read, &subset)?)?;
+    Ok(instance.map(|instance| Set::Subset { subset, instance }))
 }
 
 /// Every instance with an identifier: of a dataset, or of any (`None`), by dataset and time.

@@ -27,9 +27,6 @@ const LIST_ROWS: (u32, u32) = (200, 1_000);
 /// The greatest number of datasets that are counted for a page, or are in the feed.
 const COUNTED_ROWS: u32 = 1_000;
 
-/// How many records a search reads at once.
-const SEARCHED_ROWS: u32 = 1_000;
-
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
 /// What is listed.
@@ -127,8 +124,8 @@ pub async fn feed(state: &Arc<ServerState>) -> Result<Answer, Stop> {
     let shared = Arc::clone(state);
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let page = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
-        Feed::of_all(&snapshot, &shared.site, page.datasets)
+        let datasets = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
+        Feed::of_all(&snapshot, &shared.site, datasets)
     });
     let content = AnswerContent::Bytes(read.await?.atom(&state.site).into());
     Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
@@ -157,7 +154,7 @@ fn read_list(
     let (rows, has_more) = read_page(*limit, listed_bytes, |last, count| {
         let after = last.map(|last| &last.dataset.name).or(after.as_ref());
         match &searched {
-            None => Ok(snapshot.datasets(after, *withdrawn, count)?.datasets),
+            None => snapshot.datasets(after, *withdrawn, count),
             Some(searched) => search(reading, snapshot, searched, after, *withdrawn, count),
         }
     })?;
@@ -166,13 +163,13 @@ fn read_list(
 
 /// How many datasets there are, and how many granules they hold, if they are not too many to be counted.
 fn totals(snapshot: &Snapshot, withdrawn: Withdrawn) -> Result<Option<(u64, u64)>> {
-    let page = snapshot.datasets(None, withdrawn, COUNTED_ROWS)?;
-    if page.next.is_some() {
+    let datasets = snapshot.datasets(None, withdrawn, COUNTED_ROWS)?;
+    if datasets.len() == COUNTED_ROWS as usize {
         return Ok(None);
     }
-    let held = page.datasets.iter().filter_map(|listed| listed.latest.as_ref());
+    let held = datasets.iter().filter_map(|listed| listed.latest.as_ref());
     let held: u64 = held.map(|latest| latest.granules).sum();
-    Ok(Some((page.datasets.len() as u64, held)))
+    Ok(Some((datasets.len() as u64, held)))
 }
 
 /// The datasets after a name that a search finds, at most `limit` of them.
@@ -184,21 +181,18 @@ fn search(
     withdrawn: Withdrawn,
     limit: u32,
 ) -> Result<Vec<Listed>> {
-    let (mut found, mut after) = (Vec::new(), after.cloned());
-    loop {
+    let mut found = Vec::new();
+    for record in snapshot.records(after, withdrawn) {
         reading.check_time()?;
-        let (records, next) = snapshot.records(after.as_ref(), withdrawn, SEARCHED_ROWS)?;
-        for record in records.iter().filter(|record| searched.is_in(record)) {
+        let record = record?;
+        if searched.is_in(&record) {
             found.push(snapshot.dataset(&record.name)?);
-            if found.len() == limit as usize {
-                return Ok(found);
-            }
         }
-        after = next;
-        if after.is_none() {
-            return Ok(found);
+        if found.len() == limit as usize {
+            break;
         }
     }
+    Ok(found)
 }
 
 /// The size of a dataset as a row.

@@ -34,7 +34,7 @@ pub async fn metrics(state: &Arc<ServerState>) -> Answer {
         Ok(()) => {
             let read = state.source.read(|reading| {
                 let snapshot = reading.registry.snapshot()?;
-                let page = snapshot.datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?;
+                let datasets = snapshot.datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?;
                 let checked = snapshot.checked_datasets()?;
                 let report = |listed: Listed| {
                     let name = &listed.dataset.name;
@@ -44,7 +44,7 @@ pub async fn metrics(state: &Arc<ServerState>) -> Answer {
                     };
                     Ok((listed, open))
                 };
-                page.datasets.into_iter().map(report).collect::<Result<Vec<_>>>()
+                datasets.into_iter().map(report).collect::<Result<Vec<_>>>()
             });
             tokio::time::timeout(METRICS_TIME, read).await.ok().and_then(Result::ok)
         }
@@ -93,9 +93,9 @@ pub async fn sitemap(state: &Arc<ServerState>) -> Result<Answer, Stop> {
         let (mut found, mut after): (Vec<SitemapEntry>, _) = (Vec::new(), None);
         loop {
             reading.check_time()?;
-            let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, AT_ONCE)?;
-            found.extend(pages::entries(&snapshot, &page.datasets)?);
-            after = page.next;
+            let datasets = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, AT_ONCE)?;
+            found.extend(pages::entries(&snapshot, &datasets)?);
+            after = datasets.into_iter().next_back().map(|last| last.dataset.name);
             if after.is_none() || found.len() >= SITEMAP_ADDRESSES {
                 return Ok(found);
             }

@@ -45,25 +45,18 @@ impl View {
         dataset: DatasetKey,
         timestamps: &[Timestamp],
     ) -> Result<BTreeMap<Timestamp, Vec<Annotation>>> {
-        static OF_INSTANCES: Sql = Sql::by_store(
-            "SELECT {annotation.*}
-            FROM rarray(?2) AS wanted
-            CROSS JOIN annotation
-              ON annotation.dataset_id = ?1 AND annotation.timestamp = wanted.value
-            ORDER BY annotation.timestamp, annotation.number",
+        static OF_INSTANCES: Sql = Sql::new(
             "SELECT {annotation.*}
             FROM {annotation}
-            WHERE dataset_id = ?1 AND timestamp = ANY (?2)
+            WHERE dataset_id = ?1 AND timestamp IN rarray(?2) AND recorded <= ?3
             ORDER BY timestamp, number",
         );
         let timestamps: Vec<i64> = timestamps.iter().map(|it| it.as_micros()).collect();
-        let values = [dataset.into(), Value::Ints(&timestamps)];
+        let values = [dataset.into(), Value::Ints(&timestamps), self.known().into()];
         let stored = self.select(&OF_INSTANCES, &values)?;
         let mut annotations: BTreeMap<_, Vec<Annotation>> = BTreeMap::new();
         for StoredAnnotation { timestamp, annotation, .. } in stored {
-            if self.shows_annotation_of(annotation.recorded) {
-                annotations.entry(timestamp).or_default().push(annotation);
-            }
+            annotations.entry(timestamp).or_default().push(annotation);
         }
         Ok(annotations)
     }
@@ -89,13 +82,10 @@ impl View {
             FROM {confirmation}
             WHERE dataset_id = ?1",
         );
-        static OF_DATASETS: Sql = Sql::by_store(
-            "SELECT {confirmation.*}
-            FROM rarray(?1) AS wanted
-            CROSS JOIN confirmation ON confirmation.dataset_id = wanted.value",
+        static OF_DATASETS: Sql = Sql::new(
             "SELECT {confirmation.*}
             FROM {confirmation}
-            WHERE dataset_id = ANY (?1)",
+            WHERE dataset_id IN rarray(?1)",
         );
         // Citus would ask all of them for a single one, too.
         if let [dataset] = datasets {

@@ -8,7 +8,7 @@ use crate::model::{
     Dataset, DatasetName, Doi, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
-use crate::store::page::check_order;
+use crate::store::page::{check_order, paged};
 use crate::store::row::{Reader, Row, RowPart, optional_part, part, row};
 use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
 use crate::store::session::{Transaction, View};
@@ -65,12 +65,14 @@ impl View {
     /// The same with what else is stored beside its record.
     pub fn stored_dataset(&self, name: &DatasetName) -> Result<Option<StoredDataset>> {
         static NAMED: Sql = Sql::new(concat!(
-            "SELECT {dataset.*} FROM {dataset} WHERE id = (",
+            "SELECT {dataset.*}
+            FROM {dataset}
+            WHERE (id IN rarray(?2) OR ?2 IS NULL) AND id = (",
             key_of_name!(),
             ")"
         ));
         static DATASET: Sql = Sql::new("SELECT {dataset.*} FROM {dataset} WHERE id = ?1");
-        self.of_name(name, [&NAMED, &DATASET], |sql, value| Ok(self.select(sql, &[value])?.pop()))
+        self.of_name(name, [&NAMED, &DATASET], |sql, values| Ok(self.select(sql, values)?.pop()))
     }
 
     /// The key and the present name of the dataset that has a name, or had it before it was renamed,
@@ -78,11 +80,16 @@ impl View {
     ///
     /// In a transaction on a server, the dataset is locked until its end.
     pub fn key_and_name(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetName)>> {
-        static NAMED: Sql =
-            Sql::new(concat!("SELECT id, name FROM {dataset} WHERE id = (", key_of_name!(), ")"));
+        static NAMED: Sql = Sql::new(concat!(
+            "SELECT id, name
+            FROM {dataset}
+            WHERE (id IN rarray(?2) OR ?2 IS NULL) AND id = (",
+            key_of_name!(),
+            ")"
+        ));
         static NAME: Sql = Sql::new("SELECT id, name FROM {dataset} WHERE id = ?1");
-        self.of_name(name, [&NAMED, &NAME], |sql, value| {
-            self.row(sql, &[value], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.of_name(name, [&NAMED, &NAME], |sql, values| {
+            self.row(sql, values, |row| Ok((row.get(0)?, row.get(1)?)))
         })
     }
 
@@ -91,14 +98,14 @@ impl View {
         &self,
         name: &DatasetName,
         [by_name, by_key]: [&'static Sql; 2],
-        select: impl Fn(&'static Sql, Value<'_>) -> Result<Option<T>>,
+        select: impl Fn(&'static Sql, &[Value<'_>]) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         if !self.session.locks_datasets() {
-            return select(by_name, name.into());
+            return select(by_name, &[name.into(), self.shown()]);
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
         self.session.lock_with_next(key);
-        select(by_key, key.into())
+        select(by_key, &[key.into()])
     }
 
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
@@ -145,35 +152,39 @@ impl View {
         static NAMES: Sql = Sql::new(
             "SELECT name
             FROM {dataset}
-            WHERE lower(name) = lower(?1)
+            WHERE lower(name) = lower(?1) AND (id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY name
             LIMIT 2",
         );
-        self.rows(&NAMES, &[name.into()], |row| row.get(0))
+        self.rows(&NAMES, &[name.into(), self.shown()], |row| row.get(0))
     }
 
-    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them.
+    /// The datasets after a name (`None` means from the first), by name.
     pub fn datasets_after(
         &self,
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
-        limit: u32,
-    ) -> Result<Vec<(DatasetKey, Dataset)>> {
+    ) -> impl Iterator<Item = Result<(DatasetKey, Dataset)>> {
         static PAGE: Sql = Sql::new(
             "SELECT {dataset.*}
             FROM {dataset}
-            WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
+            WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR ?4 IS NULL)
             ORDER BY name
             LIMIT ?3",
         );
-        let stored: Vec<StoredDataset> = self.select(&PAGE, &page(after, withdrawn, limit))?;
-        let named = |StoredDataset { key, dataset, .. }| (key, dataset);
-        check_order("dataset", after, stored.iter().map(|stored| &stored.dataset.name))?;
-        Ok(stored.into_iter().map(named).collect())
+        let page = move |after: &Option<DatasetName>, limit| {
+            let values = self.page(after.as_ref(), withdrawn, limit);
+            let stored: Vec<StoredDataset> = self.select(&PAGE, &values)?;
+            let names = stored.iter().map(|stored| &stored.dataset.name);
+            check_order("dataset", after.as_ref(), names)?;
+            Ok(stored)
+        };
+        paged(after.cloned(), page, |last| Some(last.dataset.name.clone()))
+            .map(|stored| stored.map(|StoredDataset { key, dataset, .. }| (key, dataset)))
     }
 
-    /// The datasets after a name, as [`View::datasets_after`] returns them, with what a list shows
-    /// of each. This takes three statements, whatever the number of datasets.
+    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them, with what a
+    /// list shows of each. This takes three statements, whatever the number of datasets.
     ///
     /// The names are those of the dataset; the instances are on the machines of their datasets, each of
     /// which is asked once.
@@ -184,11 +195,11 @@ impl View {
         limit: u32,
     ) -> Result<Vec<(DatasetKey, Listed)>> {
         static PAGE: Sql = select_listed!(
-            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2)
+            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR ?4 IS NULL)
             ORDER BY name
             LIMIT ?3"
         );
-        let mut listed = self.described_rows(&PAGE, &page(after, withdrawn, limit))?;
+        let mut listed = self.described_rows(&PAGE, &self.page(after, withdrawn, limit))?;
         check_order("dataset", after, listed.iter().map(|(_, listed)| &listed.dataset.name))?;
         let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
         let mut confirmed = self.confirmations(&keys)?;
@@ -207,8 +218,12 @@ impl View {
 
     /// The same without the last confirmation.
     pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
-        static NAMED: Sql = select_listed!("WHERE dataset.id = (", key_of_name!(), ")");
-        Ok(self.described_rows(&NAMED, &[name.into()])?.pop())
+        static NAMED: Sql = select_listed!(
+            "WHERE (id IN rarray(?2) OR ?2 IS NULL) AND dataset.id = (",
+            key_of_name!(),
+            ")"
+        );
+        Ok(self.described_rows(&NAMED, &[name.into(), self.shown()])?.pop())
     }
 
     fn described_rows(
@@ -247,10 +262,10 @@ impl View {
         static WITH_DOI: Sql = Sql::new(
             "SELECT name, doi
             FROM {dataset}
-            WHERE doi IS NOT NULL
+            WHERE doi IS NOT NULL AND (id IN rarray(?1) OR ?1 IS NULL)
             ORDER BY name",
         );
-        let named = self.rows(&WITH_DOI, &[], |row| {
+        let named = self.rows(&WITH_DOI, &[self.shown()], |row| {
             let is_same = row.get::<String>(1)?.eq_ignore_ascii_case(doi.as_str());
             is_same.then(|| row.get(0)).transpose()
         })?;
@@ -272,6 +287,19 @@ impl View {
         let names: Vec<String> = self.rows(&PAGE, &values, |row| row.get(0))?;
         check_order("dataset", Some(after), names.iter().map(String::as_str))?;
         Ok(names)
+    }
+
+    /// The values of a query of a page: the name before it, whether it has withdrawn datasets, its size, and
+    /// which datasets are shown.
+    fn page<'a>(
+        &'a self,
+        after: Option<&'a DatasetName>,
+        withdrawn: Withdrawn,
+        limit: u32,
+    ) -> [Value<'a>; 4] {
+        let start = after.map_or("", DatasetName::as_str);
+        let has_withdrawn = Value::Flag(withdrawn == Withdrawn::Listed);
+        [start.into(), has_withdrawn, limit.into(), self.shown()]
     }
 }
 
@@ -298,12 +326,6 @@ impl Transaction {
     pub fn lock_registry(&self) -> Result<()> {
         self.session()?.lock(REGISTRY)
     }
-}
-
-/// The values of a query of a page: the name before it, whether it has withdrawn datasets, its size.
-fn page(after: Option<&DatasetName>, withdrawn: Withdrawn, limit: u32) -> [Value<'_>; 3] {
-    let start = after.map_or("", DatasetName::as_str);
-    [start.into(), Value::Flag(withdrawn == Withdrawn::Listed), limit.into()]
 }
 
 impl Row for StoredDataset {
@@ -398,10 +420,10 @@ impl View {
             "SELECT dataset.name, max(record_version.recorded)
             FROM {record_version}
             JOIN {dataset} ON dataset.id = record_version.dataset_id
-            WHERE dataset.name BETWEEN ?1 AND ?2
+            WHERE dataset.name BETWEEN ?1 AND ?2 AND (dataset.id IN rarray(?3) OR ?3 IS NULL)
             GROUP BY dataset.name",
         );
-        let values = [from.as_str().into(), to.as_str().into()];
+        let values = [from.as_str().into(), to.as_str().into(), self.shown()];
         let edits = self.rows(&EDITS, &values, |row| Ok((row.get(0)?, row.get(1)?)));
         Ok(edits?.into_iter().collect())
     }

@@ -42,13 +42,10 @@ impl View {
         dataset: DatasetKey,
         granule_ids: &[&str],
     ) -> Result<Vec<StoredFinding>> {
-        static AMONG: Sql = Sql::by_store(
-            "SELECT {fixity_finding.*}
-            FROM fixity_finding
-            WHERE dataset_id = ?1 AND granule_id IN (SELECT value FROM rarray(?2))",
+        static AMONG: Sql = Sql::new(
             "SELECT {fixity_finding.*}
             FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND granule_id = ANY(CAST(?2 AS text ARRAY))",
+            WHERE dataset_id = ?1 AND granule_id IN rarray(?2)",
         );
         let values = [dataset.into(), Value::Texts(granule_ids)];
         self.select(&AMONG, &values)
@@ -74,7 +71,7 @@ impl View {
         static CHECKED: Sql = Sql::by_store(
             "SELECT name
             FROM dataset
-            WHERE EXISTS (
+            WHERE (id IN rarray(?1) OR ?1 IS NULL) AND EXISTS (
                 SELECT 1
                 FROM fixity_root
                 WHERE fixity_root.dataset_id = dataset.id)
@@ -82,9 +79,10 @@ impl View {
             "SELECT DISTINCT dataset.name
             FROM {fixity_root}
             JOIN {dataset} ON dataset.id = fixity_root.dataset_id
+            WHERE dataset.id IN rarray(?1) OR ?1 IS NULL
             ORDER BY dataset.name",
         );
-        self.rows(&CHECKED, &[], |row| row.get(0))
+        self.rows(&CHECKED, &[self.shown()], |row| row.get(0))
     }
 }
 
@@ -137,11 +135,9 @@ impl Transaction {
         dataset: DatasetKey,
         granule_ids: &[&str],
     ) -> Result<()> {
-        static DELETE: Sql = Sql::by_store(
-            "DELETE FROM fixity_finding
-            WHERE dataset_id = ?1 AND granule_id IN (SELECT value FROM rarray(?2))",
+        static DELETE: Sql = Sql::new(
             "DELETE FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND granule_id = ANY(CAST(?2 AS text ARRAY))",
+            WHERE dataset_id = ?1 AND granule_id IN rarray(?2)",
         );
         self.run(dataset, &DELETE, &[dataset.into(), Value::Texts(granule_ids)])
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{check_order, paged};
-use crate::store::row::{read, row};
+use crate::store::row::row;
 use crate::store::rows::{DatasetKey, StoredInstance};
 use crate::store::session::View;
 use crate::store::statement::{self, Columns, Sql, Value, damaged};
@@ -274,13 +274,14 @@ impl View {
     ) -> Result<Vec<Instance>> {
         static PAGE: Sql = select_instance!(
             "WHERE instance.identifier = ?1 AND (dataset.name, instance.timestamp) > (?2, ?3)
+              AND (instance.dataset_id IN rarray(?5) OR ?5 IS NULL)
             ORDER BY dataset.name, instance.timestamp
             LIMIT ?4",
             "instance.dataset_id"
         );
         let name = after.map_or("", |(name, _)| name.as_str());
         let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
-        let values = [identifier.into(), name.into(), start.into(), limit.into()];
+        let values = [identifier.into(), name.into(), start.into(), limit.into(), self.shown()];
         let instances = self.instances(&PAGE, &values)?;
         check_order("instance", after, instances.iter().map(|it| (&it.dataset, it.timestamp)))?;
         Ok(instances)
@@ -322,11 +323,12 @@ impl View {
     pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
         static LATEST: Sql = select_instance!(
             "WHERE instance.identifier = ?1
+              AND (instance.dataset_id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY instance.timestamp DESC, dataset.name DESC
             LIMIT 1",
             "instance.dataset_id"
         );
-        Ok(self.instances(&LATEST, &[identifier.into()])?.pop())
+        Ok(self.instances(&LATEST, &[identifier.into(), self.shown()])?.pop())
     }
 
     /// The instances with a digest, in order of dataset and time.
@@ -334,11 +336,11 @@ impl View {
     /// Asks every machine: a digest does not say in which dataset it was in force.
     pub fn instances_with_digest(&self, digest: Digest) -> Result<Vec<Instance>> {
         static WITH: Sql = select_instance!(
-            "WHERE instance.digest = ?1
+            "WHERE instance.digest = ?1 AND (instance.dataset_id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY dataset.name, instance.timestamp",
             "instance.dataset_id"
         );
-        self.instances(&WITH, &[(&digest).into()])
+        self.instances(&WITH, &[(&digest).into(), self.shown()])
     }
 
     /// Whether one of the first or the last thousand changes of a dataset took effect at most
@@ -422,8 +424,8 @@ impl View {
         first: usize,
         checked: &mut Vec<u8>,
     ) -> Result<ReadInstance> {
-        let (instance, is_sound) = read(row, first, checked)?;
-        let stored = StoredInstance { instance: self.shown(instance), is_sound };
+        let (instance, is_sound) = self.read(row, first, checked)?;
+        let stored = StoredInstance { instance, is_sound };
         let has_annotations = row.get(first + statement::INSTANCE.columns.len() + 3)?;
         Ok(ReadInstance { dataset: row.get(first)?, stored, has_annotations })
     }

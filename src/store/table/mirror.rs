@@ -38,20 +38,15 @@ impl View {
     /// The state of the primaries that were read for some datasets, by dataset and source. Asks every
     /// machine, once.
     pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
-        static STATES: Sql = Sql::by_store(
-            "SELECT {mirror_source.*}, dataset.name
-            FROM mirror_source
-            JOIN dataset ON dataset.id = mirror_source.dataset_id
-            WHERE dataset.name IN (SELECT value FROM rarray(?1))
-            ORDER BY dataset.name, mirror_source.source",
+        static STATES: Sql = Sql::new(
             "SELECT {mirror_source.*}, dataset.name
             FROM {mirror_source}
             JOIN {dataset} ON dataset.id = mirror_source.dataset_id
-            WHERE dataset.name = ANY (?1)
+            WHERE dataset.name IN rarray(?1) AND (dataset.id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY dataset.name, mirror_source.source",
         );
         let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();
-        let values = [Value::Texts(&names)];
+        let values = [Value::Texts(&names), self.shown()];
         self.select_with(&STATES, &values, |row: SourceRow, columns, rest| {
             let StoredSource { source, identical, pulled, failed, .. } = row.stored;
             let pulled = pulled.map(|pulled| pulled.recorded);

@@ -16,16 +16,16 @@ impl View {
         static BETWEEN: Sql = Sql::new(
             "SELECT identifier
             FROM {instance}
-            WHERE identifier >= ?1 AND identifier <= ?2
+            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
             UNION
             SELECT identifier
             FROM {saved_selection}
-            WHERE identifier >= ?1 AND identifier <= ?2
+            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
             ORDER BY identifier
             LIMIT ?3",
         );
         let (first, last) = prefix.range();
-        let values = [first.into(), last.into(), limit.into()];
+        let values = [first.into(), last.into(), limit.into(), self.shown()];
         self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
@@ -39,39 +39,31 @@ impl View {
         static BETWEEN: Sql = Sql::new(
             "SELECT digest
             FROM {instance}
-            WHERE digest >= ?1 AND digest <= ?2
+            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
             UNION
             SELECT digest
             FROM {saved_selection}
-            WHERE digest >= ?1 AND digest <= ?2
+            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
             ORDER BY digest
             LIMIT ?3",
         );
-        let values = [(&first).into(), (&last).into(), limit.into()];
+        let values = [(&first).into(), (&last).into(), limit.into(), self.shown()];
         self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
     /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
     pub fn identifiers_among(&self, identifiers: &[Identifier]) -> Result<Vec<Identifier>> {
-        static AMONG: Sql = Sql::by_store(
-            "SELECT instance.identifier
-            FROM rarray(?1) AS wanted
-            CROSS JOIN instance ON instance.identifier = wanted.value
-            UNION
-            SELECT saved_selection.identifier
-            FROM rarray(?1) AS wanted
-            CROSS JOIN saved_selection ON saved_selection.identifier = wanted.value
-            ORDER BY 1",
+        static AMONG: Sql = Sql::new(
             "SELECT identifier
             FROM {instance}
-            WHERE identifier = ANY (?1)
+            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR ?2 IS NULL)
             UNION
             SELECT identifier
             FROM {saved_selection}
-            WHERE identifier = ANY (?1)
+            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY identifier",
         );
-        let values = [Value::Identifiers(identifiers)];
+        let values = [Value::Identifiers(identifiers), self.shown()];
         self.rows(&AMONG, &values, |row| row.get(0))
     }
 }

@@ -56,13 +56,10 @@ impl Transaction {
 
     /// Stores ids of the old scheme; returns how many are new.
     pub fn insert_payments_taken(&self, ids: &[&str]) -> Result<u64> {
-        static AMONG: Sql = Sql::by_store(
-            "SELECT {payment_taken.*}
-            FROM rarray(?1) AS wanted
-            CROSS JOIN payment_taken ON payment_taken.id = wanted.value",
+        static AMONG: Sql = Sql::new(
             "SELECT {payment_taken.*}
             FROM {payment_taken}
-            WHERE id = ANY (CAST(?1 AS text ARRAY))",
+            WHERE id IN rarray(?1)",
         );
         self.session()?.lock(REGISTRY)?;
         let known = self.taken(&AMONG, &[Value::Texts(ids)])?;

@@ -56,19 +56,19 @@ impl View {
     /// Asks every machine: an identifier does not say which dataset its subset belongs to.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_IDENTIFIER: Sql = select_saved!(
-            "WHERE saved_selection.identifier = ?1
+            "WHERE saved_selection.identifier = ?1 AND (dataset.id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(&WITH_IDENTIFIER, &[identifier.into()])
+        self.subsets(&WITH_IDENTIFIER, &[identifier.into(), self.shown()])
     }
 
     /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
     pub fn subsets_with_digest(&self, digest: Digest) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_DIGEST: Sql = select_saved!(
-            "WHERE saved_selection.digest = ?1
+            "WHERE saved_selection.digest = ?1 AND (dataset.id IN rarray(?2) OR ?2 IS NULL)
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(&WITH_DIGEST, &[(&digest).into()])
+        self.subsets(&WITH_DIGEST, &[(&digest).into(), self.shown()])
     }
 
     /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.

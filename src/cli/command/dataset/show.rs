@@ -127,17 +127,15 @@ impl ListDatasets {
         loop {
             let snapshot = registry.snapshot()?;
             let mut page = snapshot.datasets(after.as_ref(), withdrawn, PAGE_ROWS)?;
-            for listed in &mut page.datasets {
+            let Some(last) = page.last() else { break };
+            after = Some(last.dataset.name.clone());
+            for listed in &mut page {
                 session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
                 snapshot.set_in_force(listed, now)?;
             }
             drop(snapshot);
-            for listed in &page.datasets {
+            for listed in &page {
                 list.add(session, listed)?;
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
             }
         }
         list.finish(session)?;
