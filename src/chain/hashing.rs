@@ -30,7 +30,7 @@ const BATCHES_AHEAD: usize = 4;
 const INSTANCES_OF_A_CAMPAIGN: usize = 16;
 
 /// A [`Sweep`] that runs on a thread of its own, and the canonical lists on another one if they are asked
-/// for. A rewind is a sweep over two instances: the one in force, and the new one.
+/// for. A change that resumes the chain is a sweep over two instances: the one in force, and the new one.
 ///
 /// Reading rows and hashing them in turn on one thread reaches two thirds of the speed of the chain
 /// alone; reading and hashing at the same time reaches nearly all of it. The last batch is hashed on

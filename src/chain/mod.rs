@@ -21,8 +21,8 @@
 //! ```
 //!
 //! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
-//! pass; a rewind, which hashes forward from a checkpoint, is a sweep over the instance in force and
-//! the new ones. [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a
+//! pass; a change, which resumes at a checkpoint (`registry::write::resume` decides at which), is a sweep over
+//! the instance in force and the new ones. [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a
 //! clock or knows SQL.
 //!
 //! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
@@ -98,8 +98,8 @@ impl Chain {
 /// bytes are zero, which is the case for one id in 1,024 on average.
 ///
 /// The id alone decides, so two archives have their checkpoints after the same ids, whatever the
-/// order in which their granules were ingested. A rewind hashes 1,024 ids on average before it
-/// reaches the first id that differs.
+/// order in which their granules were ingested. A chain that is resumed hashes 1,024 ids on average before
+/// it reaches the first id that differs.
 #[inline]
 pub fn is_checkpoint(granule_id: &str) -> bool {
     crc32fast::hash(granule_id.as_bytes()) & 0x3ff == 0

@@ -1,4 +1,5 @@
-//! What to do about an error: one table for the command line and for the Python package.
+//! What to do about an error of each kind: one table for the command line and for the Python package. A command
+//! that knows more about a case gives a hint of its own.
 
 use super::{Error, ErrorKind};
 

@@ -1,4 +1,4 @@
-//! Files with a granule per line: ids, JSON objects, and the changes of a log.
+//! Files with a granule per line: ids, lists of checksums, JSON objects, and events (a time, a sign and an id).
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 use super::applied::Applied;
 use super::engine;
-use super::remember::Taken;
+use super::mirror_sources::Taken;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Guard, Target, event};
 use crate::error::{Error, ErrorKind, Result};

@@ -6,7 +6,7 @@ use super::annotate::LoggedAnnotations;
 use super::applied::Applied;
 use super::cited::CitedSubsets;
 use super::engine;
-use super::remember::Remembered;
+use super::mirror_sources::Remembered;
 use super::results::{Expected, Results};
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};

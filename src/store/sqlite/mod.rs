@@ -1,8 +1,8 @@
 //! The registry as an SQLite file.
 //!
 //! These files open, create, copy and replace it, and each uses only those before it: `files`,
-//! `connection`, `schema`, `create`, `open` and `restore`. An open registry is in `session`; `bulk` has
-//! the statements about many rows, and `integrity` the checks.
+//! `connection`, `schema`, `create`, `open` and `restore`. An open registry is in `session`, and the checks
+//! of a whole file in `integrity`.
 //!
 //! # Locking
 //!

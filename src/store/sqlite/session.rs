@@ -201,7 +201,7 @@ impl StoreSession for FileSession {
     }
 
     fn page_rows(&self) -> u32 {
-        // Pages that stay in the processor's cache: with 16,384 rows, a rewind takes 1.1 times as long.
+        // Pages that stay in the processor's cache: with 16,384 rows, a pass takes 1.1 times as long.
         1_024
     }
 
