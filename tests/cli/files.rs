@@ -19,18 +19,6 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn a_time_in_the_future_is_reported_before_the_lines_after_it_are_read() {
-    let sandbox = Sandbox::new();
-    let table = "granule_id,ingested\nA,2001-01-02\nB,9998-01-01T00:00:00Z\nC,noon\n";
-    std::fs::write(sandbox.path().join("granules.csv"), table).unwrap();
-    let output = sandbox.command("import DATASET granules.csv --create").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let stderr = stderr(&output);
-    assert!(stderr.contains("granules.csv:3") && stderr.contains("future"), "{stderr}");
-    assert_eq!(sandbox.files(), [".bin", "fixtures", "granules.csv"]);
-}
-
-#[test]
 fn a_command_that_reads_leaves_no_file_behind() {
     let sandbox = sandbox();
     let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();

@@ -237,20 +237,6 @@ fn one_input_that_contradicts_itself_is_never_accepted() {
 }
 
 #[test]
-fn a_granule_that_is_not_held_is_refused_or_skipped() {
-    let registry = with_granules(new_registry());
-    let entries = || [sha256("A", 1), sha256("X", 1)];
-    let error = add(&registry, 2, entries(), ChangeOptions::default()).unwrap_err();
-    assert_eq!((error.kind(), error.granule()), (ErrorKind::NotHeld, Some(&id("X"))));
-    let skipping = || ChangeOptions { skip_missing: true, ..ChangeOptions::default() };
-    let applied = add(&registry, 2, entries(), skipping()).unwrap();
-    assert_eq!((sides(&applied), applied.skipped.missing), ([0, 0, 1, 0], 1));
-    registry.withdraw_dataset(&name("D"), "wrong", &Stamp::now(now())).unwrap();
-    let refused = add(&registry, 3, entries(), skipping());
-    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Withdrawn);
-}
-
-#[test]
 fn content_ends_with_its_granule_and_other_bytes_never_come_back_unnoticed() {
     let registry = with_granules(new_registry());
     add(&registry, 2, [sha256("A", 1)], ChangeOptions::default()).unwrap();

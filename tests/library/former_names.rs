@@ -246,22 +246,3 @@ proptest! {
         }
     }
 }
-
-#[test]
-fn a_subset_that_was_cited_under_a_former_name_resolves_by_both() {
-    let registry = new_registry();
-    let change = crate::harness::history::change(["a1", "a2", "b"], []);
-    registry.change(&name("OLD"), &change, &Stamp::at(second(0), now())).unwrap();
-    let wanted = Members::Patterns(vec!["a*".parse().unwrap()]);
-    let cited = registry.cite_subset(&name("OLD"), None, &wanted, now()).unwrap();
-    registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
-    let identifier = cited.set.identifier();
-    for dataset in ["OLD", "NEW"].map(name) {
-        let snapshot = registry.snapshot().unwrap();
-        let resolution = snapshot.resolve(identifier, Some(&dataset), None).unwrap();
-        assert_eq!(resolution.rows.len(), 1, "{dataset}");
-        drop(snapshot);
-        let selection = Selection::Identifier { identifier, dataset: Some(dataset), at: None };
-        assert_eq!(held(&registry, &selection).unwrap(), ["a1", "a2"]);
-    }
-}

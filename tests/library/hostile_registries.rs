@@ -208,13 +208,6 @@ fn identifiers_resolve_whatever_the_record_of_their_dataset_is() {
 }
 
 #[test]
-fn a_mark_without_a_schema_is_not_a_registry() {
-    let (_directory, path) = altered("PRAGMA user_version = 0");
-    let error = Registry::open(&path, Access::Write).err().unwrap();
-    assert_eq!(error.kind().as_str(), "not-a-registry");
-}
-
-#[test]
 fn other_objects_in_the_file_are_not_changed_and_never_run() {
     let sql = "
         CREATE TABLE theirs (a TEXT UNIQUE, b AS (upper(a)), dataset_id REFERENCES dataset (id));

@@ -167,22 +167,6 @@ fn an_event_in_the_future_is_refused_when_it_is_added() {
 }
 
 #[test]
-fn an_import_that_is_dropped_leaves_nothing_and_the_next_one_works() {
-    let registry = new_registry();
-    let mut dropped = Import::new();
-    dropped.add(event(second(1), EventKind::Ingested, "A")).unwrap();
-    assert_eq!(dropped.counts(), (1, 1));
-    drop(dropped);
-    let imported =
-        import(&registry, "dataset", &[event(second(2), EventKind::Ingested, "B")]).unwrap();
-    assert_eq!(imported.instances.len(), 1);
-    assert_eq!(imported.instances[0].granules, 1);
-
-    let mut history = History::default();
-    history.change(&registry, &name("other"), second(3), &plan(["A"], []));
-}
-
-#[test]
 fn an_import_checks_what_is_expected_at_a_time_without_events() {
     let registry = new_registry();
     let mut history = History::default();

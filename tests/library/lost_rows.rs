@@ -1,21 +1,11 @@
 //! The loss of a row from the file is detected: `flipped_rows` has the reads and writes that prove a set.
 
-use accession::error::Result;
-use accession::{Moment, Registry, Selection, Stamp};
+use accession::Stamp;
 
-use crate::harness::history::{change, name, now, plan, second};
-use crate::stored::{Stored, granule_id, latest};
+use crate::harness::history::{change, name, now, second};
+use crate::stored::{Stored, granule_id};
 
 const GRANULES: usize = 6_000;
-
-/// A registry of two instances that has lost the row of a granule which both hold.
-fn damaged() -> Stored {
-    let stored = Stored::with(GRANULES);
-    stored.change(1, &plan([granule_id(1).as_str()], []));
-    let lost = "DELETE FROM granule WHERE granule_id = ?1";
-    assert_eq!(stored.connection().execute(lost, [granule_id(100)]).unwrap(), 1);
-    stored
-}
 
 /// All rows of granules, instances and checkpoints.
 fn rows(stored: &Stored) -> Vec<String> {
@@ -27,17 +17,6 @@ fn rows(stored: &Stored) -> Vec<String> {
     let mut statement = connection.prepare(ROWS).unwrap();
     let rows = statement.query_map([], |row| row.get(0)).unwrap();
     rows.collect::<rusqlite::Result<_>>().unwrap()
-}
-
-fn first_instance() -> Selection {
-    Selection::Dataset { name: name("dataset"), at: Some(Moment::Instant(second(0))) }
-}
-
-fn list(registry: &Registry, selection: &Selection) -> Result<u64> {
-    let snapshot = registry.snapshot()?;
-    let granules = snapshot.granules(&snapshot.select(selection)?.set)?;
-    drop(snapshot);
-    granules.map(|granule| granule.map(|_| 1)).sum()
 }
 
 #[test]
@@ -56,22 +35,6 @@ fn a_change_that_adds_a_granule_and_leaves_the_identifier_is_refused_as_damage()
     let source = std::error::Error::source(&error).map(ToString::to_string);
     assert!(format!("{error} {source:?}").contains(stated), "{error} {source:?}");
     assert_eq!(rows(&stored), before);
-}
-
-#[test]
-fn a_list_of_granules_ends_with_an_error() {
-    let stored = damaged();
-    for selection in [latest(), first_instance()] {
-        let error = list(&stored.registry, &selection).unwrap_err();
-        assert_eq!(error.kind().as_str(), "damaged");
-        assert!(error.to_string().contains("accession.db"), "{error}");
-    }
-    // Every granule that remains is listed before the error, which is the last item.
-    let snapshot = stored.registry.snapshot().unwrap();
-    let set = snapshot.select(&latest()).unwrap().set;
-    let mut granules = snapshot.granules(&set).unwrap();
-    assert_eq!(granules.by_ref().take_while(Result::is_ok).count(), GRANULES);
-    assert!(granules.next().is_none());
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! A mirror that reads its primary over real sockets: what it holds then, and what it costs.
 
-use accession::mirror::{Address, Primary, Remote, compare};
 use accession::{Identifier, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
-use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
+use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
@@ -111,20 +110,6 @@ fn under_a_former_name_the_dataset_is_found() {
     let again = world.pull(2, FOLLOW).unwrap();
     assert!(again.applied.instance().is_none() && again.primary_renamed == Some(name("US.2")));
     assert_eq!(World::held(&world.mirror, "mirror"), ["B", "C", "D", "E"]);
-}
-
-#[test]
-fn an_address_without_a_dataset_is_an_error_that_says_so() {
-    let world = World::small();
-    for address in
-        [world.server.dataset("us").replace("datasets/us/", ""), world.server.dataset("typo")]
-    {
-        let address = Address::parse(&address, false).unwrap();
-        let remote = Remote::new(address, quick(), now()).unwrap();
-        let primary = Primary::at_address(remote, None);
-        let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
-        assert!(error.to_string().ends_with("there is no dataset at this address"), "{error}");
-    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Datasets by their DOI, identifiers by their first digits, and what comes close.
 
 use accession::model::IdentifierPrefix;
-use accession::registry::{Edit, FoundPeriod, SharedDoi};
-use accession::{Change, DatasetEdit, ErrorKind, GranuleId, Members, Registry, Stamp};
+use accession::registry::FoundPeriod;
+use accession::{Change, ErrorKind, GranuleId, Members, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::store::new_registry;
@@ -62,28 +62,6 @@ fn several_identifiers_that_begin_alike_are_named() {
     assert!(identifiers.iter().all(|it| error.to_string().contains(it)), "{error}");
     let named = snapshot.identifier_beginning(&prefix(&identifiers[0][..8]), Some(&name("D1")));
     assert_eq!(named.unwrap(), of("D1"));
-}
-
-#[test]
-fn a_dataset_is_found_by_a_doi_that_only_it_has() {
-    let registry = new_registry();
-    for dataset in ["US.FOOL2", "OTHER"] {
-        ingest(&registry, dataset, 0, "A");
-    }
-    let set = |dataset: &str, doi: &str| {
-        let doi = Edit::Set(doi.parse().unwrap());
-        let edit = DatasetEdit { doi, ..DatasetEdit::default() };
-        let stamp = Stamp::now(now());
-        registry.edit_dataset_with(&name(dataset), &edit, SharedDoi::Accepted, &stamp).unwrap();
-    };
-    set("US.FOOL2", "10.9999/A");
-    let found = |doi: &str| registry.snapshot().unwrap().dataset_with_doi(&doi.parse().unwrap());
-    assert_eq!(found("doi:10.9999/a").unwrap(), name("US.FOOL2"));
-    assert_eq!(found("10.9999/b").unwrap_err().kind(), ErrorKind::DatasetUnknown);
-    set("OTHER", "10.9999/a");
-    let error = found("10.9999/A").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Ambiguous);
-    assert!(error.to_string().ends_with("OTHER, US.FOOL2"), "{error}");
 }
 
 #[test]

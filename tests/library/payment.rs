@@ -100,17 +100,3 @@ fn ids_of_the_old_scheme_are_skipped() {
     let counters: Vec<u32> = lease.ids.iter().map(|decoded| decoded.counter).collect();
     assert_eq!(counters, [2, 4, 5]);
 }
-
-#[test]
-fn a_registry_issues_ids_of_one_scheme_only() {
-    let scheme = Scheme::default();
-    let registry = new_registry();
-    registry.lease_payment_ids(scheme, scheme.worker(0).unwrap(), 1, noon).unwrap();
-    for other in [
-        Scheme { layout: Layout::Wide, ..scheme },
-        Scheme { epoch: "2022-01-01T00:00:00Z".parse().unwrap(), ..scheme },
-    ] {
-        let refused = registry.lease_payment_ids(other, other.worker(1).unwrap(), 1, noon);
-        assert_eq!(refused.unwrap_err().kind().as_str(), "payment-scheme");
-    }
-}

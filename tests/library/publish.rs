@@ -330,23 +330,6 @@ fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
 }
 
 #[test]
-fn under_a_former_name_the_head_says_where_the_dataset_is() {
-    let directory = tempfile::tempdir().unwrap();
-    let registry = lines(&["A"]);
-    published(&registry, directory.path()).unwrap();
-    registry.rename_dataset(&name("us"), &name("US.2"), &Stamp::now(now())).unwrap();
-    for _ in 0..2 {
-        let shown = published(&registry, directory.path()).unwrap();
-        assert_eq!(shown[0].dataset, name("US.2"));
-        let found = files(directory.path());
-        let former: serde_json::Value =
-            serde_json::from_slice(&found["datasets/us/head.json"]).unwrap();
-        assert_eq!(former["moved_to"], "US.2");
-        assert_eq!(assembled(&found, "US.2"), manifest_of(&registry, "US.2"));
-    }
-}
-
-#[test]
 fn a_dataset_without_history_has_a_head_and_the_first_line_of_a_log() {
     let directory = tempfile::tempdir().unwrap();
     let registry = Registry::in_memory().unwrap();

@@ -207,19 +207,6 @@ fn what_the_copy_lacks_is_listed_and_a_rehearsal_replaces_nothing() {
     assert_eq!(rehearse_restore(&kept, &path, None).unwrap().lacks.unwrap(), Lacks::default());
 }
 
-#[test]
-fn where_there_is_no_registry_nothing_is_lacking() {
-    let directory = tempfile::tempdir().unwrap();
-    let (path, backup) = paths(&directory);
-    drop(with_an_older_backup(&path, &backup));
-    let other = directory.path().join("other.db");
-    let rehearsed = rehearse_restore(&backup, &other, None).unwrap();
-    assert_eq!(rehearsed.lacks.unwrap(), Lacks::default());
-    let restored = restore(&backup, &other, now(), None).unwrap();
-    assert_eq!(restored.lacks.unwrap(), Lacks::default());
-    assert_eq!(restored.moved, None);
-}
-
 /// Each way in which a registry can be unreadable, and the command after it.
 #[test]
 fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {

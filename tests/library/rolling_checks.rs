@@ -135,40 +135,6 @@ fn check_all(registry: &Registry, second: i64, status: Option<&'static str>) {
 }
 
 #[test]
-fn short_runs_cover_everything_once_and_begin_again() {
-    let registry = with_files(&["A", "B", "C", "D", "E"]);
-    let mut rounds = Vec::new();
-    for second in 1..7 {
-        let mut running = Running::begin(&registry, &at(second));
-        let checked = running.good(2);
-        let ahead = running.next();
-        rounds.push((checked.concat(), ahead.is_some(), running.check.finish().unwrap()));
-    }
-    let round = |ids: &str, ahead, complete| (ids.to_owned(), ahead, complete);
-    let cycle = [round("AB", true, false), round("CD", true, false), round("E", false, true)];
-    assert_eq!(rounds, [cycle.clone(), cycle].concat());
-    let state = root_state(&registry).unwrap();
-    assert_eq!((state.since, state.started), (Some((at(4).clock)()), None));
-    assert_eq!((state.files, state.bytes), (5, 5 * BYTES));
-}
-
-#[test]
-fn a_killed_run_loses_what_it_had_not_saved_and_its_lock_lapses() {
-    let registry = with_files(&["A", "B", "C", "D"]);
-    let mut killed = Running::begin(&registry, &at(1));
-    assert_eq!(killed.good(1), ["A"]);
-    killed.check.save().unwrap();
-    assert_eq!(killed.good(1), ["B"]);
-    drop(killed);
-    let second = registry.check_files(&latest(&registry), root_check(true), &at(600));
-    assert_eq!(second.err().unwrap().kind(), ErrorKind::BeingChecked);
-    let mut third = Running::begin(&registry, &at(602));
-    assert_eq!(third.good(9), ["B", "C", "D"]);
-    third.check.finish().unwrap();
-    assert_eq!(since(&registry), Some((at(1).clock)()));
-}
-
-#[test]
 fn what_a_run_saves_after_another_one_took_the_root_is_refused() {
     let registry = with_files(&["A", "B", "C"]);
     let mut asleep = Running::begin(&registry, &at(1));
@@ -247,17 +213,6 @@ fn a_change_removes_what_was_found_in_the_granules_that_it_deletes() {
     assert_eq!(statuses(&registry), ["B missing"]);
     registry.change(&name("D"), &change(["A", "C"], []), &at(3)).unwrap();
     assert_eq!(statuses(&registry), ["B missing"]);
-}
-
-#[test]
-fn a_root_that_is_forgotten_has_no_checks_and_no_findings() {
-    let registry = with_files(&["A"]);
-    check_all(&registry, 1, Some("missing"));
-    assert_eq!(open(&registry).len(), 1);
-    assert_eq!(registry.forget_root(&name("D"), "there").unwrap(), None);
-    assert_eq!(registry.forget_root(&name("D"), "here").unwrap(), Some(1));
-    assert_eq!(registry.forget_root(&name("D"), "here").unwrap(), None);
-    assert!(open(&registry).is_empty() && root_state(&registry).is_none());
 }
 
 /// A directory with files of these names, and a registry in a file that has them as granules of D.

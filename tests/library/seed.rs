@@ -124,28 +124,3 @@ fn alice_and_bob_cite_the_same_granules() {
     let granule_13 = ids("us-2001-02-03.txt")[0].parse().unwrap();
     assert_eq!(differences, [Difference::OnlyLeft(granule_13)]);
 }
-
-#[test]
-fn the_identifier_resolves_in_both_archives() {
-    let registry = us_and_them();
-    let cited = "763122197bfb3ffbf0da14adbfb1b13b".parse().unwrap();
-    let resolution = registry.snapshot().unwrap().resolve(cited, None, None).unwrap();
-    assert_eq!(resolution.agreeing, 2);
-    let found: Vec<_> = resolution
-        .rows
-        .iter()
-        .map(|row| {
-            let instance = row.set.instance();
-            let until = instance.until.map(|until| until.to_string());
-            (instance.dataset.to_string(), instance.timestamp.to_string(), until)
-        })
-        .collect();
-    let day = |day: &str| format!("{day}T00:00:00Z");
-    assert_eq!(
-        found,
-        [
-            ("THEM.FOOL2.002".to_owned(), day("2001-02-01"), None),
-            ("US.FOOL2.002".to_owned(), day("2001-01-03"), Some(day("2001-02-03"))),
-        ]
-    );
-}

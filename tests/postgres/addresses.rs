@@ -78,13 +78,6 @@ fn a_database_that_has_no_registry_or_another_schema_is_refused_and_left_as_it_i
 }
 
 #[test]
-fn a_second_registry_of_the_same_name_is_refused() {
-    let Some(scene) = Scene::new() else { return };
-    let created = Registry::create(scene.path().as_path());
-    assert_eq!(created.err().map(|error| error.kind().as_str()), Some("registry-exists"));
-}
-
-#[test]
 fn eight_processes_that_create_one_registry_make_one_with_all_their_changes() {
     let Some(scene) = Scene::new() else { return };
     let url = scene.server.new_database();

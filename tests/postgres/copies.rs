@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, ErrorKind, Registry};
+use accession::{Access, Registry};
 
 use crate::harness::at_advance::AtAdvance;
 use crate::scene::{Scene, command, dice, rounds};
@@ -150,35 +150,6 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
         assert_eq!(verified(&server), expected);
     }
     println!("{unfinished} copies were killed before they were complete");
-}
-
-#[test]
-fn a_copy_that_is_stopped_anywhere_leaves_the_target_empty() {
-    let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
-    let source = filled(directory.path());
-    let server = PathBuf::from(scene.server.new_database());
-    let mut stopped = 0;
-    for asked in (0..).map(|power| (1 << power) - 1) {
-        let left = AtomicI64::new(asked);
-        let monitor = Arc::new(AtAdvance(move |_| match left.fetch_sub(1, Ordering::SeqCst) > 0 {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        }));
-        let registry = Registry::open(source.as_ref(), Access::Read).unwrap().with_monitor(monitor);
-        match registry.copy_to(&server, PaymentIds::Copied) {
-            Ok(_) => break,
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Interrupted, "{error}");
-                let opened = Registry::open(&server, Access::Read).err().unwrap();
-                assert_eq!(opened.kind(), ErrorKind::RegistryMissing, "{opened}");
-                stopped += 1;
-            }
-        }
-    }
-    // While the datasets were copied, and while the identifiers were recomputed.
-    assert!(stopped > 2, "{stopped}");
-    assert_eq!(reports(server.to_str().unwrap())[1], reports(&source)[1]);
 }
 
 /// What changes a registry in every way.

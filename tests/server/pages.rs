@@ -139,15 +139,6 @@ fn pasted_citations_are_checked() {
 }
 
 #[test]
-fn a_granule_is_found() {
-    let served = Served::seed();
-    let deleted = &crate::seed_lists::ids("us-2001-03-01-deleted.txt")[0];
-    let found = served.json(&format!("/find?granule={deleted}"));
-    assert_eq!(found["periods"][0]["deleted"], "2001-03-01T00:00:00Z");
-    assert_eq!(served.json("/find?granule=none")["periods"], serde_json::json!([]));
-}
-
-#[test]
 fn errors_are_pages_for_browsers_and_json_for_others() {
     let served = Served::seed();
     let page = served.get_as("/datasets/NO/", "text/html,*/*;q=0.8");

@@ -4,12 +4,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Command;
 
 use accession::{Registry, Stamp};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::program::program;
 use crate::serving::Serving;
 use crate::values::{change, name, now, second};
 
@@ -227,19 +225,6 @@ fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
     reader.read_exact(&mut begun).unwrap();
     server.signal(Signal::TERM);
     assert_eq!(server.serving.child.wait().unwrap().code(), Some(0));
-}
-
-#[test]
-fn an_address_that_is_taken_is_reported() {
-    let server = Server::start(1, &[]);
-    let output = Command::new(program())
-        .args(["--registry", server.directory.path().join("accession.db").to_str().unwrap()])
-        .args(["--json", "serve", "--listen", &server.serving.address])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
-    assert_eq!(error["error"]["kind"], "cannot-listen");
 }
 
 /// HTTP/1.0 has no chunks: a list that broke off would look complete.

@@ -8,7 +8,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use accession::{Access, Registry, Selection};
-use rusqlite::{Connection, TransactionBehavior};
 use serde_json::Value;
 
 use crate::answers::{assert_sound, granule_ids};
@@ -181,36 +180,4 @@ fn reads_succeed_while_a_long_import_is_being_written() {
 /// Whether the -wal file is larger than an ordinary change makes it.
 fn is_being_written(directory: &Path) -> bool {
     std::fs::metadata(directory.join("accession.db-wal")).is_ok_and(|wal| wal.len() > 1_000_000)
-}
-
-#[test]
-fn a_writer_that_waits_too_long_reports_that_the_registry_is_busy() {
-    let arena = Arena::new();
-    arena.run("ingest SHARED --create first");
-    let path = arena.directory.path().join("accession.db");
-    let mut connection = Connection::open(path).unwrap();
-    let lock = connection.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-    let mut writers: Vec<_> = ["ingest SHARED second", "payment-id new --worker 1"]
-        .map(|arguments| {
-            let mut command = arena.command(arguments);
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-        })
-        .into();
-    let mut reads = 0;
-    while writers.iter_mut().any(|writer| writer.try_wait().unwrap().is_none()) {
-        assert_eq!(rows(&arena.run("lookup SHARED"))[0]["granules"], 1);
-        reads += 1;
-    }
-    for writer in writers {
-        let output = writer.wait_with_output().unwrap();
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains("\"kind\":\"busy\""), "{error}");
-        assert!(output.stdout.is_empty());
-    }
-    assert!(reads > 0, "no read while the writers waited");
-    println!("busy: two writers gave up, and {reads} reads succeeded in the meantime");
-    drop(lock);
-    drop(connection);
-    arena.run("ingest SHARED second");
 }
