@@ -2,9 +2,10 @@
 
 use super::applied::Applied;
 use super::engine;
+use super::guard::Guard;
 use super::mirror_sources::Taken;
 use super::stamp::Stamp;
-use super::target::{ChangeOptions, Conduct, Guard, Target, event};
+use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Entry, Event, EventKind, Extent};
 use crate::registry::handle::{End, Registry};

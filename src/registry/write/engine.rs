@@ -10,13 +10,15 @@
 use std::borrow::Cow;
 
 use super::applied::Applied;
+use super::guard::Replacements;
 use super::resume::{Pass, resume_before};
-use super::tally::{MAX_EXAMPLES, Replacements, Tally, record};
+use super::tally::{MAX_EXAMPLES, Tally, record};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Timestamp,
+    Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Limits,
+    Timestamp,
 };
 use crate::registry::error::made_of;
 use crate::registry::staging::each_batch;
@@ -499,7 +501,9 @@ impl<'a> Entry<'a> {
             });
         }
         if matches!(self.conduct, Conduct::Change(_)) {
-            self.replacements.check(self.target)?;
+            let Target { name, options, limits, .. } = self.target;
+            let asked = Limits { max_replace: options.max_replace, ..Limits::default() };
+            self.replacements.check(name, asked.or(*limits), self.target.held())?;
         }
         let Some(pass) = self.pass.take() else {
             return Ok(Applied { in_force: self.target.latest.clone(), ..self.applied });

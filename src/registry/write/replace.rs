@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::applied::{Applied, CameBack};
+use super::guard::Guard;
 use super::stamp::Stamp;
-use super::target::{ChangeOptions, Conduct, Guard, Target};
+use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Confirmation, DatasetName, DigestPrefix, Entry, EventKind, Extent, Granule, GranuleId,

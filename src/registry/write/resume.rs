@@ -7,17 +7,14 @@
 
 use std::ops::Range;
 
+use super::checkpoints::Checkpoints;
 use super::target::Target;
-use crate::chain::Timeline;
-use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep, is_checkpoint};
+use crate::chain::{CanonicalList, Hashing, Sweep, Timeline, is_checkpoint};
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::proof::{self, Recomputed};
 use crate::store::{NewPeriod, StoredContent};
-
-/// The number of checkpoints that are stored at once.
-const BATCH_CHECKPOINTS: usize = 256;
 
 /// The work that a change took, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
@@ -128,7 +125,7 @@ impl<'a> Pass<'a> {
     pub fn new(target: &'a Target<'a>, resume: Resume) -> Result<Self> {
         let (chain, _) = resume.point();
         let before = resume.granules_before();
-        let checkpoints = Checkpoints { target, before, batch: Vec::new(), stored: 0 };
+        let checkpoints = Checkpoints::after(before, target);
         let in_force = target.latest.as_ref().map(|latest| latest.timestamp);
         let timeline = Timeline::of(in_force.into_iter().chain(target.times.iter().copied()));
         let sweep = Sweep::resume(timeline.changes(), chain);
@@ -239,53 +236,6 @@ impl<'a> Pass<'a> {
         }
         let effort = Effort { steps, rows: self.rows, checkpoints };
         Ok((sets, effort))
-    }
-}
-
-/// Collects checkpoints, and stores them in batches.
-struct Checkpoints<'a> {
-    target: &'a Target<'a>,
-    /// The number of granules held before the resume point.
-    before: u64,
-    batch: Vec<Checkpoint>,
-    stored: u64,
-}
-
-impl Checkpoints<'_> {
-    fn add(&mut self, reached: Vec<Reached>) -> Result<()> {
-        for Reached { granule_id, identifier, list, held } in reached {
-            let granule_id =
-                GranuleId::new(granule_id).map_err(|_| proof::not_an_id(&self.target.name))?;
-            let (list, granules) = (list.unwrap_or_default(), self.before + held);
-            self.batch.push(Checkpoint { granule_id, chain: identifier, list, granules });
-        }
-        if self.batch.len() >= BATCH_CHECKPOINTS { self.store().map(|_| ()) } else { Ok(()) }
-    }
-
-    /// Sets the checkpoint after the last granule, so that an append need not read the ones before it.
-    fn add_end(&mut self, last_held: &str, hashed: &Hashed, granules: u64) -> Result<()> {
-        let Some(list) = hashed.last_list() else { return Ok(()) };
-        if last_held.is_empty() || is_checkpoint(last_held) {
-            return Ok(());
-        }
-        let granule_id =
-            GranuleId::new(last_held).map_err(|_| proof::not_an_id(&self.target.name))?;
-        self.batch.push(Checkpoint { granule_id, chain: hashed.sweep.latest(), list, granules });
-        self.store().map(|_| ())
-    }
-
-    fn put_back(&mut self, end: &Checkpoint) -> Result<()> {
-        self.batch.push(end.clone());
-        self.store().map(|_| ())
-    }
-
-    /// Stores the rest, and returns how many were stored in all.
-    fn store(&mut self) -> Result<u64> {
-        let Target { transaction, dataset, .. } = *self.target;
-        transaction.insert(dataset, &self.batch)?;
-        self.stored += self.batch.len() as u64;
-        self.batch.clear();
-        Ok(self.stored)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod annotation;
 mod catalog;
+mod checkpoint;
 mod content;
 mod fixity;
 mod granule;

@@ -1,0 +1,149 @@
+//! What a change may delete, add and replace: the guards of listings, of which a cut or a wrong one is a mistake
+//! that archives make. The default limits are in [`Limits`].
+
+use super::tally::MAX_EXAMPLES;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{
+    Contradiction, DatasetName, Event, EventKind, GranuleId, Limits, count, quoted,
+};
+
+/// What a change deletes and adds, to be compared with limits.
+#[derive(Debug, Default)]
+pub(crate) struct Guard {
+    /// The limits that were asked for, which come before those of the dataset.
+    limits: Limits,
+    deleted: Side,
+    added: Side,
+}
+
+/// How many granules there are, and the first of them.
+#[derive(Debug, Default)]
+struct Side {
+    count: u64,
+    first: Vec<GranuleId>,
+}
+
+/// How many granules an error names.
+const MAX_NAMED: usize = 20;
+
+impl Guard {
+    /// Guards a change with limits.
+    pub fn new(limits: Limits) -> Self {
+        Guard { limits, ..Guard::default() }
+    }
+
+    /// Counts a granule that the change deletes or adds.
+    pub fn count(&mut self, kind: EventKind, granule_id: &GranuleId) {
+        let side = match kind {
+            EventKind::Deleted => &mut self.deleted,
+            EventKind::Ingested => &mut self.added,
+            // The engine knows which of them replace something.
+            EventKind::Described | EventKind::Replaced => return,
+        };
+        side.count += 1;
+        if side.first.len() < MAX_NAMED {
+            side.first.push(granule_id.clone());
+        }
+    }
+
+    /// Whether the change deletes and adds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.deleted.count == 0 && self.added.count == 0
+    }
+
+    /// Refuses the change if it deletes or adds more than the limits allow. `own` are those of the
+    /// dataset, which holds so many granules.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TooManyDeletions`], [`ErrorKind::TooManyAdditions`].
+    pub fn check(&self, dataset: &DatasetName, own: Limits, held: u64) -> Result<()> {
+        let limits = self.limits.or(own);
+        let most = limits.deletions(held);
+        if held > 0 && self.deleted.count > most {
+            let what = format!(
+                "{} of the {held} granules of {} would be deleted",
+                self.deleted.count, dataset
+            );
+            return Err(self.deleted.refused(ErrorKind::TooManyDeletions, what, most));
+        }
+        let most = limits.additions(held);
+        if self.added.count > most {
+            let what = format!(
+                "{} granules would be added to the {held} of {}",
+                self.added.count, dataset
+            );
+            return Err(self.added.refused(ErrorKind::TooManyAdditions, what, most));
+        }
+        Ok(())
+    }
+}
+
+impl Side {
+    fn refused(&self, kind: ErrorKind, what: String, most: u64) -> Error {
+        let named: Vec<String> =
+            self.first.iter().map(|id| quoted(id.as_str()).to_string()).collect();
+        let more = match self.count - self.first.len() as u64 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Error::new(
+            kind,
+            format!("{what}, more than the {most} that are allowed: {}{more}", named.join(", ")),
+        )
+    }
+}
+
+/// The granules of which other bytes are stated than are known, for the guard: a change that states them of
+/// more granules than it may is refused, with the first of them. Of a granule that comes back after its
+/// deletion, it is compared with what was known last. An import, a revert and the log of a primary state what
+/// has happened, and are not guarded.
+#[derive(Debug, Default)]
+pub(super) struct Replacements {
+    count: u64,
+    /// Of how many granules something was known and something is stated.
+    pub compared: u64,
+    /// The first of them, in words.
+    named: Vec<String>,
+    first: Option<GranuleId>,
+}
+
+impl Replacements {
+    /// Counts a granule of which an event states other bytes.
+    pub fn add(&mut self, event: &Event, contradiction: &Contradiction) {
+        self.count += 1;
+        if self.named.len() < MAX_EXAMPLES {
+            let location = event.location.as_ref();
+            let place = location.map_or(String::new(), |location| format!("{location}: "));
+            self.named.push(format!("{place}{}", contradiction.of(&event.granule_id)));
+        }
+        self.first.get_or_insert_with(|| event.granule_id.clone());
+    }
+
+    /// Refuses them if they are more than the limits allow of the granules that are held.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ContentContradicts`], naming the first of them.
+    pub fn check(&self, dataset: &DatasetName, limits: Limits, held: u64) -> Result<()> {
+        let most = limits.replacements(held);
+        let Some(granule_id) = self.first.as_ref().filter(|_| self.count > most) else {
+            return Ok(());
+        };
+        let granules = count(self.count, "granule");
+        let question = match self.count == self.compared && self.count > 1 {
+            true => "; everything contradicts: is it another algorithm?",
+            false => "",
+        };
+        let more = match self.count - self.named.len() as u64 {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let message = format!(
+            "{granules} of {dataset} would get other bytes than are known, and at most {most} may be replaced: \
+             {}{more}{question}",
+            self.named.join("; ")
+        );
+        Err(Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone()))
+    }
+}
