@@ -99,7 +99,13 @@ impl SetPage {
         let periods = snapshot.intervals_after(identifier, None, SHOWN_PERIODS + 1)?;
         let first = periods.iter().min_by_key(|period| period.from());
         let dataset = first.map(|first| first.set.dataset().clone());
-        let cited = snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?;
+        let of_first = periods.iter().filter(|it| Some(it.set.dataset()) == dataset.as_ref());
+        let cited = match of_first.max_by_key(|period| period.from()) {
+            Some(latest) if periods.len() <= SHOWN_PERIODS as usize => {
+                snapshot.cite_period(latest.clone())?
+            }
+            _ => snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?,
+        };
         let shown = match detail {
             Detail::Page => Some(Details::read(snapshot, &cited, periods, now)?),
             Detail::Record => None,

@@ -1,7 +1,7 @@
 //! What is cited: the facts from which a citation is written, and the subsets that were cited.
 
 use super::cursor::{Position, SetCursor, SetEntries};
-use super::resolve::{DigestPeriod, digests_of, period_of};
+use super::resolve::{DigestPeriod, Resolved, digests_of, period_of};
 use super::select::{Selected, Selection};
 use super::view::{Snapshot, with_instance};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::store;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cited {
     /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, or that
-    /// its latest change is in the future.
+    /// its latest change is in the future. When it was last confirmed is not read.
     pub dataset: Listed,
     /// The set that is cited.
     pub set: Set,
@@ -53,14 +53,25 @@ impl Snapshot {
         let selected = self.select(selection)?;
         self.ask(|read| cited(read, selected))
     }
+
+    /// The same of the latest set of a period, which was read before.
+    #[cfg(feature = "serve")]
+    pub(crate) fn cite_period(&self, period: Resolved) -> Result<Cited> {
+        let selected = Selected { set: period.set.clone(), others: Vec::new() };
+        self.ask(|read| cited_in(read, selected, period))
+    }
 }
 
 /// The facts for the citation of a set.
 pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Result<Cited> {
+    let period = period_of(read, selected.set.clone())?;
+    cited_in(read, selected, period)
+}
+
+fn cited_in(read: &store::View, selected: Selected, period: Resolved) -> Result<Cited> {
     let Selected { set, others } = selected;
     let name = set.dataset();
-    let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
-    let period = period_of(read, set.clone())?;
+    let (key, dataset) = read.described(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
     let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
         Some(before) => read.instance_at(key, before)?,
         None => None,

@@ -127,6 +127,8 @@ pub(in crate::registry) struct Position {
     dataset: DatasetKey,
     at: Timestamp,
     kind: Kind,
+    /// How many granules a page has. `None` means as many as are read well at once.
+    rows: Option<u32>,
     after: Option<GranuleId>,
     is_over: bool,
 }
@@ -161,7 +163,14 @@ impl Position {
 
     /// The first granule of those held at an instant.
     pub fn held(dataset: DatasetKey, at: Timestamp) -> Self {
-        Position { dataset, at, kind: Kind::Held, after: None, is_over: false }
+        Position { dataset, at, kind: Kind::Held, rows: None, after: None, is_over: false }
+    }
+
+    /// The same in pages of so many granules, where only the first ones are wanted. Those that patterns select
+    /// may be rare.
+    pub fn in_pages_of(self, rows: usize) -> Self {
+        let is_searched = matches!(self.kind, Kind::Selected(_));
+        Position { rows: u32::try_from(rows).ok().filter(|_| !is_searched), ..self }
     }
 
     /// The first period of those with a producer's id.
@@ -211,7 +220,7 @@ impl Position {
     /// The id after which the next page begins, and how many granules it has.
     fn beginning(&self, read: &store::View) -> (&str, u32) {
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
-        (after, read.page_rows().max(PAGE_ROWS))
+        (after, self.rows.unwrap_or_else(|| read.page_rows().max(PAGE_ROWS)))
     }
 
     fn load(&mut self, read: &store::View) -> Result<Vec<Granule>> {

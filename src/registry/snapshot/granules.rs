@@ -37,7 +37,8 @@ impl Snapshot {
     /// Those of [`Snapshot::granules`].
     pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Granule>> {
         self.ask_of(set.dataset(), |read, _| {
-            SetCursor::of(read, Position::of(read, set)?).into_granules().take(limit).collect()
+            let position = Position::of(read, set)?.in_pages_of(limit);
+            SetCursor::of(read, position).into_granules().take(limit).collect()
         })
     }
 

@@ -135,7 +135,7 @@ async fn intervals(
                 return Err(crate::Error::identifier_unknown(identifier, None));
             }
             let dataset = resolved.first().map(|first| first.set.dataset());
-            let record = dataset.map(|name| snapshot.dataset(name)).transpose()?;
+            let record = dataset.map(|name| snapshot.described_dataset(name)).transpose()?;
             Ok((resolved, last, record))
         })
         .await?;
