@@ -1,5 +1,7 @@
 //! Why a request is refused, as the response says it (RFC 9457).
 
+use std::error::Error as _;
+
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
@@ -180,10 +182,25 @@ impl From<Error> for Problem {
                 let problem = Problem::overload(name, detail.to_owned(), 30);
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
-            // So is the directory.
-            ErrorKind::Temporary => {
-                let detail = "The server has no room for temporary files now.".to_owned();
-                let problem = Problem::overload(name, detail, 60);
+            // So are directories.
+            ErrorKind::Temporary | ErrorKind::Io => {
+                let detail = match kind {
+                    ErrorKind::Io => "The log of this dataset cannot be published now.",
+                    _ => "The server has no room for temporary files now.",
+                };
+                let problem = Problem::overload(name, detail.to_owned(), 60);
+                Problem { cause: Some(error.with_causes()), ..problem }
+            }
+            // These stay so until a person acts, which a mirror reports at once.
+            ErrorKind::PublishedOtherwise | ErrorKind::PublishedDamaged => {
+                let detail = match (kind, error.source()) {
+                    (ErrorKind::PublishedOtherwise, what) => format!(
+                        "The history of this dataset contradicts what was published: {}.",
+                        what.map_or_else(String::new, ToString::to_string)
+                    ),
+                    _ => "What was published of this dataset is damaged.".to_owned(),
+                };
+                let problem = Problem::conflict(name, detail);
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
             _ => Problem { kind: name, ..Problem::internal(error.to_string()) },

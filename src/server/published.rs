@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
 use super::files::Stored;
-use crate::disk::{Directory, scratch};
+use crate::disk::Directory;
+use crate::disk::scratch::{self, ScratchDirectory};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
 use crate::publish::publish;
@@ -22,19 +23,15 @@ const MAX_DIGESTS: usize = 65_536;
 
 /// The directory with what mirrors read.
 pub struct PublishedFiles {
-    directory: Mutex<CacheDirectory>,
+    /// The directory that is kept. `None` means that a temporary one is removed at the end.
+    kept: Option<PathBuf>,
+    /// The temporary one. `None` means that it was not needed yet.
+    own: Mutex<Option<ScratchDirectory>>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
     /// Only one dataset is published at a time.
     pub turn: Arc<Semaphore>,
-}
-
-enum CacheDirectory {
-    /// A directory that is kept.
-    Kept(PathBuf),
-    /// One that is removed at the end. `None` means that it was not needed yet.
-    Own(Option<scratch::ScratchDirectory>),
 }
 
 /// A file as it was at some time: its device, its number, its length, and when it was written.
@@ -67,12 +64,11 @@ impl Version {
 impl PublishedFiles {
     /// What is published in a directory that is kept, or in a temporary one. Those that killed servers left
     /// are removed.
-    pub fn new(directory: Option<PathBuf>) -> Self {
+    pub fn new(kept: Option<PathBuf>) -> Self {
         scratch::remove_leftovers();
         PublishedFiles {
-            directory: Mutex::new(
-                directory.map_or(CacheDirectory::Own(None), CacheDirectory::Kept),
-            ),
+            kept,
+            own: Mutex::default(),
             known: Mutex::default(),
             digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
             turn: Arc::new(Semaphore::new(1)),
@@ -97,7 +93,7 @@ impl PublishedFiles {
         let run =
             || publish(registry, &directory, std::slice::from_ref(name), |_| Ok::<(), Error>(()));
         match run() {
-            Err(error) if error.kind() == ErrorKind::PublishedOtherwise && self.is_own() => {
+            Err(error) if error.kind() == ErrorKind::PublishedOtherwise && self.kept.is_none() => {
                 if let Some(path) = error.path() {
                     let removed = fs::remove_dir_all(path);
                     removed.map_err(|source| Error::cannot("remove", path, source))?;
@@ -146,21 +142,16 @@ impl PublishedFiles {
         Ok(Some(Stored::new(file, bytes, digest)))
     }
 
-    fn is_own(&self) -> bool {
-        let place = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(*place, CacheDirectory::Own(_))
-    }
-
     fn directory(&self) -> Result<PathBuf> {
-        let mut place = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *place {
-            CacheDirectory::Kept(directory) => Ok(directory.clone()),
-            CacheDirectory::Own(Some(directory)) => Ok(directory.path().to_owned()),
-            CacheDirectory::Own(own) => {
-                let made = scratch::ScratchDirectory::new()?;
-                Ok(own.insert(made).path().to_owned())
-            }
+        if let Some(kept) = &self.kept {
+            return Ok(kept.clone());
         }
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = match own.take() {
+            Some(made) => made,
+            None => ScratchDirectory::new()?,
+        };
+        Ok(own.insert(made).path().to_owned())
     }
 }
 

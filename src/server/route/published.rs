@@ -1,12 +1,11 @@
 //! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read.
 
-use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::LAST_MODIFIED;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::model::DatasetName;
 use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
 use crate::server::files::Stored;
@@ -65,9 +64,9 @@ async fn open(
     let shared = Arc::clone(state);
     let opened = state.source.read(move |reading: &RegistryReading| {
         reading.registry.snapshot()?.present_name(&name)?;
-        Ok(shared.published.open(&name, &file, || reading.check_time()))
+        shared.published.open(&name, &file, || reading.check_time())
     });
-    opened.await?.map_err(unpublished)?.ok_or_else(Problem::not_found)
+    opened.await?.ok_or_else(Problem::not_found)
 }
 
 /// Sends a file, or a part of it.
@@ -100,7 +99,7 @@ async fn publish(state: &Arc<ServerState>, name: &DatasetName) -> Result<(), Pro
             }
         };
         let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|error| Problem::internal(error.to_string()))?.map_err(unpublished)
+        Ok(done.map_err(|error| Problem::internal(error.to_string()))??)
     };
     // A little less than a request may take.
     let time = state.limits.request_time.saturating_sub(Duration::from_secs(2));
@@ -108,27 +107,4 @@ async fn publish(state: &Arc<ServerState>, name: &DatasetName) -> Result<(), Pro
         let detail = "The log of this dataset is being published.".to_owned();
         Err(Problem::overload("publishing", detail, PUBLISHING_SECONDS))
     })
-}
-
-/// Why a dataset is not published. What stays so until a person acts is 409, which a mirror reports at
-/// once; all else may pass.
-fn unpublished(error: Error) -> Problem {
-    let kind = error.kind();
-    let problem = match kind {
-        ErrorKind::PublishedOtherwise => {
-            let what = error.source().map_or_else(String::new, ToString::to_string);
-            let detail =
-                format!("The history of this dataset contradicts what was published: {what}.");
-            Problem::conflict(kind.as_str(), detail)
-        }
-        ErrorKind::PublishedDamaged => {
-            Problem::conflict(kind.as_str(), "What was published of this dataset is damaged.")
-        }
-        ErrorKind::Io => {
-            let detail = "The log of this dataset cannot be published now.".to_owned();
-            Problem::overload(kind.as_str(), detail, 60)
-        }
-        _ => return error.into(),
-    };
-    Problem { cause: Some(error.with_causes()), ..problem }
 }
