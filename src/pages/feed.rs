@@ -188,8 +188,8 @@ fn urn(name: &str) -> String {
     format!("urn:uuid:{}", parts.join("-"))
 }
 
-/// What a change did, in a title.
-fn sides(instance: &Instance) -> String {
+/// What a change added and deleted, and what it states of files: `+288 −2, 3 replaced`.
+pub(super) fn sides(instance: &Instance) -> String {
     let names = signed(instance.ingested, instance.deleted);
     match (of_files(instance), instance.ingested + instance.deleted) {
         (Some(files), 0) => files,

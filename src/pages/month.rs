@@ -5,9 +5,8 @@ use std::fmt;
 
 use maud::{Markup, html};
 
-use super::figures::{
-    annotations, command, copy_button, counted, grouped, month_name, note, of_files, time,
-};
+use super::feed::sides;
+use super::figures::{annotations, command, copy_button, counted, grouped, month_name, note, time};
 use super::history;
 use super::layout::{PageHead, Section, page, trail};
 use super::record;
@@ -166,7 +165,7 @@ impl MonthPage<'_> {
                 td { (hex::encode(digest.as_bytes())) (self.list(site, *digest)) }
                 td { (grouped(*granules)) }
                 td {
-                    (changes(instance))
+                    (sides(instance))
                     @if let Some(text) = &instance.note { " " (note(text)) }
                     (annotations(&instance.annotations))
                 }
@@ -205,14 +204,6 @@ impl MonthPage<'_> {
             }
         }
     }
-}
-
-/// What a change added and deleted, and what it states of files: `+288 −2 3 replaced`.
-fn changes(instance: &Instance) -> String {
-    let counts = [("+", instance.ingested), ("−", instance.deleted)];
-    let some = counts.into_iter().filter(|(_, number)| *number > 0);
-    let named = some.map(|(sign, number)| format!("{sign}{}", grouped(number)));
-    named.chain(of_files(instance)).collect::<Vec<_>>().join(" ")
 }
 
 /// How to get the list of any set from the published log.
