@@ -37,9 +37,16 @@ use crate::pages::Link;
 /// The body of a request or of a response.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A body that is sent as its parts are made. An error cuts the connection.
+/// A body whose next part is made when the client has taken the one before. An error cuts the connection.
 pub fn streamed(parts: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
-    StreamBody::new(parts.map_ok(Frame::data)).boxed_unsync()
+    let short = |mut rest: Bytes| {
+        let part = move || {
+            let part = rest.split_to(rest.len().min(PART_BYTES));
+            (!part.is_empty()).then_some(Ok(part))
+        };
+        iter(std::iter::from_fn(part))
+    };
+    StreamBody::new(parts.map_ok(short).try_flatten().map_ok(Frame::data)).boxed_unsync()
 }
 
 /// The header with the digest of what is represented (RFC 9530).
@@ -286,12 +293,7 @@ impl AnswerContent {
             AnswerContent::Stream(body) => body,
             // Both ends are within the content.
             AnswerContent::Bytes(bytes) => {
-                let mut rest = bytes.slice(start as usize..end as usize);
-                let part = move || {
-                    let part = rest.split_to(rest.len().min(PART_BYTES));
-                    (!part.is_empty()).then_some(Ok(part))
-                };
-                streamed(iter(std::iter::from_fn(part)))
+                streamed(iter([Ok(bytes.slice(start as usize..end as usize))]))
             }
             AnswerContent::File(file) => streamed(try_unfold(start, move |at| {
                 let (file, part) = (Arc::clone(&file), at..end.min(at + READ_BYTES));

@@ -24,6 +24,7 @@ use super::config::ServerLimits;
 use super::problem::Problem;
 use super::source::Deadline;
 use crate::disk::scratch;
+use crate::error::{Error, ErrorKind};
 
 /// How many lists are written at the same time.
 const WRITERS: usize = 2;
@@ -90,7 +91,7 @@ impl Weighter<String, Arc<Stored>> for Permits {
 
 /// Why a list was not written.
 pub enum Unwritten {
-    /// The file cannot be written.
+    /// The file cannot be written, or not in time.
     File(io::Error),
     /// The list cannot be read, or does not prove.
     List(Problem),
@@ -102,9 +103,12 @@ impl From<io::Error> for Unwritten {
     }
 }
 
-impl From<crate::Error> for Unwritten {
-    fn from(error: crate::Error) -> Self {
-        Unwritten::List(error.into())
+impl From<Error> for Unwritten {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Interrupted => Unwritten::File(io::ErrorKind::TimedOut.into()),
+            _ => Unwritten::List(error.into()),
+        }
     }
 }
 
@@ -186,7 +190,8 @@ pub struct Writer {
     pub left_out: u64,
     held: OwnedSemaphorePermit,
     room: Arc<Semaphore>,
-    deadline: Arc<Deadline>,
+    /// When writing must have ended.
+    pub deadline: Arc<Deadline>,
 }
 
 impl Writer {

@@ -149,18 +149,11 @@ impl Source {
             let _permit = permit;
             task()
         };
-        let mut task = tokio::task::spawn_blocking(work);
-        loop {
-            // Slightly longer than the time of the work, which stops by itself unless it waits for a server
-            // that has stopped responding. Then the permit stays with it until that goes on.
-            let until = deadline.until() + GRACE;
-            match tokio::time::timeout_at(until.into(), &mut task).await {
-                Ok(joined) => return joined.map_err(|error| Problem::internal(error.to_string())),
-                // The work may have been given more time meanwhile.
-                Err(_) if deadline.until() + GRACE > Instant::now() => {}
-                Err(_) => return Err(Problem::busy()),
-            }
-        }
+        // Slightly longer than the time of the work, which stops by itself unless it waits for a server that
+        // has stopped responding. Then the permit stays with it until that goes on.
+        let until = deadline.until() + GRACE;
+        let done = tokio::time::timeout_at(until.into(), tokio::task::spawn_blocking(work)).await;
+        done.map_err(|_| Problem::busy())?.map_err(|error| Problem::internal(error.to_string()))
     }
 
     /// How long work may take, from when it is queued.

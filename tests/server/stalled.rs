@@ -69,21 +69,21 @@ fn compressed_lists_whose_readers_stall_take_little_memory() {
 #[test]
 fn work_of_clients_that_hung_up_ends_with_them() {
     let server = Server::start(300_000, &[]);
-    // A search, whose result is not kept.
-    let search = format!("/DI:{}/granules?select=nothing*", server.identifier);
-    assert!(server.get(&search).starts_with("HTTP/1.1 200"));
+    // Searches, each another one: the result is kept.
+    let search = |number| format!("/DI:{}/granules?select=nothing{number}*", server.identifier);
+    assert!(server.get(&search(100)).starts_with("HTTP/1.1 200"));
     let once = server.ticks();
-    assert!(server.get(&search).starts_with("HTTP/1.1 200"));
+    assert!(server.get(&search(101)).starts_with("HTTP/1.1 200"));
     let cost = server.ticks() - once;
     let before = server.ticks();
-    for _ in 0..60 {
-        let stream = server.ask(&search, "");
+    for number in 0..60 {
+        let stream = server.ask(&search(number), "");
         // The work has begun.
         std::thread::sleep(Duration::from_millis(10));
         drop(stream);
     }
     // The next one gets a permit, since theirs are given back.
-    assert!(server.get(&search).starts_with("HTTP/1.1 200"));
+    assert!(server.get(&search(102)).starts_with("HTTP/1.1 200"));
     // What is still done for nobody counts, too.
     let mut spent = server.ticks();
     loop {
