@@ -1,40 +1,35 @@
-//! The changes of a dataset: as rows of a table, and the whole history page by page.
+//! The changes of a dataset: as rows of a table, and the whole history page by page, by years and months.
 
 use maud::{Markup, html};
 
 use super::figures::{
     annotations, counted, grouped, month_name, note, of_files, time_in_table, time_text, visible,
 };
-use super::layout::{PageHead, Section, page, trail};
+use super::layout::{Detail, PageHead, Section, page, trail};
+use super::plot::Series;
 use super::record;
 use super::site::Site;
-use crate::model::{Criteria, Instance, Subset, Timestamp};
-use crate::registry::Listed;
+use crate::error::Result;
+use crate::model::{Criteria, DatasetName, Instance, Subset, Timestamp};
+use crate::registry::{Listed, Snapshot, Span};
 
 /// Whether two rows of a table can be marked, to be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Picks {
+pub(super) enum Picks<'a> {
     None,
-    /// They can. The first or the last month may have changes on another page.
-    Two {
-        is_first_cut: bool,
-        is_last_cut: bool,
-    },
+    /// They can. These are the sums of the months of the whole history.
+    Two(&'a [Span]),
 }
 
-fn month_of(instance: &Instance) -> (u32, u32) {
-    let (year, month, _) = instance.timestamp.day().year_month_day();
+/// The year and the month of a time.
+fn month_of(at: Timestamp) -> (u32, u32) {
+    let (year, month, _) = at.day().year_month_day();
     (year, month)
-}
-
-/// The months of changes: a month is a slice of them.
-fn months(instances: &[Instance]) -> Vec<&[Instance]> {
-    instances.chunk_by(|one, other| month_of(one) == month_of(other)).collect()
 }
 
 /// The changes as a table, newest first, each with the set that it resulted in and its note. One in
 /// which rows can be marked has a row for each month, too.
-pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks) -> Markup {
+pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks<'_>) -> Markup {
     html! {
         table.rows.hist[picks != Picks::None] {
             thead {
@@ -51,21 +46,23 @@ pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks) -> Markup
                     th scope="col" { "Note" }
                 }
             }
-            @if let Picks::Two { is_first_cut, is_last_cut } = picks {
+            @if let Picks::Two(months) = picks {
                 @let newest = [instances[0].timestamp, instances[1].timestamp];
-                @let months = months(instances);
-                @for (index, group) in months.iter().enumerate() {
-                    @let (year, month) = month_of(&group[0]);
-                    @let is_cut = is_first_cut && index == 0 || is_last_cut && index + 1 == months.len();
+                @let of_month = |one: &Instance, next: &Instance| {
+                    month_of(one.timestamp) == month_of(next.timestamp)
+                };
+                @for group in instances.chunk_by(of_month) {
+                    @let (year, month) = month_of(group[0].timestamp);
                     tbody {
-                        tr.group id={ "m" (year) "-" (format!("{month:02}")) } {
+                        tr.group {
                             th colspan="8" scope="rowgroup" {
                                 b { (month_name(month)) " " (year) }
-                                // The sums of a part of a month would look like those of all of it.
-                                @if !is_cut { " " span.small.soft { (sums(group)) } }
+                                @for sums in months.iter().filter(|it| month_of(it.last) == (year, month)) {
+                                    " " span.small.soft { (self::sums(sums)) }
+                                }
                             }
                         }
-                        @for instance in *group { (row(site, instance, Some(newest))) }
+                        @for instance in group { (row(site, instance, Some(newest))) }
                     }
                 }
             } @else {
@@ -75,12 +72,11 @@ pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks) -> Markup
     }
 }
 
-/// How many changes there were, and what they brought and took.
-fn sums(instances: &[Instance]) -> Markup {
-    let added: u64 = instances.iter().map(|instance| instance.ingested).sum();
-    let deleted: u64 = instances.iter().map(|instance| instance.deleted).sum();
+/// How many changes there were, and what they added and deleted.
+fn sums(month: &Span) -> Markup {
+    let Span { changes, added, deleted, .. } = *month;
     html! {
-        (counted(instances.len() as u64, "change"))
+        (counted(changes, "change"))
         @if added > 0 { " " span.plus { "+" (grouped(added)) } }
         @if deleted > 0 { " " span.minus { "−" (grouped(deleted)) } }
     }
@@ -177,22 +173,49 @@ pub(super) fn criteria(criteria: &Criteria) -> Markup {
 pub struct HistoryPage {
     /// The dataset.
     pub listed: Listed,
-    /// The number of changes in the whole history.
-    pub changes: u64,
+    /// What the changes of each month did in which there were any, of the whole history. Empty where only
+    /// the rows are wanted.
+    months: Vec<Span>,
     /// The changes of this page, newest first.
     pub instances: Vec<Instance>,
-    /// The time before which the next page begins. `None` means that this is the last page.
-    pub next: Option<Timestamp>,
-    /// Whether the page begins with the latest change.
-    pub is_first: bool,
+    /// Whether there are earlier changes.
+    pub has_more: bool,
 }
 
 impl HistoryPage {
+    /// The page with these changes, after which there are earlier ones or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn read(
+        snapshot: &Snapshot,
+        name: &DatasetName,
+        (instances, has_more): (Vec<Instance>, bool),
+        detail: Detail,
+    ) -> Result<Self> {
+        let months = match detail {
+            Detail::Page => Series::read(snapshot, name)?.months(),
+            Detail::Record => Vec::new(),
+        };
+        Ok(HistoryPage { listed: snapshot.dataset(name)?, months, instances, has_more })
+    }
+
+    /// The time before which the next page begins. `None` means that this is the last page.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.instances.last().filter(|_| self.has_more).map(|last| last.timestamp)
+    }
+
     /// The page.
     pub fn html(&self, site: &Site) -> String {
         let dataset = &self.listed.dataset;
-        let path = Site::history(&dataset.name);
-        let title = format!("{} of {}", counted(self.changes, "change"), record::title(dataset));
+        let path = site.href(&Site::history(&dataset.name));
+        let changes = self.months.iter().map(|month| month.changes).sum();
+        let title = format!("{} of {}", counted(changes, "change"), record::title(dataset));
+        let picks = match self.instances.len() {
+            0 | 1 => Picks::None,
+            _ => Picks::Two(&self.months),
+        };
         let main = html! {
             (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], "Changes"))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
@@ -203,14 +226,25 @@ impl HistoryPage {
                     "current until the next change. Times are UTC."
                 }
             }
-            @if self.instances.is_empty() { p.empty { "There are no changes here." } }
-            @else { (self.changes(site)) }
+            (self.calendar(&path))
+            @match picks {
+                Picks::None if self.instances.is_empty() => p.empty { "There are no changes here." },
+                Picks::None => (table(site, &self.instances, picks)),
+                Picks::Two(_) => form action=(site.href("/compare")) {
+                    div.sticky {
+                        button.main { "Compare the two that are marked" }
+                        p.small.soft {
+                            "Mark one change as " b { "A" } ", before, and one as " b { "B" } ", after."
+                        }
+                    }
+                    (table(site, &self.instances, picks))
+                },
+            }
             p.chips {
-                @if !self.is_first { a href=(site.href(&path)) { "Newest changes" } " " }
-                @if let Some(next) = self.next {
-                    a rel="next" href={ (site.href(&path)) "?after=" (next) } { "Earlier changes" } " "
+                @if let Some(next) = self.next() {
+                    a rel="next" href={ (path) "?after=" (next) } { "Earlier changes" } " "
                 }
-                a href={ (site.href(&path)) "?format=jsonl" } { "JSON Lines" } " "
+                a href={ (path) "?format=jsonl" } { "JSON Lines" } " "
                 a href=(site.href(&Site::feed(&dataset.name))) { "Atom feed" }
             }
         };
@@ -224,31 +258,41 @@ impl HistoryPage {
         page(site, &head, &main).into_string()
     }
 
-    /// The table, of which two rows can be compared.
-    fn changes(&self, site: &Site) -> Markup {
-        if self.instances.len() < 2 {
-            return table(site, &self.instances, Picks::None);
-        }
-        let months: Vec<_> =
-            months(&self.instances).iter().map(|group| month_of(&group[0])).collect();
-        let picks = Picks::Two { is_first_cut: !self.is_first, is_last_cut: self.next.is_some() };
+    /// Leads to the last change of each year, of each month of the year in which the page begins, and of a day.
+    fn calendar(&self, path: &str) -> Markup {
+        let shown = self.instances.first().map(|first| month_of(first.timestamp));
+        let link = |month: &Span, label: &str| {
+            let is_shown = shown == Some(month_of(month.last));
+            html! {
+                a href={ (path) "?date=" (month.last.day()) } aria-current=[is_shown.then_some("true")] {
+                    (label)
+                }
+                " "
+            }
+        };
+        let years =
+            || self.months.chunk_by(|one, next| month_of(one.last).0 == month_of(next.last).0);
+        let Some((first, last)) = self.months.first().zip(self.months.last()) else {
+            return html! {};
+        };
         html! {
-            @if months.len() > 1 {
-                nav.months aria-label="Months" {
-                    @for (index, (year, month)) in months.iter().enumerate() {
-                        @if index == 0 || months[index - 1].0 != *year { b { (year) } " " }
-                        a href={ "#m" (year) "-" (format!("{month:02}")) } { (month_name(*month)) } " "
+            @if self.months.len() > 1 {
+                nav.months aria-label="Years and months" {
+                    @for months in years().rev() {
+                        @let (newest, year) = (&months[months.len() - 1], month_of(months[0].last).0);
+                        b { (link(newest, &year.to_string())) }
+                        @if shown.is_some_and(|(shown, _)| shown == year) {
+                            @for month in months.iter().rev() { (link(month, month_name(month_of(month.last).1))) }
+                        }
                     }
                 }
             }
-            form action=(site.href("/compare")) {
-                div.sticky {
-                    button.main { "Compare the two that are marked" }
-                    p.small.soft {
-                        "Mark one change as " b { "A" } ", before, and one as " b { "B" } ", after."
-                    }
+            form action=(path) {
+                label for="date" { "The last change of a day or before it" }
+                div.field {
+                    input #date type="date" name="date" required min=(first.first.day()) max=(last.last.day());
+                    " " button { "Go to that day" }
                 }
-                (table(site, &self.instances, picks))
             }
         }
     }

@@ -5,9 +5,11 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 
 use super::calendar::{Tick, Unit, round_up, ticks};
-use super::series::{Bin, MAX_BINS, Series, grouped};
+use super::series::{MAX_BINS, Series, grouped};
 use crate::model::{Annotation, DatasetName, Timestamp};
-use crate::pages::figures::{annotations, counted, date, day_text, grouped as digits, note, time};
+use crate::pages::figures::{
+    DAY, annotations, counted, date, day_text, grouped as digits, note, time,
+};
 use crate::pages::site::Site;
 use crate::registry::{LargeChange, Span};
 
@@ -27,6 +29,9 @@ const LEFT: i64 = 52;
 /// The width of the drawing, in its own units: shapes are stretched to the width of the page.
 const WIDTH: f64 = 1_000.0;
 
+/// A year, in microseconds.
+const YEAR: i64 = 365 * DAY;
+
 /// The greatest number of steps of the line.
 const COLUMNS: f64 = 600.0;
 
@@ -39,7 +44,7 @@ struct Drawing<'a> {
     /// The number held at the end of the line.
     held: u64,
     pub unit: Unit,
-    pub bins: Vec<Bin>,
+    pub bins: Vec<Span>,
     pub largest: Vec<&'a LargeChange>,
     /// The scale of the line: its least and greatest number, and the distance between two labels.
     low: u64,
@@ -47,6 +52,8 @@ struct Drawing<'a> {
     step: u64,
     /// Whether the scale of the line does not begin at 0.
     is_cut: bool,
+    /// Whether the axis of time is broken after the last change.
+    pub is_broken: bool,
     /// The scale of the bars: granules a pixel, the height of 0, and the numbers with labels.
     per_pixel: f64,
     zero: f64,
@@ -61,6 +68,12 @@ impl<'a> Drawing<'a> {
             return None;
         }
         let until = until.max(last).max(first.next()?);
+        let (history, since) = (micros(first, last), micros(last, until));
+        let is_broken = since > history.max(YEAR);
+        let until = match is_broken {
+            true => Timestamp::from_micros(last.as_micros() + history / 6)?.max(first.next()?),
+            false => until,
+        };
         let unit = Unit::finest(MAX_BINS, first, until);
         let bins = series.bins_of(unit);
         let spans = &series.spans;
@@ -89,6 +102,7 @@ impl<'a> Drawing<'a> {
             high: (low as f64 + (most - low) as f64 * 1.04).max(low as f64 + 1.0),
             step,
             is_cut,
+            is_broken,
             per_pixel,
             zero: (BASE + GAP) as f64 + up as f64 / per_pixel,
             levels: (-count(down)..=count(up)).map(|n| n * level).collect(),
@@ -112,7 +126,8 @@ impl<'a> Drawing<'a> {
     }
 
     /// Where a calendar unit begins and ends.
-    fn edges(&self, index: i64) -> (f64, f64) {
+    fn edges(&self, bin: &Span) -> (f64, f64) {
+        let index = self.unit.index(bin.first);
         (self.x(self.unit.start(index)), self.x(self.unit.start(index + 1)))
     }
 
@@ -150,10 +165,10 @@ impl<'a> Drawing<'a> {
     }
 
     /// The bars of what was added (`sign` 1) or deleted (−1).
-    fn bars(&self, sign: i64, of: impl Fn(&Bin) -> u64) -> String {
+    fn bars(&self, sign: i64, of: impl Fn(&Span) -> u64) -> String {
         let mut path = String::new();
         for bin in self.bins.iter().filter(|bin| of(bin) > 0) {
-            let (from, until) = self.edges(bin.index);
+            let (from, until) = self.edges(bin);
             let width = (((until - from) * 0.76).round() as i64).max(1);
             let height = sign * ((of(bin) as f64 / self.per_pixel).round() as i64).max(1);
             let x = (from + (until - from) * 0.12).round();
@@ -237,6 +252,8 @@ impl<'a> Drawing<'a> {
             marks.iter().map(|(x, y)| format!("M{} {TOP}V{y}", number(x * 10.0))).collect();
         let (line, cut) = (self.line(), if self.is_cut { " cut" } else { "" });
         let tip = format!("M{} {}", number(self.x(self.last)), self.y(self.held));
+        let heights = [self.y(self.held), FLOOR].into_iter().filter(|_| self.is_broken);
+        let strokes: String = heights.map(|y| format!("M974 {}l8 -14m4 14l8 -14", y + 7)).collect();
         let noted: String = annotated.iter().map(|at| self.on_the_line(*at)).collect();
         let (added, deleted) = (self.bars(1, |bin| bin.added), self.bars(-1, |bin| bin.deleted));
         let _ = write!(
@@ -248,19 +265,21 @@ impl<'a> Drawing<'a> {
              <path class=\"rest\" d=\"{tip}H1000\"/><path class=\"dot\" d=\"{tip}h0\"/>",
             self.zero.round(),
         );
-        for (class, path) in [("noted", noted), ("added", added), ("deleted", deleted)] {
+        let others =
+            [("base break", strokes), ("noted", noted), ("added", added), ("deleted", deleted)];
+        for (class, path) in others {
             if !path.is_empty() {
                 let _ = write!(svg, "<path class=\"{class}\" d=\"{path}\"/>");
             }
         }
         for bin in &self.bins {
-            let (from, until) = self.edges(bin.index);
+            let (from, until) = self.edges(bin);
             let (from, until) = (from.round(), until.round());
             let _ = write!(
                 svg,
                 "<rect x=\"{from}\" width=\"{}\"><title>{}: {}</title></rect>",
                 until - from,
-                self.unit.describe(bin.index),
+                self.unit.describe(self.unit.index(bin.first)),
                 signed(bin.added, bin.deleted),
             );
         }
@@ -341,6 +360,11 @@ impl<'a> Drawing<'a> {
             );
         }
     }
+}
+
+/// How much later another time is, in microseconds.
+fn micros(from: Timestamp, to: Timestamp) -> i64 {
+    to.as_micros() - from.as_micros()
 }
 
 /// What was added and deleted: `+288 −2`.
@@ -429,7 +453,8 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                 @else { (capital(unit.name())) "s are in UTC. " }
                 "The first change, " (counted(begin, "granule")) " on " (day_text(first.day()))
                 ", has no bar."
-                @if series.last() < Some(*until) { " The line is dashed since the last change." }
+                @if drawing.is_broken { " The axis of time is broken after the last change." }
+                @else if series.last() < Some(*until) { " The line is dashed since the last change." }
                 @if *end != "today" { " The line ends at the last change or confirmation, on " (day_text(until.day())) "." }
             }
         }
@@ -453,7 +478,7 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
                 tbody {
                     @for bin in drawing.bins.iter().rev() {
                         tr {
-                            th scope="row" { (begins(unit, bin.index)) }
+                            th scope="row" { (begins(unit, unit.index(bin.first))) }
                             td { (digits(bin.added)) }
                             td { (digits(bin.deleted)) }
                             td { (digits(bin.held)) }
@@ -534,6 +559,17 @@ mod tests {
         assert!(!drawn.contains("the axis starts at") && drawn.contains("per week"), "{drawn}");
         assert!(drawn.contains("From 1,000 to 100 granules in 2 changes: 0 added, 900 deleted"));
         assert!(drawn.contains(">−900</text>"), "{drawn}");
+    }
+
+    #[test]
+    fn the_axis_of_a_dataset_that_is_finished_is_broken() {
+        let finished =
+            series(&[("2001-01-02T00:00:00Z", 5, 5, 0), ("2001-07-01T00:00:00Z", 7, 2, 0)]);
+        let drawn = |until: &str| Drawing::of(&finished, until.parse().unwrap()).unwrap();
+        assert!(!drawn("2002-06-01T00:00:00Z").is_broken);
+        let svg = drawn("2026-01-01T00:00:00Z").svg("today", &[]);
+        assert!(svg.contains("class=\"base break\"") && svg.contains(">2001</text>"), "{svg}");
+        assert!(!svg.contains(">2002</text>") && svg.contains("7 today"), "{svg}");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! rules:
 //!
 //! 1. Time runs from the first change to the end of today; in files, which nobody renews, to the last
-//!    change or confirmation. The right edge says which.
+//!    change or confirmation. The right edge says which. After the last change, the axis is broken if more
+//!    time has passed since than a year and than the history took.
 //! 2. Above is the line of granules held, in steps, at most 600 of them. The last change has a dot, from
 //!    which the line is dashed.
 //! 3. The scale of the line begins at 0 and the area below it is filled, unless the dataset never held

@@ -20,16 +20,6 @@ pub struct Series {
     pub(super) largest: Vec<LargeChange>,
 }
 
-/// What the changes in a calendar unit added and deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bin {
-    pub index: i64,
-    pub added: u64,
-    pub deleted: u64,
-    /// The granules held at its end.
-    pub held: u64,
-}
-
 impl Series {
     /// The history of a dataset.
     ///
@@ -41,25 +31,18 @@ impl Series {
         Ok(Series { spans, largest })
     }
 
-    /// The sums of each unit with changes after the first one.
-    pub(super) fn bins_of(&self, unit: Unit) -> Vec<Bin> {
-        let mut bins: Vec<Bin> = Vec::new();
+    /// What the changes after the first one added and deleted in each calendar unit in which they did.
+    pub(super) fn bins_of(&self, unit: Unit) -> Vec<Span> {
+        let later = self.spans.iter().skip(1);
         // What only describes or replaces is not drawn.
-        let drawn = |span: &&Span| span.added + span.deleted > 0;
-        for Span { first, added, deleted, held, .. } in
-            self.spans.iter().skip(1).filter(drawn).copied()
-        {
-            let index = unit.index(first);
-            match bins.last_mut().filter(|last| last.index == index) {
-                Some(last) => {
-                    last.added = last.added.saturating_add(added);
-                    last.deleted = last.deleted.saturating_add(deleted);
-                    last.held = held;
-                }
-                None => bins.push(Bin { index, added, deleted, held }),
-            }
-        }
-        bins
+        let drawn = later.filter(|span| span.added + span.deleted > 0);
+        let drawn: Vec<Span> = drawn.copied().collect();
+        grouped(&drawn, |span| unit.index(span.first))
+    }
+
+    /// What all changes did in each month in which there were any.
+    pub(in crate::pages) fn months(&self) -> Vec<Span> {
+        grouped(&self.spans, |span| Unit::Month.index(span.first))
     }
 
     /// The largest changes after the first one, in order of time. Of several of one rank, all are named
@@ -193,18 +176,17 @@ mod tests {
                 assert_eq!(Some((span.least, span.most)), held().min().zip(held().max()), "{step}");
             }
             for unit in Unit::ALL {
-                let mut expected: Vec<Bin> = Vec::new();
-                for change in &instances[1..] {
-                    let index = unit.index(change.timestamp);
-                    if expected.last().is_none_or(|last| last.index != index) {
-                        expected.push(Bin { index, added: 0, deleted: 0, held: 0 });
-                    }
-                    let bin = expected.last_mut().unwrap();
-                    bin.added += change.ingested;
-                    bin.deleted += change.deleted;
-                    bin.held = change.granules;
+                let of_unit = |change: &Instance| unit.index(change.timestamp);
+                let expected = instances[1..].chunk_by(|one, next| of_unit(one) == of_unit(next));
+                let bins = series.bins_of(unit);
+                assert_eq!(bins.len(), expected.clone().count(), "{step} {unit:?}");
+                for (bin, changes) in bins.iter().zip(expected) {
+                    let added: u64 = changes.iter().map(|change| change.ingested).sum();
+                    let deleted: u64 = changes.iter().map(|change| change.deleted).sum();
+                    let last = &changes[changes.len() - 1];
+                    assert_eq!((bin.added, bin.deleted, bin.held), (added, deleted, last.granules));
+                    assert_eq!((unit.index(bin.first), bin.last), (of_unit(last), last.timestamp));
                 }
-                assert_eq!(series.bins_of(unit), expected, "{step} {unit:?}");
             }
         }
     }

@@ -7,7 +7,8 @@ use super::dataset::read_present;
 use crate::citation::recognise::{self, Pasted, Statement};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix, Timestamp,
+    Dataset, DatasetName, Day, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix,
+    Timestamp,
 };
 use crate::pages::{Feed, HistoryPage, IndexPage, Site};
 use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
@@ -227,26 +228,24 @@ impl Searched {
 pub async fn history(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let name = dataset_name(&asked.segment(1)?)?;
     let format = asked.format(&OFFERED)?;
-    let limit = asked.rows(format, (50, 200), (1_000, 10_000))?;
+    let limit = asked.rows(format, (30, 200), (1_000, 10_000))?;
+    let day: Option<Day> = asked.parsed("date")?;
     let before: Option<Timestamp> = asked.parsed("after")?;
+    let (before, detail) = (before.or(day.and_then(|day| day.end().next())), format.detail());
     let read = read_present(state, asked, &name, move |snapshot, name| {
-        let page = read_page(limit, instance_bytes, |last, count| {
+        let rows = read_page(limit, instance_bytes, |last, count| {
             snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
         })?;
-        let changes = if format == Format::Html { snapshot.count_history(name, None)? } else { 0 };
-        Ok((snapshot.dataset(name)?, changes, page))
+        HistoryPage::read(snapshot, name, rows, detail)
     });
-    let (listed, changes, (instances, has_more)) = read.await?;
-    let last = instances.last().filter(|_| has_more).map(|last| last.timestamp);
+    let page = read.await?;
     let next =
         |last: Timestamp| asked.next_page(&state.site, &last.to_string(), limit.into(), format);
-    let next = last.map(next);
+    let next = page.next().map(next);
     if format == Format::Html {
-        let is_first = before.is_none();
-        let page = HistoryPage { listed, changes, instances, next: last, is_first };
         return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
     }
-    Ok(named_list(format, "instances", &instances, next.as_deref()))
+    Ok(named_list(format, "instances", &page.instances, next.as_deref()))
 }
 
 /// What is looked up: a granule, or all that begin so.
