@@ -29,6 +29,17 @@ impl Snapshot {
         described.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
+    /// The record of a dataset alone, by its name or a former one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::dataset`].
+    #[cfg(feature = "serve")]
+    pub(crate) fn record(&self, name: &DatasetName) -> Result<Dataset> {
+        let found = self.ask(|read| read.dataset(name))?;
+        found.map(|(_, record)| record).ok_or_else(|| Error::dataset_unknown(name))
+    }
+
     /// The present name of a dataset, by that or a former one.
     ///
     /// # Errors

@@ -52,7 +52,7 @@ pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
         let snapshot = reading.registry.snapshot()?;
         let selection = Selection::Identifier { identifier, dataset: dataset.clone(), at: None };
         let set = snapshot.select(&selection)?.set;
-        Ok(snapshot.dataset(set.dataset())?.dataset)
+        snapshot.record(set.dataset())
     });
     let dataset = read.await?;
     let none = || format!("{} does not say where its granules can be fetched.", dataset.name);

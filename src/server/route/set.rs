@@ -135,7 +135,7 @@ async fn intervals(
                 return Err(crate::Error::identifier_unknown(identifier, None));
             }
             let dataset = resolved.first().map(|first| first.set.dataset());
-            let record = dataset.map(|name| snapshot.described_dataset(name)).transpose()?;
+            let record = dataset.map(|name| snapshot.record(name)).transpose()?;
             Ok((resolved, last, record))
         })
         .await?;
@@ -151,7 +151,7 @@ async fn intervals(
     });
     let own_links = record.map_or_else(Vec::new, |record| {
         let (path, of) = (Site::set(identifier), Describes::Set(Site::granules(identifier)));
-        links(&state.site, &record.dataset, &path, of, None)
+        links(&state.site, &record, &path, of, None)
     });
     Ok(answer.with_links(own_links))
 }
