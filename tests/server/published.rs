@@ -83,28 +83,3 @@ fn a_public_dataset_stays_public_under_another_name() {
     assert_eq!(served.get("/datasets/OPENED/").status, 200);
     assert_eq!(served.get("/datasets/OPEN/").status, 301);
 }
-
-#[test]
-fn who_recorded_a_change_is_in_no_answer() {
-    let served = Served::seed();
-    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
-    for path in [
-        "/?format=json",
-        "/datasets/US.FOOL2.002/?format=json",
-        "/datasets/US.FOOL2.002/history?format=jsonl",
-        "/datasets/US.FOOL2.002@2001-04-01?format=json",
-        "/datasets/US.FOOL2.002@2001-04-01",
-    ] {
-        let text = served.get(path).text();
-        assert!(text.contains("2001-04-01"), "{path}");
-        assert!(!text.contains("mallory"), "{path}: {text}");
-    }
-    let identifier = served.json("/datasets/US.FOOL2.002/")["latest"]["identifier"].clone();
-    let identifier = identifier.as_str().unwrap();
-    for path in [
-        format!("/DI:{identifier}?format=json"),
-        format!("/check?format=json&text=DI:{identifier}"),
-    ] {
-        assert!(!served.get(&path).text().contains("mallory"), "{path}");
-    }
-}
