@@ -24,14 +24,6 @@ pub(crate) trait Task: Send + Sync + 'static {
     /// Does a job. The jobs are numbered from 0, and are begun in this order.
     fn work(&self, number: u64, job: Self::Job) -> Self::Done;
 
-    /// The memory that a result needs, in any unit: no further job begins while the results that wait
-    /// need more than [`Task::MOST`].
-    fn size(_: &Self::Done) -> usize {
-        0
-    }
-
-    const MOST: usize = usize::MAX;
-
     /// Ends the jobs that were begun as soon as possible: nobody wants their results.
     fn stop(&self) {}
 }
@@ -49,8 +41,6 @@ pub(crate) struct InOrder<T: Task, Jobs> {
     begun: VecDeque<Option<Result<T::Done>>>,
     /// How many results were returned.
     returned: u64,
-    /// The size of the results in `begun`.
-    size: usize,
 }
 
 struct Threads<T: Task> {
@@ -73,7 +63,7 @@ impl<T: Task, Jobs: Iterator<Item = Result<T::Job>>> InOrder<T, Jobs> {
         let task = Arc::new(task);
         let threads = (threads > 0).then(|| Threads::spawn(threads, &task)).transpose()?;
         let begun = VecDeque::new();
-        Ok(InOrder { task, jobs: Some(jobs), threads, begun, returned: 0, size: 0 })
+        Ok(InOrder { task, jobs: Some(jobs), threads, begun, returned: 0 })
     }
 
     /// What is done with each job.
@@ -98,7 +88,7 @@ impl<T: Task, Jobs: Iterator<Item = Result<T::Job>>> InOrder<T, Jobs> {
 
     fn begin_jobs(&mut self) {
         let Some(Threads { to_do: Some(to_do), .. }) = &self.threads else { return };
-        while self.begun.len() < T::WINDOW && self.size <= T::MOST {
+        while self.begun.len() < T::WINDOW {
             match self.jobs.as_mut().and_then(Iterator::next) {
                 Some(Ok(job)) => {
                     let number = self.returned + self.begun.len() as u64;
@@ -116,7 +106,6 @@ impl<T: Task, Jobs: Iterator<Item = Result<T::Job>>> InOrder<T, Jobs> {
 
     fn finish(&mut self, (number, done): Finished<T>) {
         let done = done.unwrap_or_else(|panic| resume_unwind(panic));
-        self.size += T::size(&done);
         let place = usize::try_from(number - self.returned).expect("the job is one of those begun");
         self.begun[place] = Some(Ok(done));
     }
@@ -136,7 +125,6 @@ impl<T: Task, Jobs: Iterator<Item = Result<T::Job>>> Iterator for InOrder<T, Job
             if let Some(done) = self.begun.front_mut()?.take() {
                 self.begun.pop_front();
                 self.returned += 1;
-                self.size -= done.as_ref().map_or(0, T::size);
                 return Some(done);
             }
             let finished = self.threads.as_ref()?.done.recv().expect("each job has a result");
@@ -203,10 +191,8 @@ pub(crate) struct Ahead<Item> {
 }
 
 enum Remaining<Item> {
-    /// Nothing has been read, and this many items are a batch.
-    Unread(Box<dyn Iterator<Item = Item> + Send>, usize),
-    /// The first batch has been read.
-    Begun(Box<dyn Iterator<Item = Item> + Send>, usize),
+    /// No thread reads, and this many items are a batch; whether one of them has been read.
+    Here(Box<dyn Iterator<Item = Item> + Send>, usize, bool),
     /// The thread reads.
     Thread(Receiver<Vec<Item>>, JoinHandle<()>),
     /// All batches have been read.
@@ -216,20 +202,20 @@ enum Remaining<Item> {
 impl<Item: Send + 'static> Ahead<Item> {
     /// The items of a list. The thread hands them over in batches of this many.
     pub fn of(list: impl Iterator<Item = Item> + Send + 'static, batch: usize) -> Self {
-        Ahead { batch: Vec::new().into_iter(), rest: Remaining::Unread(Box::new(list), batch) }
+        Ahead { batch: Vec::new().into_iter(), rest: Remaining::Here(Box::new(list), batch, false) }
     }
 
     /// The next batch, which is empty only at the end.
     fn next_batch(&mut self) -> Vec<Item> {
         match std::mem::replace(&mut self.rest, Remaining::Over) {
-            Remaining::Unread(mut list, size) => {
+            Remaining::Here(mut list, size, false) => {
                 let first: Vec<Item> = list.by_ref().take(size).collect();
                 if first.len() == size {
-                    self.rest = Remaining::Begun(list, size);
+                    self.rest = Remaining::Here(list, size, true);
                 }
                 first
             }
-            Remaining::Begun(list, size) => {
+            Remaining::Here(list, size, true) => {
                 self.rest = spawn(list, size);
                 self.next_batch()
             }
@@ -327,12 +313,6 @@ mod tests {
             (self.0)(job);
             job
         }
-
-        fn size(_: &u64) -> usize {
-            1
-        }
-
-        const MOST: usize = 7;
 
         fn stop(&self) {
             self.1[1].fetch_add(1, Ordering::SeqCst);

@@ -26,7 +26,7 @@ mod view;
 pub use cite::Cited;
 pub(super) use cite::cited;
 pub(crate) use cursor::{Cursor, SetEntries};
-pub(super) use cursor::{Position, SetCursor};
+pub(super) use cursor::{Position, Reads, SetCursor};
 pub use differences::{ContentCounts, Counts, Difference, Differences};
 pub(crate) use differences::{EntriesAhead, Only, Walk};
 pub use export::{Export, Exported};

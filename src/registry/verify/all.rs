@@ -10,7 +10,7 @@ use crate::model::{DatasetName, quoted};
 use crate::registry::handle::Registry;
 use crate::registry::monitor::{JointWork, Work};
 use crate::registry::parallel::{InOrder, Task};
-use crate::registry::snapshot::dataset_of;
+use crate::registry::snapshot::{Reads, dataset_of};
 use crate::store::{DatasetKey, paged};
 
 /// The greatest number of threads: each needs a database connection with a page cache of 2 MB, and
@@ -166,12 +166,7 @@ impl Registry {
 
     /// The keys of the datasets, none of which may be unknown.
     fn keys_of(&self, datasets: &[DatasetName]) -> Result<Vec<DatasetKey>> {
-        let keys = || {
-            let read = self.read()?;
-            let key = |name| Ok(dataset_of(&read, name)?.0);
-            datasets.iter().map(key).collect::<Result<_>>()
-        };
-        keys().map_err(|error| self.named(error))
+        self.ask(|read| datasets.iter().map(|name| Ok(dataset_of(read, name)?.0)).collect())
     }
 
     /// Makes SQLite check the pages and indexes of the file, compares rows that cannot be recomputed with
@@ -237,12 +232,6 @@ impl Task for Worker {
             verified => verified,
         }
     }
-
-    fn size(verified: &Result<Verification>) -> usize {
-        verified.as_ref().map_or(0, |verification| verification.mismatches.len())
-    }
-
-    const MOST: usize = Verification::MAX_MISMATCHES;
 
     fn stop(&self) {
         self.stop.stop();

@@ -5,11 +5,11 @@ use super::finding::{Code, Findings, Verification, VerifyWork, readable, refuse_
 use super::history::{self, Rows, StatedInstance};
 use super::subsets::{SelectedSubsets, StoredSubsets};
 use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
-use crate::registry::snapshot::dataset_of;
+use crate::registry::snapshot::{Reads, dataset_of};
 use crate::store::{self, DatasetKey, Period};
 
 impl Registry {
@@ -26,15 +26,10 @@ impl Registry {
     /// the registry was replaced, or cannot be opened. Content that does not agree or cannot be
     /// read is not an error, but a finding.
     pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
-        let verify = || {
-            let read = self.read()?;
-            let (key, name) = dataset_of(&read, dataset)?;
-            let pass = Pass { registry: self, read: &read, dataset: &name, key };
-            let verification = pass.verify()?;
-            read.check_same_file()?;
-            Ok(verification)
-        };
-        verify().map_err(|error: Error| self.named(error))
+        self.ask(|read| {
+            let (key, name) = dataset_of(read, dataset)?;
+            Pass { registry: self, read, dataset: &name, key }.verify()
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::{
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::{Recomputed, Recomputing};
-use crate::registry::snapshot::{Cited, Selected, Selection, cited, dataset_of, select};
+use crate::registry::snapshot::{Cited, Reads, Selected, Selection, cited, dataset_of, select};
 use crate::registry::verify::select_from;
 use crate::store::{self, DatasetKey, Transaction};
 
@@ -125,12 +125,10 @@ impl Registry {
         members: &Members,
         now: Timestamp,
     ) -> Result<(Cited, bool)> {
-        let described = || {
-            let read = self.read()?;
-            let (selected, is_stored) = self.find_subset(&read, dataset, at, members, now)?;
-            Ok((cited(&read, selected)?, is_stored))
-        };
-        described().map_err(|error: Error| self.named(error))
+        self.ask(|read| {
+            let (selected, is_stored) = self.find_subset(read, dataset, at, members, now)?;
+            Ok((cited(read, selected)?, is_stored))
+        })
     }
 
     /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole;

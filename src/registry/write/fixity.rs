@@ -14,7 +14,7 @@ use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
-use crate::registry::snapshot::{GranuleFiles, dataset_of};
+use crate::registry::snapshot::{GranuleFiles, Reads, dataset_of};
 use crate::store::{DatasetKey, StoredFinding, StoredRoot, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
@@ -128,15 +128,11 @@ impl Registry {
                 transaction.put(key, &StoredRoot { lock, ..begun.clone() })?;
                 Ok((begun.cursor, End::Commit))
             })?,
-            None => {
-                let read = self.read()?;
-                let begun = || {
-                    let (key, _) = dataset_of(&read, dataset)?;
-                    let stored = read.fixity_root(key, &root)?.filter(|_| is_rolling);
-                    Ok(stored.and_then(|root| root.cursor))
-                };
-                begun().map_err(|error| self.named(error))?
-            }
+            None => self.ask(|read| {
+                let (key, _) = dataset_of(read, dataset)?;
+                let stored = read.fixity_root(key, &root)?.filter(|_| is_rolling);
+                Ok(stored.and_then(|root| root.cursor))
+            })?,
         };
         Ok(FileCheck {
             registry: self.clone(),

@@ -203,7 +203,7 @@ impl Import {
                 times.insert(event?.at);
             }
         }
-        let (left_out, cancelled) = (daily.left_out(), daily.cancelled());
+        let (left_out, cancelled) = (daily.left_out, daily.cancelled);
         let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
         for at in self.results.expected() {
             // A change that is skipped must have had the same result. At a time without events, the
@@ -245,31 +245,23 @@ impl Import {
 
 /// Combines events by day, and counts those that are left out or cancel out.
 #[derive(Debug)]
-pub(super) struct Daily {
+struct Daily {
     /// The present day, which is not complete.
     today: Day,
+    /// The number of events on a day that is not complete.
     left_out: u64,
+    /// The number of pairs of events that cancel out.
     cancelled: u64,
 }
 
 impl Daily {
-    pub(super) fn new(today: Day) -> Self {
+    fn new(today: Day) -> Self {
         Daily { today, left_out: 0, cancelled: 0 }
-    }
-
-    /// The number of events on a day that is not complete.
-    pub(super) fn left_out(&self) -> u64 {
-        self.left_out
-    }
-
-    /// The number of pairs of events that cancel out.
-    pub(super) fn cancelled(&self) -> u64 {
-        self.cancelled
     }
 
     /// The events of complete days, each at the last microsecond of its day. The events must be
     /// passed in order of granule and then of time.
-    pub(super) fn events<'a>(
+    fn events<'a>(
         &'a mut self,
         events: impl Iterator<Item = Result<Event>> + 'a,
     ) -> impl Iterator<Item = Result<Event>> + 'a {
@@ -358,7 +350,7 @@ mod tests {
             event("C", "2024-01-02T23:59:59.999999Z", Deleted),
         ];
         assert_eq!(events, expected);
-        assert_eq!((daily.cancelled(), daily.left_out()), (2, 1));
+        assert_eq!((daily.cancelled, daily.left_out), (2, 1));
     }
 
     #[test]
@@ -367,6 +359,6 @@ mod tests {
             .map(|at| Ok(event("A", at, EventKind::Ingested)));
         let mut daily = Daily::new("2024-01-03".parse().unwrap());
         assert_eq!(daily.events(twice.into_iter()).count(), 2);
-        assert_eq!(daily.cancelled(), 0);
+        assert_eq!(daily.cancelled, 0);
     }
 }
