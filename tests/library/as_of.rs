@@ -58,7 +58,9 @@ fn a_day_means_its_end_and_lists_the_others_in_force() {
 #[test]
 fn a_citation_of_the_morning_agrees_with_its_day() {
     let registry = registry();
-    let morning = select_identifier(&registry, "2001-01-02T07:00:00Z");
+    let at = Some("2001-01-02T07:00:00Z".parse().unwrap());
+    let selection = Selection::Dataset { name: name("dataset"), at };
+    let morning = registry.snapshot().unwrap().select(&selection).unwrap().set.identifier();
     let agreeing = |registry: &Registry, at: &str| {
         let snapshot = registry.snapshot().unwrap();
         let resolution = snapshot.resolve(morning, None, Some(at.parse().unwrap())).unwrap();
@@ -71,11 +73,6 @@ fn a_citation_of_the_morning_agrees_with_its_day() {
     assert_eq!(agreeing(&registry, "2001-01-02T12:00:00Z"), 0);
     assert_eq!(agreeing(&registry, "2001-01-03"), 0);
     assert_eq!(agreeing(&registry, "2001-01-01"), 0);
-}
-
-fn select_identifier(registry: &Registry, at: &str) -> accession::Identifier {
-    let selection = Selection::Dataset { name: name("dataset"), at: Some(at.parse().unwrap()) };
-    registry.snapshot().unwrap().select(&selection).unwrap().set.identifier()
 }
 
 #[test]

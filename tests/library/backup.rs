@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::mpsc::{self, TryRecvError};
 
 use accession::{Access, Registry, Stamp};
-use rusqlite::Connection;
 
 use crate::harness::history::{change, name, now, second};
 
@@ -69,25 +68,6 @@ fn a_backup_made_during_writes_is_one_state() {
         .chain((0..5).map(|n| format!("backup-{n}.db")))
         .collect();
     assert_eq!(files(directory.path()), expected);
-}
-
-#[test]
-fn a_copy_that_does_not_verify_is_not_a_backup() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("accession.db");
-    drop(registry(&path, 10));
-    let connection = Connection::open(&path).unwrap();
-    connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    crate::harness::seal::seal_rows(&connection);
-    drop(connection);
-    let registry = Registry::open(&path, Access::Read).unwrap();
-    let error = registry.back_up(&directory.path().join("backup.db")).unwrap_err();
-    assert_eq!(error.kind().as_str(), "damaged");
-    assert!(error.to_string().contains(".db"), "{error}");
-    let cause = error.to_string();
-    assert!(cause.contains("dataset at 2001-01-01T00:00:00Z: the identifier is 0000"), "{cause}");
-    drop(registry);
-    assert_eq!(files(directory.path()), ["accession.db"]);
 }
 
 #[test]

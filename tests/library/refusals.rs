@@ -38,72 +38,37 @@ fn listed((ingest, delete): Entries<'_>) -> accession::error::Result<Change> {
 
 #[test]
 fn refused_changes_state_the_reason_and_change_nothing() {
-    let cases: [(Entries<'_>, &str, &str, &str); 10] = [
+    let cases: [(Entries<'_>, &str, &str); 5] = [
         (
             (&[line("C", 1), line("B", 2)], &[]),
-            "2001-01-03T00:00:00Z",
             "held",
             "ids.txt:2: \"B\" is already held, ingested 2001-01-02T00:00:00Z",
         ),
         (
             (&[line("B", 1), line("A", 2)], &[]),
-            "2001-01-03T00:00:00Z",
             "held",
             "ids.txt:2: \"A\" is already held, ingested 2001-01-02T00:00:00Z, and 1 more of this change",
         ),
         (
-            (&[], &[line("A", 1), line("C", 2)]),
-            "2001-01-03T00:00:00Z",
-            "not-held",
-            "ids.txt:2: \"C\" is not held",
-        ),
-        (
             (&[line("C", 1), line("D", 2), line("C", 3)], &[]),
-            "2001-01-03T00:00:00Z",
             "twice",
             "ids.txt:3: \"C\" is listed twice, the first time at ids.txt:1",
         ),
         (
-            (&[], &[line("A", 1), line("A", 2)]),
-            "2001-01-03T00:00:00Z",
-            "twice",
-            "ids.txt:2: \"A\" is listed twice, the first time at ids.txt:1",
-        ),
-        (
             (&[line("C", 1)], &[line("C", 9)]),
-            "2001-01-03T00:00:00Z",
             "both",
             "ids.txt:9: \"C\" is to be both ingested and deleted, the first time at ids.txt:1",
         ),
         (
             (&[], &[line("A", 1), line("C", 2), line("A", 3)]),
-            "2001-01-03T00:00:00Z",
             "twice",
             "ids.txt:3: \"A\" is listed twice, the first time at ids.txt:1",
         ),
-        (
-            (&[], &[]),
-            "2001-01-03T00:00:00Z",
-            "empty",
-            "the change is empty: no granule to ingest and none to delete",
-        ),
-        (
-            (&[line("C", 1)], &[]),
-            "2001-01-02T00:00:00Z",
-            "not-after-last",
-            "a change at 2001-01-02T00:00:00Z would not be after the last one, 2001-01-02T00:00:00Z: history is never rewritten",
-        ),
-        (
-            (&[line("C", 1)], &[]),
-            "3001-03-03T00:00:00Z",
-            "future",
-            "a change at 3001-03-03T00:00:00Z would be in the future: now it is 2026-01-01T00:00:00Z",
-        ),
     ];
-    for (entries, at, kind, message) in cases {
+    for (entries, kind, message) in cases {
         let registry = registry();
         let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
-        let stamp = Stamp::at(at.parse().unwrap(), now());
+        let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
         let made =
             listed(entries).and_then(|change| registry.change(&name("dataset"), &change, &stamp));
         let error = made.unwrap_err();

@@ -206,7 +206,10 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
         let given = std::thread::scope(|scope| {
             let writers = ["ONE", "TWO"].map(|dataset| {
                 let (scene, edit) = (&scene, edit());
-                scope.spawn(move || scene_open_and_edit(scene, dataset, &edit))
+                scope.spawn(move || {
+                    let edited = scene.open().edit_dataset(&name(dataset), &edit, &stamp());
+                    edited.map(drop).map_err(|error| error.kind())
+                })
             });
             writers.map(|writer| writer.join().unwrap())
         });
@@ -215,13 +218,4 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
         let names = registry.snapshot().unwrap().datasets_with_doi(&doi.parse().unwrap()).unwrap();
         assert_eq!(names.len(), 1);
     }
-}
-
-fn scene_open_and_edit(
-    scene: &Scene,
-    dataset: &str,
-    edit: &accession::DatasetEdit,
-) -> Result<(), accession::ErrorKind> {
-    let edited = scene.open().edit_dataset(&name(dataset), edit, &stamp());
-    edited.map(drop).map_err(|error| error.kind())
 }

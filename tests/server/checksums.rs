@@ -235,8 +235,8 @@ fn lists_of_checksums_take_no_more_of_the_disk_than_other_lists() {
     let served = Served::with(&[], limits);
     served.change("US", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
     add(&served, "US", "A", "A", Algorithm::Sha256, 1);
-    let identifier = served.json("/datasets/US/")["latest"]["identifier"].clone();
-    let address = format!("/DI:{}/checksums", identifier.as_str().unwrap());
+    let identifier = served.latest("US");
+    let address = format!("/DI:{identifier}/checksums");
     let listed = served.get(&address);
     assert_eq!((listed.status, listed.header("accept-ranges")), (200, "bytes"));
     add(&served, "US", "B", &"B".repeat(1_000), Algorithm::Sha256, 2);

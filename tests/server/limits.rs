@@ -6,7 +6,8 @@ use crate::values::{change, name, now, second};
 #[test]
 fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
     let served = Served::seed();
-    cite(&served);
+    let wanted = accession::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
     let head = || served.get("/datasets/US.FOOL2.002/head.json");
     let first = head();
     assert!(first.text().contains("\"subsets\":{\"count\":1"), "{}", first.text());
@@ -19,11 +20,6 @@ fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
     assert_eq!((again.status, again.header("etag")), (200, first.header("etag")));
     served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
     assert!(head().status >= 500);
-}
-
-fn cite(served: &Served) {
-    let wanted = accession::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
-    served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
 }
 
 #[test]

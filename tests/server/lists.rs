@@ -64,7 +64,12 @@ fn the_granules_of_an_identifier_are_those_that_were_held() {
 fn an_identifier_in_any_spelling_leads_to_its_page() {
     let served = Served::seed();
     let upper = FIRST.to_uppercase();
-    for path in [format!("/DI:{upper}"), format!("/di:{FIRST}"), format!("/DI:{FIRST}/")] {
+    for path in [
+        format!("/DI:{upper}"),
+        format!("/di:{FIRST}"),
+        format!("/DI:{FIRST}/"),
+        format!("/{upper}"),
+    ] {
         let answer = served.get(&path);
         assert_eq!(
             (answer.status, answer.header("location")),
@@ -101,8 +106,7 @@ fn a_set_in_many_datasets_is_listed_page_by_page() {
     for n in 0..7 {
         served.change(&format!("D{n}"), "2001-01-01T00:00:00Z", &["A"], &[]);
     }
-    let identifier = served.json("/datasets/D0/")["latest"]["identifier"].clone();
-    let identifier = identifier.as_str().unwrap();
+    let identifier = served.latest("D0");
     let rows = rows(&served, format!("/DI:{identifier}?limit=3&format=jsonl"));
     let datasets: Vec<&str> = rows.iter().map(|row| row["dataset"].as_str().unwrap()).collect();
     assert_eq!(datasets, ["D0", "D1", "D2", "D3", "D4", "D5", "D6"]);
@@ -175,8 +179,8 @@ fn a_list_that_no_longer_can_be_read_breaks_off() {
     let ids: Vec<String> = (0..10_000).map(|n| format!("granule-{n:05}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-    let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
-    let path = format!("/DI:{}/granules?limit=10000", identifier.as_str().unwrap());
+    let identifier = served.latest("D");
+    let path = format!("/DI:{identifier}/granules?limit=10000");
     let (all, broke_off) = served.stream(&path, || ());
     assert!(!broke_off && all.split(|&byte| byte == b'\n').count() == 10_001);
 
@@ -233,8 +237,8 @@ fn a_list_that_is_too_long_to_wait_for_is_streamed() {
     for (waited_granules, is_stored) in [(9_999, false), (10_000, true)] {
         let served = Served::with(&[], ServerLimits { waited_granules, ..ServerLimits::default() });
         served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-        let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
-        let path = format!("/DI:{}/granules", identifier.as_str().unwrap());
+        let identifier = served.latest("D");
+        let path = format!("/DI:{identifier}/granules");
         let file = served.directory.path().join("accession.db");
         let rename = |from: &str, to: &str| {
             let connection = rusqlite::Connection::open(&file).unwrap();
@@ -362,8 +366,8 @@ proptest! {
         let served = Served::new();
         let ids: Vec<&str> = granules.iter().map(String::as_str).collect();
         served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-        let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
-        let path = format!("/DI:{}/granules?limit={limit}", identifier.as_str().unwrap());
+        let identifier = served.latest("D");
+        let path = format!("/DI:{identifier}/granules?limit={limit}");
         let pages: Vec<String> = pages(&served, path).iter().map(Answer::text).collect();
         prop_assert_eq!(pages.iter().flat_map(|page| page.lines()).collect::<Vec<_>>(), ids);
     }

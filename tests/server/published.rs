@@ -11,7 +11,7 @@ fn served() -> (Served, String) {
     served.change("OPEN", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
     served.change("SECRET", "2002-01-01T00:00:00Z", &["A", "B"], &[]);
     served.change("SECRET", "2003-01-01T00:00:00Z", &["HIDDEN"], &["A"]);
-    let same = served.json("/datasets/OPEN/")["latest"]["identifier"].as_str().unwrap().to_owned();
+    let same = served.latest("OPEN");
     (served, same)
 }
 

@@ -26,8 +26,8 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
-    let latest = served.json("/datasets/US.FOOL2.002/")["latest"]["identifier"].clone();
-    let page = served.page(&format!("/DI:{}", latest.as_str().unwrap()));
+    let latest = served.latest("US.FOOL2.002");
+    let page = served.page(&format!("/DI:{latest}"));
     assert!(page.contains("<strong class=\"plus\">Still current</strong>"), "{page}");
     // What is not relied on comes first, before the title.
     let mut note = NewAnnotation::new("one file was truncated").unwrap();
@@ -43,7 +43,7 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
         assert!(places.is_sorted(), "{places:?}");
         assert!(!page.contains("of today"), "{page}");
     }
-    let page = served.page(&format!("/DI:{}", latest.as_str().unwrap()));
+    let page = served.page(&format!("/DI:{latest}"));
     assert!(!page.contains("Still current") && page.contains("The last set</strong> of a dataset"));
 }
 
@@ -53,8 +53,8 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     served.change("MIRROR", "2002-01-01T00:00:00Z", &["A"], &[]);
     served.change("FIRST", "2001-01-01T00:00:00Z", &["A"], &[]);
     served.change("FIRST", "2003-01-01T00:00:00Z", &["B"], &[]);
-    let identifier = served.json("/datasets/MIRROR/")["latest"]["identifier"].clone();
-    let page = served.page(&format!("/DI:{}", identifier.as_str().unwrap()));
+    let identifier = served.latest("MIRROR");
+    let page = served.page(&format!("/DI:{identifier}"));
     for expected in [
         "<h1>FIRST</h1>",
         "The granule is still there; <b>1</b> is new since. ",

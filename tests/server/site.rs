@@ -128,6 +128,12 @@ impl Served {
         serde_json::from_slice(&answer.body).unwrap()
     }
 
+    /// The identifier of what a dataset holds.
+    pub fn latest(&self, dataset: &str) -> String {
+        let dataset = self.json(&format!("/datasets/{dataset}/"));
+        dataset["latest"]["identifier"].as_str().unwrap().to_owned()
+    }
+
     pub fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         self.runtime.block_on(async {
             let (parts, body) = self.respond(method, path, headers, body).await.into_parts();

@@ -123,8 +123,8 @@ fn the_header_stays_small_with_a_hundred_creators_and_with_the_longest_name() {
         let edit =
             DatasetEdit { creators: Edit::Set(creators.collect()), ..DatasetEdit::default() };
         served.registry.edit_dataset(&name(dataset), &edit, &stamp(now())).unwrap();
-        let latest = served.json(&format!("/datasets/{dataset}/"))["latest"]["identifier"].clone();
-        let set = format!("/DI:{}", latest.as_str().unwrap());
+        let latest = served.latest(dataset);
+        let set = format!("/DI:{latest}");
         for path in
             [format!("/datasets/{dataset}/"), format!("/datasets/{dataset}@2001-01-03"), set]
         {
@@ -214,21 +214,6 @@ fn a_name_in_other_letter_case_leads_to_the_dataset_unless_several_are_meant() {
     served.change("US.fool2.002", "2001-01-02T00:00:00Z", &["A"], &[]);
     assert_eq!(served.get("/datasets/us.fool2.002/").status, 404);
     assert_eq!(served.get("/datasets/US.fool2.002/").status, 200);
-}
-
-#[test]
-fn every_format_of_a_set_has_its_links_and_a_citation_is_one_object() {
-    let served = Served::seed();
-    let path = format!("/DI:{SECOND}");
-    for accept in ["text/html", "application/json", "application/jsonl"] {
-        let answer = served.get_as(&path, accept);
-        assert!(answer.header("link").contains("rel=\"cite-as\""), "{accept}");
-    }
-    let csl = served.get_as(&path, "application/vnd.citationstyles.csl+json");
-    let csl: Value = serde_json::from_slice(&csl.body).unwrap();
-    assert_eq!(csl["type"], "dataset");
-    let bare = served.get(&format!("/{}", SECOND.to_uppercase()));
-    assert_eq!((bare.status, bare.header("location")), (308, &*path));
 }
 
 #[test]

@@ -12,7 +12,6 @@
 //! - [`rot`]: bits that flip, and files that are truncated
 //! - [`hostile_log`]: the memory of a mirror, whatever its primary sends
 //! - [`serve`]: a server under load, while the registry is written and restored
-//! - [`stalled_clients`]: a server whose clients hang up, stall, or select nothing
 //!
 //! [`faults`], [`full_disk`], [`hostile_log`], [`restore`] and [`power_loss`] need Linux; the first, [`restore`] and the last also need a C
 //! compiler, as the bundled SQLite does.
@@ -81,5 +80,3 @@ mod rivals;
 mod rot;
 #[cfg(all(target_os = "linux", feature = "serve"))]
 mod serve;
-#[cfg(all(target_os = "linux", feature = "serve"))]
-mod stalled_clients;

@@ -236,9 +236,11 @@ fn rows_of_a_dataset_that_is_missing_are_found() {
     ] {
         assert!(findings.iter().any(|finding| finding.text == what), "{what}: {findings:#?}");
     }
-    let error = registry.back_up(&sandbox.path.with_extension("copy")).unwrap_err();
+    let copy = sandbox.path.with_extension("copy");
+    let error = registry.back_up(&copy).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged");
     assert!(error.to_string().contains("accession.db"), "{error}");
+    assert!(!copy.exists(), "what does not verify is not a backup");
 }
 
 #[test]
