@@ -1,8 +1,8 @@
-//! Limits that the operating system itself imposes: files that may not grow, and a disk that is mounted
-//! read-only. (`faults` has a disk that is full, at each call.)
+//! Limits that the operating system itself imposes: a file that may not grow, a disk that is full,
+//! and a disk that is mounted read-only.
 //!
-//! The second needs a file system that is mounted in a new namespace (`unshare --mount`). If that is not
-//! permitted, the test prints on stdout that it was not run.
+//! The last two need a file system that is mounted in a new namespace (`unshare --mount`). If that
+//! is not permitted, the test prints on stdout that it was not run.
 
 use std::process::{Command, Output};
 
@@ -85,6 +85,57 @@ fn may_mount() -> Option<&'static [&'static str]> {
         command.args(&way[1..]).args(["mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
         command.output().is_ok_and(|output| output.status.success())
     })
+}
+
+#[test]
+fn a_command_on_a_full_disk_reports_it_and_changes_all_or_nothing() {
+    // The content of the small disk is copied back, since the disk disappears with the namespace.
+    const ON_A_SMALL_DISK: &str = r#"
+        directory=$1; shift
+        disk=$(mktemp -d)
+        mount -t tmpfs -o size=$KILOBYTESk tmpfs "$disk" || exit 9
+        cp "$directory"/accession.db "$disk" 2>/dev/null
+        if [ -e "$disk/accession.db" ]; then
+            # Fill the disk completely. Existing files can still be read.
+            cat /dev/zero > "$disk/rest" 2>/dev/null
+            "$0" --registry "$disk/accession.db" history OWN > /dev/null || exit 8
+            rm "$disk/rest"
+        fi
+        "$0" --json --registry "$disk/accession.db" "$@"
+        status=$?
+        cp "$disk"/accession.db* "$directory" 2>/dev/null
+        umount "$disk" && rmdir "$disk"
+        exit $status"#;
+    let Some(wrapper) = may_mount() else {
+        println!("full disk: NOT TESTED: nothing can be mounted here");
+        return;
+    };
+    let scene = Scene::new();
+    let (mut done, mut refused) = (0, 0);
+    for action in &scene.actions {
+        let mut kilobytes = match action.creates {
+            true => 4,
+            // The size of the registry with its -shm file, which every command needs.
+            false => std::fs::metadata(scene.place(false).registry()).unwrap().len() / 1_024 + 4,
+        };
+        loop {
+            let place = scene.place(action.creates);
+            let script = ON_A_SMALL_DISK.replace("$KILOBYTES", &kilobytes.to_string());
+            let output = run_script(&script, wrapper, &place, action);
+            let context = format!("{} within {kilobytes} kB: {output:?}", action.name);
+            assert!(!matches!(output.status.code(), Some(8 | 9)), "{context}");
+            let kinds = ["full", "io", "database", "cannot-open"];
+            if is_done(&place, action, &output, &kinds, &context) {
+                break;
+            }
+            refused += 1;
+            kilobytes += 4;
+            assert!(kilobytes < 4_000, "{context}: never enough");
+        }
+        done += 1;
+    }
+    println!("full disk: {refused} refused, and then {done} done");
+    assert!(refused > 3 * done);
 }
 
 #[test]
