@@ -153,8 +153,8 @@ impl View {
         Ok(View { shown, is_public: true, ..self })
     }
 
-    /// The same state as far as it was known at a time: only annotations that were recorded by then are shown.
-    /// What of the instances and subsets is shown is up to the caller.
+    /// The same state as far as it was known at a time: only annotations that were recorded by then are
+    /// shown. What of the instances and subsets is shown is up to the caller.
     pub fn known_at(self, recorded: Timestamp) -> Self {
         View { known: recorded, ..self }
     }
