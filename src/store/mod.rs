@@ -15,6 +15,7 @@ mod error;
 #[cfg(test)]
 mod faulty;
 mod handle;
+mod integrity;
 mod page;
 mod pool;
 #[cfg(feature = "postgres")]

@@ -127,7 +127,7 @@ macro_rules! row {
 pub(super) use {optional_part, part, row};
 
 /// What the values of most rows take.
-const CHECKED_BYTES: usize = 256;
+pub(super) const CHECKED_BYTES: usize = 256;
 
 /// The columns of a row, one after the other, each of which is read once.
 pub(crate) struct Reader<'row> {
@@ -399,65 +399,6 @@ impl View {
         let (what, of) = (table.what.unwrap_or(table.name), dataset.map_or(String::new(), name));
         damaged(format_args!("{what}{of} differs from its checksum ({position})"))
     }
-
-    /// The errors that SQLite's check of the pages and indexes finds, the rows that differ from their
-    /// checksums, and the rows that refer to a row that does not exist; at most 100 findings for
-    /// each table. Costs one pass over the whole file. On a server, only the rows of these datasets
-    /// are checked, unless none is given.
-    ///
-    /// If others have added tables or indexes to the file, only those of the schema are checked:
-    /// the others may have constraints that take hours to evaluate, or that fail.
-    pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
-        let mut findings = self.session()?.integrity(datasets)?;
-        // The verification of a dataset names each damaged row of its history.
-        let is_checked = |table: &&StoredTable| table.what.is_some() && table.name != "instance";
-        for table in TABLES.into_iter().filter(is_checked) {
-            match self.differing_rows(table, datasets) {
-                Ok((0, _)) => {}
-                Ok((rows, first)) => findings.push(format!(
-                    "{rows} rows of {} differ from their checksums, first that of {first}",
-                    table.name
-                )),
-                Err(error) if error.kind().is_of_content() => {
-                    let (table, cause) = (table.name, error.reason());
-                    findings.push(format!("the check of {table} failed before its end: {cause}"));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(findings)
-    }
-
-    /// How many rows of a table differ from their checksums, and the position of the first of them: of
-    /// these datasets, or of all if none is given.
-    fn differing_rows(
-        &self,
-        table: &StoredTable,
-        datasets: &[DatasetKey],
-    ) -> Result<(u64, String)> {
-        let column = table.dataset_column();
-        let parts: Vec<Vec<Value<'_>>> = match datasets {
-            [] => vec![Vec::new()],
-            _ if column.is_none() => Vec::new(),
-            _ => datasets.iter().map(|dataset| vec![(*dataset).into()]).collect(),
-        };
-        let [every, of_dataset] = &WHOLE_TABLES[table.name];
-        let mut found = (0, String::new());
-        for values in parts {
-            let sql = if values.is_empty() { every } else { of_dataset };
-            let mut checked = Vec::with_capacity(CHECKED_BYTES);
-            self.session()?.rows(sql, &values, &mut |row| {
-                if !is_sound(table, row, 0, &mut checked)? {
-                    if found.0 == 0 {
-                        found.1 = position(table, row, 0)?;
-                    }
-                    found.0 += 1;
-                }
-                Ok(())
-            })?;
-        }
-        Ok(found)
-    }
 }
 
 /// The query for the rows after a key, and its values.
@@ -501,18 +442,6 @@ static PAGES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
         (name, [first, query(&[&of_dataset, &after], start + keys + 1)])
     };
     TABLES.iter().map(queries).collect()
-});
-
-/// The queries for all rows of each table with checksums, and for those of a dataset.
-static WHOLE_TABLES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
-    let queries = |table: &&'static StoredTable| {
-        let name = table.name;
-        let column = table.dataset_column().map_or("NULL", |column| table.columns[column]);
-        let every = format!("SELECT {{{name}.*}} FROM {{{name}}}");
-        let of_dataset = format!("{every} WHERE {column} = ?1");
-        (name, [every, of_dataset].map(Sql::of))
-    };
-    TABLES.iter().filter(|table| table.what.is_some()).map(queries).collect()
 });
 
 impl Transaction {

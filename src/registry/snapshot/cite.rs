@@ -3,7 +3,7 @@
 use super::cursor::{Position, SetCursor, SetEntries};
 use super::resolve::{DigestPeriod, Resolved, digests_of, period_of};
 use super::select::{Selected, Selection};
-use super::view::{Snapshot, with_instance};
+use super::view::{Snapshot, instance_of};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, GranuleId, Instance, Listed, Set, Subset, Timestamp};
 use crate::registry::proof::Proof;
@@ -131,7 +131,8 @@ impl Snapshot {
         subset: &Subset,
     ) -> Result<impl Iterator<Item = Result<GranuleId>>> {
         let cursor = self.ask(|read| {
-            let set = with_instance(read, subset.clone())?;
+            let instance = instance_of(read, subset)?;
+            let set = Set::Subset { subset: subset.clone(), instance };
             let cursor = SetCursor::of(&self.read, Position::of(read, &set)?);
             Ok(cursor.proving(Some(Proof::of(&self.registry, &set))))
         })?;

@@ -147,17 +147,12 @@ pub(in crate::registry) fn instances(
     }
 }
 
-/// A subset, with the instance from which it was first selected.
+/// The instance from which a subset was first selected.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the instance is missing.
-pub(super) fn with_instance(read: &store::View, subset: Subset) -> Result<Set> {
-    let instance = instance_of(read, &subset)?;
-    Ok(Set::Subset { subset, instance })
-}
-
-fn instance_of(read: &store::View, subset: &Subset) -> Result<Instance> {
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is missing.
+pub(super) fn instance_of(read: &store::View, subset: &Subset) -> Result<Instance> {
     let (dataset, _) = dataset_of(read, &subset.dataset)?;
     let instance = read.instance_at(dataset, subset.timestamp)?;
     let instance = instance.filter(|instance| instance.timestamp == subset.timestamp);

@@ -4,7 +4,7 @@
 //! with their values. `transaction` has what every transaction begins with, and asks what became of a
 //! change when the connection was lost. `schema` creates and migrates the tables, `create` makes new
 //! registries and copies, and `distribute` spreads them over several machines. An open registry is in
-//! `session`; `bulk` has the statements about many rows, and `integrity` the checks.
+//! `session`; `bulk` has the statements about many rows.
 //!
 //! # Locking
 //!
@@ -47,7 +47,6 @@ mod create;
 mod distribute;
 mod driver;
 mod error;
-mod integrity;
 mod schema;
 mod session;
 mod transaction;

@@ -415,7 +415,7 @@ impl StoreSession for ServerSession {
     }
 
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
-        self.check_integrity(datasets)
+        self.check_producers(datasets)
     }
 
     fn flush(&self) -> Result<()> {
