@@ -169,9 +169,10 @@ impl View {
         self.is_public
     }
 
-    /// The parameter of a statement that holds the keys of the datasets that are shown. NULL means all.
+    /// The parameter of a statement that holds the keys of the datasets that are shown. −1 among them means
+    /// all: for SQLite, any list is NULL where it is not one of a table.
     pub(super) fn shown(&self) -> Value<'_> {
-        self.shown.as_deref().map_or(Value::Null, Value::Ints)
+        Value::Ints(self.shown.as_deref().unwrap_or(&[-1]))
     }
 
     /// What the rows of a query say.

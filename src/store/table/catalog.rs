@@ -67,7 +67,7 @@ impl View {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT {dataset.*}
             FROM {dataset}
-            WHERE (id IN rarray(?2) OR ?2 IS NULL) AND id = (",
+            WHERE (id IN rarray(?2) OR -1 IN rarray(?2)) AND id = (",
             key_of_name!(),
             ")"
         ));
@@ -83,7 +83,7 @@ impl View {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT id, name
             FROM {dataset}
-            WHERE (id IN rarray(?2) OR ?2 IS NULL) AND id = (",
+            WHERE (id IN rarray(?2) OR -1 IN rarray(?2)) AND id = (",
             key_of_name!(),
             ")"
         ));
@@ -152,7 +152,7 @@ impl View {
         static NAMES: Sql = Sql::new(
             "SELECT name
             FROM {dataset}
-            WHERE lower(name) = lower(?1) AND (id IN rarray(?2) OR ?2 IS NULL)
+            WHERE lower(name) = lower(?1) AND (id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY name
             LIMIT 2",
         );
@@ -168,7 +168,7 @@ impl View {
         static PAGE: Sql = Sql::new(
             "SELECT {dataset.*}
             FROM {dataset}
-            WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR ?4 IS NULL)
+            WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR -1 IN rarray(?4))
             ORDER BY name
             LIMIT ?3",
         );
@@ -195,7 +195,7 @@ impl View {
         limit: u32,
     ) -> Result<Vec<(DatasetKey, Listed)>> {
         static PAGE: Sql = select_listed!(
-            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR ?4 IS NULL)
+            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR -1 IN rarray(?4))
             ORDER BY name
             LIMIT ?3"
         );
@@ -219,7 +219,7 @@ impl View {
     /// The same without the last confirmation.
     pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
         static NAMED: Sql = select_listed!(
-            "WHERE (id IN rarray(?2) OR ?2 IS NULL) AND dataset.id = (",
+            "WHERE (id IN rarray(?2) OR -1 IN rarray(?2)) AND dataset.id = (",
             key_of_name!(),
             ")"
         );
@@ -262,7 +262,7 @@ impl View {
         static WITH_DOI: Sql = Sql::new(
             "SELECT name, doi
             FROM {dataset}
-            WHERE doi IS NOT NULL AND (id IN rarray(?1) OR ?1 IS NULL)
+            WHERE doi IS NOT NULL AND (id IN rarray(?1) OR -1 IN rarray(?1))
             ORDER BY name",
         );
         let named = self.rows(&WITH_DOI, &[self.shown()], |row| {
@@ -420,7 +420,7 @@ impl View {
             "SELECT dataset.name, max(record_version.recorded)
             FROM {record_version}
             JOIN {dataset} ON dataset.id = record_version.dataset_id
-            WHERE dataset.name BETWEEN ?1 AND ?2 AND (dataset.id IN rarray(?3) OR ?3 IS NULL)
+            WHERE dataset.name BETWEEN ?1 AND ?2 AND (dataset.id IN rarray(?3) OR -1 IN rarray(?3))
             GROUP BY dataset.name",
         );
         let values = [from.as_str().into(), to.as_str().into(), self.shown()];

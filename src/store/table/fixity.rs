@@ -71,7 +71,7 @@ impl View {
         static CHECKED: Sql = Sql::by_store(
             "SELECT name
             FROM dataset
-            WHERE (id IN rarray(?1) OR ?1 IS NULL) AND EXISTS (
+            WHERE (id IN rarray(?1) OR -1 IN rarray(?1)) AND EXISTS (
                 SELECT 1
                 FROM fixity_root
                 WHERE fixity_root.dataset_id = dataset.id)
@@ -79,7 +79,7 @@ impl View {
             "SELECT DISTINCT dataset.name
             FROM {fixity_root}
             JOIN {dataset} ON dataset.id = fixity_root.dataset_id
-            WHERE dataset.id IN rarray(?1) OR ?1 IS NULL
+            WHERE dataset.id IN rarray(?1) OR -1 IN rarray(?1)
             ORDER BY dataset.name",
         );
         self.rows(&CHECKED, &[self.shown()], |row| row.get(0))

@@ -168,7 +168,7 @@ impl View {
             JOIN granule ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
               AND (granule.granule_id, granule.ingested) > (?3, ?4)
-              AND (dataset.id IN rarray(?6) OR ?6 IS NULL)
+              AND (dataset.id IN rarray(?6) OR -1 IN rarray(?6))
             ORDER BY granule.granule_id, granule.ingested
             LIMIT ?5",
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
@@ -177,7 +177,7 @@ impl View {
             JOIN {granule} ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
               AND (granule.granule_id, granule.ingested) > (?3, ?4)
-              AND (dataset.id IN rarray(?6) OR ?6 IS NULL)
+              AND (dataset.id IN rarray(?6) OR -1 IN rarray(?6))
             ORDER BY granule.granule_id, granule.ingested
             LIMIT ?5",
         );
@@ -188,7 +188,7 @@ impl View {
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id
               AND granule.granule_id >= ?1 AND granule.granule_id < ?2
-            WHERE dataset.name > ?3 AND (dataset.id IN rarray(?5) OR ?5 IS NULL)
+            WHERE dataset.name > ?3 AND (dataset.id IN rarray(?5) OR -1 IN rarray(?5))
             ORDER BY dataset.name, granule.granule_id, granule.ingested
             LIMIT ?4",
             "SELECT period.granule_id, period.ingested, period.deleted, dataset.name,
@@ -202,7 +202,7 @@ impl View {
                   AND granule.granule_id >= ?1 AND granule.granule_id < ?2
                 ORDER BY granule.granule_id, granule.ingested
                 LIMIT ?4) AS period
-            WHERE dataset.name > ?3 AND (dataset.id IN rarray(?5) OR ?5 IS NULL)
+            WHERE dataset.name > ?3 AND (dataset.id IN rarray(?5) OR -1 IN rarray(?5))
             ORDER BY dataset.name, period.granule_id, period.ingested
             LIMIT ?4",
         );

@@ -274,7 +274,7 @@ impl View {
     ) -> Result<Vec<Instance>> {
         static PAGE: Sql = select_instance!(
             "WHERE instance.identifier = ?1 AND (dataset.name, instance.timestamp) > (?2, ?3)
-              AND (instance.dataset_id IN rarray(?5) OR ?5 IS NULL)
+              AND (instance.dataset_id IN rarray(?5) OR -1 IN rarray(?5))
             ORDER BY dataset.name, instance.timestamp
             LIMIT ?4",
             "instance.dataset_id"
@@ -323,7 +323,7 @@ impl View {
     pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
         static LATEST: Sql = select_instance!(
             "WHERE instance.identifier = ?1
-              AND (instance.dataset_id IN rarray(?2) OR ?2 IS NULL)
+              AND (instance.dataset_id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY instance.timestamp DESC, dataset.name DESC
             LIMIT 1",
             "instance.dataset_id"
@@ -336,7 +336,7 @@ impl View {
     /// Asks every machine: a digest does not say in which dataset it was in force.
     pub fn instances_with_digest(&self, digest: Digest) -> Result<Vec<Instance>> {
         static WITH: Sql = select_instance!(
-            "WHERE instance.digest = ?1 AND (instance.dataset_id IN rarray(?2) OR ?2 IS NULL)
+            "WHERE instance.digest = ?1 AND (instance.dataset_id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY dataset.name, instance.timestamp",
             "instance.dataset_id"
         );

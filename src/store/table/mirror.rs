@@ -42,7 +42,7 @@ impl View {
             "SELECT {mirror_source.*}, dataset.name
             FROM {mirror_source}
             JOIN {dataset} ON dataset.id = mirror_source.dataset_id
-            WHERE dataset.name IN rarray(?1) AND (dataset.id IN rarray(?2) OR ?2 IS NULL)
+            WHERE dataset.name IN rarray(?1) AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY dataset.name, mirror_source.source",
         );
         let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();

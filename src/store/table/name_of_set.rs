@@ -16,11 +16,11 @@ impl View {
         static BETWEEN: Sql = Sql::new(
             "SELECT identifier
             FROM {instance}
-            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
+            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
             UNION
             SELECT identifier
             FROM {saved_selection}
-            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
+            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
             ORDER BY identifier
             LIMIT ?3",
         );
@@ -39,11 +39,11 @@ impl View {
         static BETWEEN: Sql = Sql::new(
             "SELECT digest
             FROM {instance}
-            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
+            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
             UNION
             SELECT digest
             FROM {saved_selection}
-            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR ?4 IS NULL)
+            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
             ORDER BY digest
             LIMIT ?3",
         );
@@ -56,11 +56,11 @@ impl View {
         static AMONG: Sql = Sql::new(
             "SELECT identifier
             FROM {instance}
-            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR ?2 IS NULL)
+            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR -1 IN rarray(?2))
             UNION
             SELECT identifier
             FROM {saved_selection}
-            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR ?2 IS NULL)
+            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY identifier",
         );
         let values = [Value::Identifiers(identifiers), self.shown()];

@@ -56,7 +56,7 @@ impl View {
     /// Asks every machine: an identifier does not say which dataset its subset belongs to.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_IDENTIFIER: Sql = select_saved!(
-            "WHERE saved_selection.identifier = ?1 AND (dataset.id IN rarray(?2) OR ?2 IS NULL)
+            "WHERE saved_selection.identifier = ?1 AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY dataset.name, saved_selection.id"
         );
         self.subsets(&WITH_IDENTIFIER, &[identifier.into(), self.shown()])
@@ -65,7 +65,7 @@ impl View {
     /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
     pub fn subsets_with_digest(&self, digest: Digest) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_DIGEST: Sql = select_saved!(
-            "WHERE saved_selection.digest = ?1 AND (dataset.id IN rarray(?2) OR ?2 IS NULL)
+            "WHERE saved_selection.digest = ?1 AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY dataset.name, saved_selection.id"
         );
         self.subsets(&WITH_DIGEST, &[(&digest).into(), self.shown()])
