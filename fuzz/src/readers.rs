@@ -94,7 +94,8 @@ pub fn gzip(bytes: &[u8]) {
 /// Reads a file as a list of granules and as a history.
 fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     let is_zipped = file.starts_with(&[0x1f, 0x8b]);
-    let lines = 1 + unzipped.iter().filter(|&&byte| byte == b'\n').count() as u64;
+    // A CR alone ends a line of JSON, too.
+    let lines = 1 + unzipped.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() as u64;
     // Only the decompressed bytes show how many lines a compressed file has.
     let lines = if is_zipped && file == unzipped { u64::MAX - 1 } else { lines };
     let options = Options { format, ..Options::default() };

@@ -10,11 +10,12 @@
 
 use std::path::Path;
 
-use super::Record;
-use super::content::{self, FileReading, FileStatement};
+use super::Row;
+use super::content::{self, WrittenFile};
+use super::error::granule_id;
 use super::format::Options;
 use crate::error::Error;
-use crate::model::{Algorithm, GranuleId, SourceLocation};
+use crate::model::{Algorithm, SourceLocation};
 
 /// The greatest length of a line in bytes.
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1_024;
@@ -22,9 +23,11 @@ pub(super) const MAX_LINE_BYTES: u64 = 8 * 1_024;
 /// How the lines of a list are read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Checksums {
-    /// The algorithm of lines that do not name it. `None` means that the number of digits says it.
-    algorithm: Option<Algorithm>,
+    /// Whether each line has a size, too.
+    is_cksum: bool,
     is_of_bag: bool,
+    /// The algorithm that the name of a bag's manifest has.
+    algorithm: Option<String>,
 }
 
 impl Checksums {
@@ -32,17 +35,15 @@ impl Checksums {
     pub(super) fn of_file(name: &str, options: &Options) -> Self {
         let stem = Path::new(name).file_name().and_then(|name| name.to_str());
         let stem = stem.and_then(|name| name.strip_prefix("manifest-")?.strip_suffix(".txt"));
-        let algorithm = options.algorithm.clone().or_else(|| stem?.parse().ok());
-        Checksums { algorithm, is_of_bag: stem.is_some() }
+        Checksums {
+            is_cksum: options.algorithm == Some(Algorithm::Cksum),
+            is_of_bag: stem.is_some(),
+            algorithm: stem.filter(|_| options.algorithm.is_none()).map(str::to_owned),
+        }
     }
 
     /// Reads a line.
-    pub(super) fn record(
-        &self,
-        line: &[u8],
-        files: &mut FileReading,
-        location: SourceLocation,
-    ) -> Result<Record, Error> {
+    pub(super) fn row(&self, line: &[u8], location: SourceLocation) -> Result<Row, Error> {
         let (is_escaped, line) = match line.strip_prefix(b"\\") {
             Some(rest) => (true, rest),
             None => (false, line),
@@ -57,43 +58,23 @@ impl Checksums {
             (false, true) => percent_decoded(path),
             (false, false) => path.to_vec(),
         };
-        let granule_id = |text: &[u8]| {
-            GranuleId::from_bytes(text)
-                .map_err(|cause| Error::not_an_id(&String::from_utf8_lossy(text), cause))
-        };
         let mut text = path.as_slice();
         while let Some(rest) = text.strip_prefix(b"./") {
             text = rest;
         }
-        let mut record = Record::new(granule_id(text)?, location);
-        if !files.is_off {
-            let stated = self.stated(&record.granule_id, algorithm, checksum, size);
-            record.files.extend(files.of_file(stated, &record.location)?);
-        }
-        Ok(record)
-    }
-
-    fn stated(
-        &self,
-        path: &GranuleId,
-        algorithm: Option<&str>,
-        checksum: &str,
-        size: Option<&str>,
-    ) -> FileStatement {
-        let algorithm = match algorithm {
-            Some(named) => Some(content::algorithm(named)?),
-            None => self.algorithm.clone(),
-        };
-        let checksum = match checksum {
-            "" => None,
-            checksum => Some(content::checksum(algorithm.as_ref(), checksum)?),
-        };
-        let size = size.map(content::size).transpose()?;
-        content::file_of(path.as_str(), size, checksum)
+        let mut row = Row::new(granule_id(text)?, location);
+        row.files.push(WrittenFile {
+            path: Some(row.record.granule_id.to_string()),
+            size: size.map(str::to_owned),
+            algorithm: algorithm.map(str::to_owned).or_else(|| self.algorithm.clone()),
+            checksum: Some(checksum.to_owned()),
+            location: None,
+        });
+        Ok(row)
     }
 
     fn gnu<'line>(&self, line: &'line [u8]) -> Option<ChecksumLine<'line>> {
-        if self.algorithm == Some(Algorithm::Cksum) {
+        if self.is_cksum {
             let mut parts = line.splitn(3, |byte| *byte == b' ');
             let checksum = std::str::from_utf8(parts.next()?).ok()?;
             let size = Some(std::str::from_utf8(parts.next()?).ok()?);

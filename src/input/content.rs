@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::shown;
@@ -49,18 +50,47 @@ impl StatedFile {
     }
 }
 
-/// A file of a granule as it was read. `None` means that nothing is stated of its bytes.
-pub(super) type FileStatement = Result<Option<StatedFile>, Error>;
+/// What a file states of a file of a granule, as it is written.
+#[derive(Debug, Default)]
+pub(super) struct WrittenFile {
+    /// The path. `None` means that nothing is stated.
+    pub path: Option<String>,
+    /// The size in bytes.
+    pub size: Option<String>,
+    /// The name of the checksum's algorithm, or `multihash`.
+    pub algorithm: Option<String>,
+    /// The checksum.
+    pub checksum: Option<String>,
+    /// Where it is stated. `None` means where the granule is.
+    pub location: Option<SourceLocation>,
+}
+
+impl WrittenFile {
+    /// Reads it. `None` means that nothing is stated of its bytes.
+    fn read(&self, default: Option<&Algorithm>) -> Result<Option<StatedFile>, Error> {
+        let filled = |text: &'_ Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let Some(path) = &self.path else { return Ok(None) };
+        let size = filled(&self.size).map(|text| size(&text)).transpose()?;
+        let checksum = match (filled(&self.algorithm).as_deref(), filled(&self.checksum)) {
+            (_, None) => None,
+            (Some("multihash"), Some(text)) => Some(multihash(&text)?),
+            (Some(name), Some(text)) => Some(checksum(Some(&algorithm(name)?), &text)?),
+            (None, Some(text)) => Some(checksum(default, &text)?),
+        };
+        let content = FileContent::new(size, checksum);
+        content.map(|content| Ok(StatedFile { path: file_path(path)?, content })).transpose()
+    }
+}
 
 /// How that which is stated of files is read, and what of it was skipped.
 #[derive(Default)]
 pub(super) struct FileReading {
     /// Whether it is ignored.
-    pub is_off: bool,
+    is_off: bool,
     /// Whether what cannot be read is skipped and counted, instead of refused.
     skips: bool,
     /// The algorithm of checksums that do not name it.
-    pub algorithm: Option<Algorithm>,
+    algorithm: Option<Algorithm>,
     skipped: Occurrences,
 }
 
@@ -71,25 +101,6 @@ impl FileReading {
         FileReading { is_off, skips, algorithm, skipped: Occurrences::default() }
     }
 
-    /// One file of a granule. `None` means that nothing is stated of it, or that it is skipped.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be read, and is not to be skipped.
-    pub(super) fn of_file(
-        &mut self,
-        stated: FileStatement,
-        location: &SourceLocation,
-    ) -> FileStatement {
-        match stated {
-            Err(error) if self.skips => {
-                self.skipped.add(&error.to_string(), location);
-                Ok(None)
-            }
-            stated => stated,
-        }
-    }
-
     /// The files of a granule. If two with one path contradict each other, none with that path can be
     /// trusted.
     ///
@@ -98,14 +109,22 @@ impl FileReading {
     /// One of them cannot be read, and is not to be skipped.
     pub(super) fn of_granule(
         &mut self,
-        stated: Vec<FileStatement>,
-        location: &SourceLocation,
+        written: &[WrittenFile],
+        granule: &SourceLocation,
     ) -> Result<Vec<StatedFile>, Error> {
         let mut files = Vec::new();
-        for file in stated {
-            files.extend(self.of_file(file, location)?);
+        if self.is_off {
+            return Ok(files);
         }
-        if !self.skips {
+        for file in written {
+            let location = file.location.as_ref().unwrap_or(granule);
+            match file.read(self.algorithm.as_ref()) {
+                Ok(file) => files.extend(file),
+                Err(error) if self.skips => self.skipped.add(&error.to_string(), location),
+                Err(error) => return Err(error.at(location.clone())),
+            }
+        }
+        if !self.skips || files.len() < 2 {
             return Ok(files);
         }
         let odd = contradicted(&files);
@@ -113,7 +132,7 @@ impl FileReading {
             files.into_iter().partition(|file| odd.contains(&file.path));
         for StatedFile { path, .. } in odd {
             let what = format!("{} is listed twice, with different bytes", quoted(path.as_str()));
-            self.skipped.add(&what, location);
+            self.skipped.add(&what, granule);
         }
         Ok(rest)
     }
@@ -165,13 +184,13 @@ const MULTIHASHES: [(u64, &str); 14] = [
 ];
 
 /// Reads a path, without a leading `./`.
-fn path(text: &str) -> Result<FilePath, Error> {
+fn file_path(text: &str) -> Result<FilePath, Error> {
     let text = text.trim_start_matches("./");
     FilePath::new(text).map_err(|cause| Error::refused(ErrorKind::StatedFile, text, cause))
 }
 
 /// Reads a size in bytes.
-pub(super) fn size(text: &str) -> Result<u64, Error> {
+fn size(text: &str) -> Result<u64, Error> {
     let size = text.trim().parse().ok().filter(|size| *size <= MAX_SIZE);
     size.ok_or_else(|| {
         Error::new(ErrorKind::StatedFile, format!("{} is not a size in bytes", shown(text)))
@@ -197,67 +216,42 @@ pub(super) fn algorithm(name: &str) -> Result<Algorithm, Error> {
     name.parse().map_err(|cause| Error::refused(ErrorKind::StatedFile, name, cause))
 }
 
-/// The files of a granule of UMM-G. What has no name, or only a size in another unit, is left out.
-pub(super) fn of_umm(item: &Value, default: Option<&Algorithm>) -> Vec<FileStatement> {
-    let files = item.pointer("/umm/DataGranule/ArchiveAndDistributionInformation");
-    stated(files, default, |file| {
-        let name = file.get("Name").filter(|name| *name != "Not provided");
-        let checksum = (file.pointer("/Checksum/Algorithm"), file.pointer("/Checksum/Value"));
-        (name, file.get("SizeInBytes"), checksum)
+/// A file in a granule record of Cumulus.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CumulusFile {
+    key: Option<String>,
+    file_name: Option<String>,
+    #[serde(default, deserialize_with = "scalar")]
+    size: Option<String>,
+    checksum_type: Option<String>,
+    #[serde(default, deserialize_with = "scalar")]
+    checksum: Option<String>,
+}
+
+/// The files of a granule record of Cumulus. What is not as Cumulus has it is left out: any object may
+/// have a field of this name.
+pub(super) fn of_cumulus(object: &Value) -> Vec<WrittenFile> {
+    let files = object.get("files").and_then(Value::as_array).into_iter().flatten();
+    let files = files.filter_map(|file| CumulusFile::deserialize(file).ok());
+    files
+        .map(|CumulusFile { key, file_name, size, checksum_type: algorithm, checksum }| {
+            let path = key.or(file_name);
+            WrittenFile { path, size, algorithm, checksum, location: None }
+        })
+        .collect()
+}
+
+/// Reads a number, or a string. `None` means that it is something else.
+pub(super) fn scalar<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(value)? {
+        Value::String(text) => Some(text),
+        Value::Number(number) => Some(match number.as_f64().filter(|it| it.fract() == 0.0) {
+            Some(whole) if !number.is_u64() => format!("{whole:.0}"),
+            _ => number.to_string(),
+        }),
+        _ => None,
     })
-}
-
-/// The files of a granule record of Cumulus.
-pub(super) fn of_cumulus(object: &Value, default: Option<&Algorithm>) -> Vec<FileStatement> {
-    stated(object.get("files"), default, |file| {
-        let path = file.get("key").or_else(|| file.get("fileName"));
-        (path, file.get("size"), (file.get("checksumType"), file.get("checksum")))
-    })
-}
-
-/// The path, the size, and the algorithm and value of the checksum of a file.
-type Members<'file> =
-    (Option<&'file Value>, Option<&'file Value>, (Option<&'file Value>, Option<&'file Value>));
-
-fn stated<'item>(
-    files: Option<&'item Value>,
-    default: Option<&Algorithm>,
-    take: impl Fn(&'item Value) -> Members<'item>,
-) -> Vec<FileStatement> {
-    let read = |file| {
-        let (name, bytes, (by, value)) = take(file);
-        let Some(name) = name.and_then(Value::as_str) else { return Ok(None) };
-        let bytes = bytes.and_then(text).map(|text| size(&text)).transpose()?;
-        let value = match (by.and_then(Value::as_str), value.and_then(text)) {
-            (_, None) => None,
-            (Some(by), Some(value)) => Some(checksum(Some(&algorithm(by)?), &value)?),
-            (None, Some(value)) => Some(checksum(default, &value)?),
-        };
-        file_of(name, bytes, value)
-    };
-    files.and_then(Value::as_array).into_iter().flatten().map(read).collect()
-}
-
-/// A file with this path, if anything is stated of its bytes.
-pub(super) fn file_of(text: &str, size: Option<u64>, checksum: Option<Checksum>) -> FileStatement {
-    let content = FileContent::new(size, checksum);
-    content.map(|content| Ok(StatedFile { path: path(text)?, content })).transpose()
-}
-
-/// The files of a STAC item: its assets with `file:size` or `file:checksum`, a multihash.
-pub(super) fn of_stac(item: &Value) -> Vec<FileStatement> {
-    let read = |asset: &Value| {
-        let bytes = asset.get("file:size").and_then(text).map(|text| size(&text)).transpose()?;
-        let multihash = asset.get("file:checksum").and_then(Value::as_str).map(multihash);
-        let multihash = multihash.transpose()?;
-        let Some(href) = asset.get("href").and_then(Value::as_str) else { return Ok(None) };
-        let is_relative = !href.contains("://") && FilePath::new(href).is_ok();
-        let before_query = href.split(['?', '#']).next().unwrap_or_default();
-        let last = before_query.rsplit('/').next().unwrap_or_default();
-        file_of(if is_relative { href } else { last }, bytes, multihash)
-    };
-    let assets = item.get("assets").and_then(Value::as_object).into_iter().flatten();
-    assets.map(|(_, asset)| read(asset)).collect()
 }
 
 /// Reads a multihash in hexadecimal digits: a code and a length, each in bytes of seven bits, least
@@ -281,17 +275,4 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_at(end + 1);
     let number = number.iter().rev().fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f));
     Some((number, rest))
-}
-
-/// A number, or a string that is not empty.
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if text.trim().is_empty() => None,
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(match number.as_f64().filter(|it| it.fract() == 0.0) {
-            Some(whole) if !number.is_u64() => format!("{whole:.0}"),
-            _ => number.to_string(),
-        }),
-        _ => None,
-    }
 }

@@ -1,5 +1,8 @@
 //! Detects the format of a file from its beginning.
 
+use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
+
+use super::error::is_markup;
 use super::format::{InputFormat, parse_time};
 use super::{checksums, table};
 use crate::error::{Error, ErrorKind};
@@ -58,7 +61,7 @@ impl InputFormat {
 
 fn detect_json(text: &[u8]) -> InputFormat {
     let keys = outer_keys(text);
-    if keys.first().is_some_and(|key| *key == b"accession_log") {
+    if keys.first().is_some_and(|key| key == "accession_log") {
         return InputFormat::Manifest;
     }
     // One object per line: the first object ends at the end of its line, and another one follows.
@@ -67,7 +70,7 @@ fn detect_json(text: &[u8]) -> InputFormat {
     if first_is_whole && lines.any(|line| line.starts_with(b"{")) {
         return InputFormat::Ndjson;
     }
-    let has = |key: &str| keys.contains(&key.as_bytes());
+    let has = |key: &str| keys.iter().any(|known| known == key);
     if has("feed") {
         InputFormat::CmrJson
     } else if has("features") || text.windows(19).any(|window| window == b"\"FeatureCollection\"") {
@@ -80,26 +83,23 @@ fn detect_json(text: &[u8]) -> InputFormat {
 }
 
 /// The keys of the outermost object, as far as it was read.
-fn outer_keys(text: &[u8]) -> Vec<&[u8]> {
+fn outer_keys(text: &[u8]) -> Vec<String> {
+    let mut json = JsonStreamReader::new(text);
     let mut keys = Vec::new();
-    let (mut depth, mut string_from, mut is_escaped) = (0_u32, None, false);
-    let mut last = &text[..0];
-    for (at, &byte) in text.iter().enumerate() {
-        match (string_from, byte) {
-            (Some(_), _) if is_escaped => is_escaped = false,
-            (Some(_), b'\\') => is_escaped = true,
-            (Some(from), b'"') => {
-                last = &text[from..at];
-                string_from = None;
-            }
-            (Some(_), _) => {}
-            (None, b'"') => string_from = Some(at + 1),
-            (None, b':') if depth == 1 => keys.push(last),
-            (None, b'{' | b'[') => depth += 1,
-            (None, b'}' | b']') => depth = depth.saturating_sub(1),
-            _ => {}
+    let mut next = || -> Result<bool, ReaderError> {
+        if keys.is_empty() {
+            json.begin_object()?;
+        } else {
+            json.skip_value()?;
         }
-    }
+        let is_key = json.has_next()?;
+        if is_key {
+            keys.push(json.next_name_owned()?);
+        }
+        Ok(is_key)
+    };
+    // Where it was cut is an error, too.
+    while next().unwrap_or(false) {}
     keys
 }
 
@@ -109,14 +109,6 @@ fn has_file_group(text: &[u8]) -> bool {
             line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         bare.starts_with(b"OBJECT=FILE_GROUP")
     })
-}
-
-/// Whether a file begins like an HTML or XML page, such as one that a server sends in place of a
-/// file, or the response of a catalogue in its XML.
-pub(super) fn is_markup(text: &[u8]) -> bool {
-    // A tag, a declaration or a comment; an id may begin with another `<`.
-    let [b'<', next, rest @ ..] = text else { return false };
-    (next.is_ascii_alphabetic() || matches!(next, b'!' | b'?')) && rest.contains(&b'>')
 }
 
 fn is_change(line: &[u8]) -> bool {

@@ -7,13 +7,21 @@ use super::MAX_ROW_BYTES;
 use crate::error::{Error, ErrorKind};
 use crate::model::{GranuleId, GranuleIdError, SourceLocation, quoted};
 
+/// The error for a row that is longer than [`MAX_ROW_BYTES`].
+#[derive(Debug, thiserror::Error)]
+#[error("the row is too long")]
+pub(super) struct RationSpent;
+
 /// How many columns a message names.
 pub(super) const MAX_LISTED_COLUMNS: usize = 20;
 
 impl Error {
-    /// The same error, which was found in a line of a file. One that concerns the whole file is located
-    /// in line 1.
+    /// The same error, which was found in a line of a file, unless it is located already. One that
+    /// concerns the whole file is located in line 1.
     pub(crate) fn at_line(self, source_name: &Arc<str>, line: u64) -> Self {
+        if self.location().is_some() {
+            return self;
+        }
         self.at(SourceLocation::Line { source: source_name.clone(), line })
     }
 
@@ -48,7 +56,7 @@ impl Error {
     }
 
     /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
-    pub(super) fn row_too_long() -> Self {
+    fn row_too_long() -> Self {
         Error::input(format!(
             "a row has more than {MAX_ROW_BYTES} bytes: is a closing quote missing?"
         ))
@@ -113,6 +121,9 @@ impl Error {
 
     /// A file that cannot be read any further.
     pub(crate) fn unreadable(cause: &io::Error) -> Self {
+        if cause.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) {
+            return Error::row_too_long();
+        }
         Error::input(match cause.kind() {
             io::ErrorKind::IsADirectory => "this is a directory, not a file".to_owned(),
             // Only decompression returns these: reading a plain file simply ends.
@@ -123,6 +134,20 @@ impl Error {
             _ => format!("the file cannot be read: {}", Error::chain_of(cause)),
         })
     }
+}
+
+/// Whether a file begins like an HTML or XML page, such as one that a server sends in place of a
+/// file, or the response of a catalogue in its XML.
+pub(super) fn is_markup(text: &[u8]) -> bool {
+    // A tag, a declaration or a comment; an id may begin with another `<`.
+    let [b'<', next, rest @ ..] = text else { return false };
+    (next.is_ascii_alphabetic() || matches!(next, b'!' | b'?')) && rest.contains(&b'>')
+}
+
+/// Reads an id.
+pub(super) fn granule_id(bytes: &[u8]) -> Result<GranuleId, Error> {
+    GranuleId::from_bytes(bytes)
+        .map_err(|cause| Error::not_an_id(&String::from_utf8_lossy(bytes), cause))
 }
 
 /// Quotes what was read. An id is shown in full, since people copy it from the message; of a string

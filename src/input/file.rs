@@ -2,12 +2,13 @@
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::Reader;
-use super::detect::is_markup;
+use super::error::{RationSpent, is_markup};
 use super::format::{InputFormat, Options};
+use super::{MAX_ROW_BYTES, Reader};
 use crate::error::{Error, ErrorKind};
 use crate::model::SourceLocation;
 
@@ -172,11 +173,6 @@ impl NumberedLines {
         line.strip_suffix(b"\r").unwrap_or(line)
     }
 
-    /// Its number, counted from 1.
-    pub fn number(&self) -> u64 {
-        self.number
-    }
-
     /// Where it was read.
     pub fn location(&self) -> SourceLocation {
         SourceLocation::Line { source: self.name.clone(), line: self.number }
@@ -185,5 +181,42 @@ impl NumberedLines {
     /// The error that something is wrong with the line.
     pub fn fail(&self, error: Error) -> Error {
         error.at_line(&self.name, self.number)
+    }
+}
+
+/// How many bytes may still be read of the present row.
+#[derive(Clone)]
+pub(super) struct Ration(Arc<AtomicU64>);
+
+impl Ration {
+    /// Begins with the next row.
+    pub fn renew(&self) {
+        self.0.store(MAX_ROW_BYTES, Ordering::Relaxed);
+    }
+}
+
+/// Reads no more than one row may have, so that a quote that is never closed does not fill memory.
+pub(super) struct Rationed {
+    file: Reader,
+    left: Ration,
+}
+
+impl Rationed {
+    pub fn new(file: Reader) -> (Self, Ration) {
+        let left = Ration(Arc::new(AtomicU64::new(MAX_ROW_BYTES)));
+        (Rationed { file, left: left.clone() }, left)
+    }
+}
+
+impl Read for Rationed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Ration(left) = &self.left;
+        let bytes_left = left.load(Ordering::Relaxed);
+        if bytes_left == 0 {
+            return Err(io::Error::other(RationSpent));
+        }
+        let bytes = self.file.read(buffer)?;
+        left.store(bytes_left.saturating_sub(bytes as u64), Ordering::Relaxed);
+        Ok(bytes)
     }
 }

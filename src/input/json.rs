@@ -2,19 +2,26 @@
 //! a time.
 //!
 //! RFC 8259 § 4 does not define the meaning of an object with a repeated key, and `serde_json` takes the
-//! last value. An id must not depend on that, so such an object is an error here.
+//! last value. An id must not depend on that, so such an object is an error here: of a line of JSON
+//! wherever the key is, of an element of a document if it is a field that is read.
 
 use std::cell::RefCell;
-use std::fmt;
-use std::io::BufRead;
 use std::sync::Arc;
+use std::{fmt, io};
 
+use serde::Deserialize;
 use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
 };
 use serde_json::{Map, Value};
+use struson::reader::{
+    JsonReader, JsonStreamReader, JsonSyntaxError, ReaderError, ReaderSettings, SyntaxErrorKind,
+    ValueType,
+};
+use struson::serde::DeserializerError;
 
-use super::MAX_ROW_BYTES;
+use super::Reader;
+use super::file::{Ration, Rationed};
 use crate::error::Error;
 
 /// Parses one JSON value.
@@ -78,10 +85,6 @@ impl<'de> Visitor<'de> for Unique<'_> {
         Ok(value.into())
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
         while let Some(value) = elements.next_element_seed(self)? {
@@ -104,23 +107,26 @@ impl<'de> Visitor<'de> for Unique<'_> {
     }
 }
 
-/// The elements of the array at a path of keys, such as `feed` / `entry`.
+/// The elements of the array at a path of keys, such as `feed` / `entry`; with no key, of the document
+/// itself.
 ///
-/// The objects around the array are read here, by the grammar of RFC 8259. Each element, and each
-/// value that is not on the path, is parsed by `serde_json` and may have [`MAX_ROW_BYTES`]. Only
-/// white space may follow the document, so one that is truncated is noticed.
-pub(super) struct JsonItems<R> {
-    file: R,
+/// Each element, and each value that is not on the path, may have
+/// [`MAX_ROW_BYTES`](super::MAX_ROW_BYTES). Only white space may follow the document, so one that is
+/// truncated is noticed.
+pub(super) struct JsonItems {
+    json: JsonStreamReader<Rationed>,
+    ration: Ration,
     name: Arc<str>,
-    line: u64,
     path: &'static [&'static str],
     /// The number of objects on the path that are open.
     depth: usize,
     position: Position,
     /// Whether the array was found: a response that reports an error has none.
     has_array: bool,
-    /// The number at the document's key `hits`, or `numberMatched` (STAC). `None` if it has
-    /// neither.
+    /// The line on which the element begins that was read last.
+    line: u64,
+    /// The number at the key `hits`, `numberMatched` (STAC) or `numFound` (Solr) of an object on the
+    /// path. `None` if there is none.
     pub hits: Option<u64>,
     /// Whether one of the document's `links` (STAC) is to the next page.
     pub has_next_page: bool,
@@ -129,229 +135,158 @@ pub(super) struct JsonItems<R> {
 /// The reader's position in the document.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
-    /// Before the document.
     Start,
-    /// Before the first key of an object, or after a value.
-    InObject { is_first: bool },
-    /// Before the first element of the array, or after an element.
-    InArray { is_first: bool },
-    /// After the document.
+    /// Before a key of an object on the path, or its end.
+    InObject,
+    /// Before an element of the array, or its end.
+    InArray,
     End,
 }
 
-impl<R: BufRead> JsonItems<R> {
-    pub fn new(file: R, name: Arc<str>, path: &'static [&'static str]) -> Self {
+#[derive(Deserialize)]
+struct Link {
+    rel: Option<String>,
+}
+
+impl JsonItems {
+    pub fn new(file: Reader, name: Arc<str>, path: &'static [&'static str]) -> Self {
+        let (file, ration) = Rationed::new(file);
+        let settings = ReaderSettings {
+            // Else nothing says whether anything follows the document.
+            allow_multiple_top_level: true,
+            track_path: false,
+            restrict_number_values: false,
+            ..ReaderSettings::default()
+        };
         JsonItems {
-            file,
+            json: JsonStreamReader::new_custom(file, settings),
+            ration,
             name,
-            line: 1,
             path,
             depth: 0,
             position: Position::Start,
             has_array: false,
+            line: 1,
             hits: None,
             has_next_page: false,
         }
     }
 
     /// The next element, and the line on which it begins.
-    pub fn next_item(&mut self) -> Result<Option<(Value, u64)>, Error> {
+    pub fn next_item<T: DeserializeOwned>(&mut self) -> Result<Option<(T, u64)>, Error> {
+        match self.element() {
+            Ok(None) if !self.has_array => {
+                Err(Error::no_list(self.path).at_line(&self.name, self.present_line()))
+            }
+            Ok(element) => Ok(element.map(|element| (element, self.line))),
+            Err(cause) => Err(self.refused(cause)),
+        }
+    }
+
+    fn element<T: DeserializeOwned>(&mut self) -> Result<Option<T>, DeserializerError> {
         loop {
+            self.ration.renew();
             match self.position {
-                Position::Start => {
-                    self.expect(b'{')?;
-                    self.depth = 1;
-                    self.position = Position::InObject { is_first: true };
+                Position::Start => self.enter()?,
+                Position::InObject if self.json.has_next()? => self.member()?,
+                Position::InObject => {
+                    self.json.end_object()?;
+                    self.leave()?;
                 }
-                Position::InObject { is_first } => self.next_key(is_first)?,
-                Position::InArray { is_first } => {
-                    if self.peek()? == b']' {
-                        self.skip_byte();
-                        self.position = Position::InObject { is_first: false };
-                        continue;
-                    }
-                    if !is_first {
-                        self.expect(b',')?;
-                    }
-                    self.peek()?;
-                    let line = self.line;
-                    let text = self.value()?;
-                    self.position = Position::InArray { is_first: false };
-                    return Ok(Some((self.parse(&text, line)?, line)));
+                Position::InArray if self.json.has_next()? => {
+                    self.line = self.present_line();
+                    return self.json.deserialize_next().map(Some);
                 }
-                Position::End => {
-                    if !self.has_array {
-                        return self.fail(Error::no_list(self.path));
-                    }
-                    return match self.peek_or_end()? {
-                        None => Ok(None),
-                        Some(_) => self.fail(Error::not_json()),
-                    };
+                Position::InArray => {
+                    self.json.end_array()?;
+                    self.leave()?;
                 }
+                Position::End => return Ok(None),
             }
         }
     }
 
-    /// Reads a key, and then enters its value if it is on the path, or skips it.
-    fn next_key(&mut self, is_first: bool) -> Result<(), Error> {
-        if self.peek()? == b'}' {
-            self.skip_byte();
-            self.depth -= 1;
-            let is_done = self.depth == 0;
-            self.position =
-                if is_done { Position::End } else { Position::InObject { is_first: false } };
-            return Ok(());
+    /// Enters a value on the path.
+    fn enter(&mut self) -> Result<(), ReaderError> {
+        if self.depth == self.path.len() {
+            self.json.begin_array()?;
+            (self.position, self.has_array) = (Position::InArray, true);
+        } else {
+            self.json.begin_object()?;
+            self.depth += 1;
+            self.position = Position::InObject;
         }
-        if !is_first {
-            self.expect(b',')?;
-        }
-        self.peek()?;
-        let line = self.line;
-        let key = self.value()?;
-        let Value::String(key) = self.parse(&key, line)? else {
-            return self.fail(Error::not_json());
-        };
-        self.expect(b':')?;
-        let opener = self.peek()?;
-        let line = self.line;
-        if self.path.get(self.depth - 1) == Some(&key.as_str()) {
-            let is_last = self.depth == self.path.len();
-            match opener {
-                _ if self.has_array => {
-                    return self.fail(Error::duplicate_key(&key));
-                }
-                b'[' if is_last => {
-                    self.skip_byte();
-                    self.has_array = true;
-                    self.position = Position::InArray { is_first: true };
-                    return Ok(());
-                }
-                b'{' if !is_last => {
-                    self.skip_byte();
-                    self.depth += 1;
-                    self.position = Position::InObject { is_first: true };
-                    return Ok(());
-                }
-                _ => return self.fail(Error::no_list(self.path)),
-            }
-        }
-        let text = self.value()?;
-        match key.as_str() {
-            "hits" | "numberMatched" if self.depth == 1 => {
-                self.hits = self.parse(&text, line)?.as_u64();
-            }
-            "links" if self.depth == 1 => {
-                self.has_next_page = has_next_link(&self.parse(&text, line)?);
-            }
-            _ => {
-                serde_json::from_slice::<IgnoredAny>(&text)
-                    .map_err(|_| Error::not_json().at_line(&self.name, line))?;
-            }
-        }
-        self.position = Position::InObject { is_first: false };
         Ok(())
     }
 
-    fn parse(&self, text: &[u8], line: u64) -> Result<Value, Error> {
-        parse_strictly(text).map_err(|error: Error| error.at_line(&self.name, line))
-    }
-
-    /// The bytes of the value that begins here, up to its closing bracket or quote, or the end of a
-    /// number or literal.
-    fn value(&mut self) -> Result<Vec<u8>, Error> {
-        let mut text = Vec::new();
-        let (mut depth, mut in_string, mut is_escaped) = (0_u32, false, false);
-        loop {
-            let buffer = self.buffer()?;
-            if buffer.is_empty() {
-                return self.fail(Error::truncated());
-            }
-            let (mut used, mut ended) = (0, false);
-            for &byte in buffer {
-                let is_bare = depth == 0 && !in_string;
-                if is_bare
-                    && matches!(byte, b',' | b'}' | b']' | b':' | b' ' | b'\t' | b'\r' | b'\n')
-                {
-                    ended = true;
-                    break;
-                }
-                used += 1;
-                match byte {
-                    _ if is_escaped => is_escaped = false,
-                    b'\\' if in_string => is_escaped = true,
-                    b'"' => in_string = !in_string,
-                    _ if in_string => {}
-                    b'{' | b'[' => depth += 1,
-                    b'}' | b']' => depth -= 1,
-                    _ => {}
-                }
-                let closes = depth == 0 && !in_string && matches!(byte, b'"' | b'}' | b']');
-                if closes {
-                    ended = true;
-                    break;
-                }
-            }
-            text.extend_from_slice(&buffer[..used]);
-            let lines = buffer[..used].iter().filter(|&&byte| byte == b'\n').count() as u64;
-            self.file.consume(used);
-            self.line += lines;
-            if ended {
-                return Ok(text);
-            }
-            if text.len() as u64 > MAX_ROW_BYTES {
-                return self.fail(Error::row_too_long());
-            }
+    /// Goes on after the end of an array or object on the path.
+    fn leave(&mut self) -> Result<(), DeserializerError> {
+        if self.position == Position::InObject {
+            self.depth -= 1;
         }
-    }
-
-    fn expect(&mut self, byte: u8) -> Result<(), Error> {
-        if self.peek()? == byte {
-            self.skip_byte();
-            Ok(())
-        } else {
-            self.fail(Error::not_json())
+        if self.depth > 0 {
+            self.position = Position::InObject;
+            return Ok(());
         }
-    }
-
-    /// The next byte that is not white space.
-    fn peek(&mut self) -> Result<u8, Error> {
-        match self.peek_or_end()? {
-            Some(byte) => Ok(byte),
-            None => self.fail(Error::truncated()),
+        self.position = Position::End;
+        if self.json.has_next()? {
+            return Err(DeserializerError::custom("more follows the document"));
         }
+        Ok(())
     }
 
-    fn peek_or_end(&mut self) -> Result<Option<u8>, Error> {
-        loop {
-            match self.buffer()?.first().copied() {
-                Some(b' ' | b'\t' | b'\r') => self.file.consume(1),
-                Some(b'\n') => {
-                    self.file.consume(1);
-                    self.line += 1;
-                }
-                byte => return Ok(byte),
+    /// Reads a key, and then enters its value if it is on the path, or skips it.
+    fn member(&mut self) -> Result<(), DeserializerError> {
+        let key = self.json.next_name_owned()?;
+        let is_on_path = self.path.get(self.depth - 1) == Some(&key.as_str());
+        let is_array = self.depth == self.path.len();
+        let opener = if is_array { ValueType::Array } else { ValueType::Object };
+        match key.as_str() {
+            _ if is_on_path && self.has_array => {
+                return Err(DeserializerError::custom(format_args!(
+                    "the key {key:?} occurs twice"
+                )));
             }
+            _ if is_on_path && self.json.peek()? == opener => self.enter()?,
+            "hits" | "numberMatched" | "numFound" => self.hits = self.json.deserialize_next()?,
+            "links" => {
+                let links: Option<Vec<Link>> = self.json.deserialize_next()?;
+                let is_next = |link: Link| link.rel.is_some_and(|rel| rel == "next");
+                self.has_next_page = links.into_iter().flatten().any(is_next);
+            }
+            _ => self.json.skip_value()?,
         }
+        Ok(())
     }
 
-    fn skip_byte(&mut self) {
-        self.file.consume(1);
+    fn present_line(&self) -> u64 {
+        self.json.current_position(false).line_pos.map_or(1, |position| position.line + 1)
     }
 
-    fn buffer(&mut self) -> Result<&[u8], Error> {
-        let (name, line) = (&self.name, self.line);
-        self.file.fill_buf().map_err(|cause| Error::unreadable(&cause).at_line(name, line))
-    }
-
-    fn fail<T>(&self, error: Error) -> Result<T, Error> {
-        Err(error.at_line(&self.name, self.line))
+    fn refused(&self, cause: DeserializerError) -> Error {
+        let DeserializerError::ReaderError(cause) = cause else {
+            return not_of_format(&cause).at_line(&self.name, self.line);
+        };
+        let error = match cause {
+            ReaderError::SyntaxError(JsonSyntaxError {
+                kind: SyntaxErrorKind::IncompleteDocument,
+                ..
+            }) => Error::truncated(),
+            // Decompression returns other kinds: these are bytes that are not UTF-8.
+            ReaderError::IoError { error, .. } if error.kind() != io::ErrorKind::InvalidData => {
+                Error::unreadable(&error)
+            }
+            ReaderError::UnexpectedValueType { expected, actual, .. } => {
+                not_of_format(&format_args!("expected {expected:?}, found {actual:?}"))
+            }
+            _ => Error::not_json(),
+        };
+        error.at_line(&self.name, self.present_line())
     }
 }
 
-/// Whether one of the links of a response is to its next page.
-fn has_next_link(links: &Value) -> bool {
-    let links = links.as_array().map(Vec::as_slice).unwrap_or_default();
-    links.iter().any(|link| link.get("rel").is_some_and(|rel| rel == "next"))
+fn not_of_format(cause: &dyn fmt::Display) -> Error {
+    Error::input(format!("the JSON is not as the format has it: {cause}"))
 }
 
 #[cfg(test)]
@@ -363,17 +298,8 @@ mod tests {
     #[test]
     fn a_value_is_that_of_serde_json() {
         for text in [
-            "null",
-            "true",
-            "-1",
-            "18446744073709551615",
-            "0.5",
-            "1e300",
-            "\"a\\u00e9\"",
-            "[]",
-            "{}",
-            r#"{"a":[1,{"a":null}],"b":{"a":"x"}}"#,
-            " [1, 2] ",
+            r#"[null, true, -1, 18446744073709551615, 0.5, 1e300, "a\u00e9", [], {}]"#,
+            r#" {"a":[1,{"a":null}],"b":{"a":"x"}} "#,
         ] {
             let expected: Value = serde_json::from_str(text).unwrap();
             assert_eq!(parse_strictly(text.as_bytes()).unwrap(), expected, "{text}");
@@ -398,10 +324,12 @@ mod tests {
 
     fn read(text: &str, path: &'static [&'static str]) -> Result<Vec<String>, String> {
         // A buffer of three bytes, so that every token crosses the end of one.
-        let file = BufReader::with_capacity(3, text.as_bytes());
-        let mut items = JsonItems::new(file, "x.json".into(), path);
+        let file = BufReader::with_capacity(3, std::io::Cursor::new(text.as_bytes().to_vec()));
+        let mut items = JsonItems::new(Box::new(file), "x.json".into(), path);
         let mut read = Vec::new();
-        while let Some((item, line)) = items.next_item().map_err(|error| error.to_string())? {
+        while let Some((item, line)) =
+            items.next_item::<Value>().map_err(|error| error.to_string())?
+        {
             read.push(format!("{line} {item}"));
         }
         Ok(read)
@@ -434,19 +362,12 @@ mod tests {
         }
         for wrong in [
             r#"{"items":[1]}}"#,
-            r#"{"items":[1 2]}"#,
+            r#"{"items":[1]} {"items":[2]}"#,
             r#"{"items":[1,]}"#,
-            r#"{"items":[,1]}"#,
-            r#"{"items":[1]"a":1}"#,
-            r#"{"items" [1]}"#,
-            r#"{items:[1]}"#,
             r#"{"a":tru,"items":[1]}"#,
             r#"{"items":{}}"#,
             r#"[1]"#,
-            r#"{"items":[1}}"#,
-            r#"{"items":[]]}"#,
             r#"{"items":[1],"items":[2]}"#,
-            r#"{"items":[{"a":1,"a":2}]}"#,
         ] {
             assert!(read(wrong, &["items"]).is_err(), "{wrong}");
         }

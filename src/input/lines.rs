@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::checksums::{self, Checksums};
-use super::content::{self, FileReading};
+use super::content;
+use super::error::granule_id;
 use super::file::NumberedLines;
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
-use super::{MAX_ROW_BYTES, Reader, Record};
+use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::Error;
 use crate::model::{GranuleId, GranuleIdError, Moment, SourceLocation};
 
@@ -24,7 +25,6 @@ const MAX_CHANGE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
 pub(super) struct LineReader {
     lines: NumberedLines,
     content: LineContent,
-    pub files: FileReading,
 }
 
 /// What a line contains.
@@ -41,25 +41,21 @@ pub(super) enum LineContent {
 }
 
 impl LineReader {
-    pub(super) fn new(
-        file: Reader,
-        name: Arc<str>,
-        content: LineContent,
-        options: &Options,
-    ) -> Self {
+    pub(super) fn new(file: Reader, name: Arc<str>, content: LineContent) -> Self {
         let max_bytes = match content {
             LineContent::Id => MAX_ID_LINE_BYTES,
             LineContent::Object(_) => MAX_ROW_BYTES,
             LineContent::Checksum(_) => checksums::MAX_LINE_BYTES,
             LineContent::Change => MAX_CHANGE_BYTES,
         };
-        let lines = NumberedLines::new(file, name, max_bytes);
-        LineReader { lines, content, files: FileReading::new(options) }
+        LineReader { lines: NumberedLines::new(file, name, max_bytes), content }
     }
+}
 
+impl Rows for LineReader {
     /// The next granule. A change has only one of the dates.
-    pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
-        let LineReader { lines, content, files } = self;
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        let LineReader { lines, content } = self;
         while lines.advance()? {
             let is_empty = match content {
                 LineContent::Object(_) => lines.bytes().trim_ascii().is_empty(),
@@ -71,53 +67,43 @@ impl LineReader {
                 continue;
             }
             let location = lines.location();
-            let record = match content {
+            let row = match content {
                 LineContent::Id => id(lines.text(), location),
                 _ if lines.is_cut() => return Err(lines.too_long()),
-                LineContent::Object(options) => object(lines.bytes(), options, files, location),
-                LineContent::Checksum(how) => how.record(lines.text(), files, location),
+                LineContent::Object(options) => object(lines.bytes(), options, location),
+                LineContent::Checksum(how) => how.row(lines.text(), location),
                 LineContent::Change => change(lines.text(), location),
             };
-            return record.map(Some).map_err(|error| lines.fail(error));
+            return row.map(Some).map_err(|error| lines.fail(error));
         }
         Ok(None)
     }
 }
 
-fn id(text: &[u8], location: SourceLocation) -> Result<Record, Error> {
-    let granule_id = GranuleId::from_bytes(text).map_err(|cause| {
-        // Only the beginning of a line that is too long was read.
-        let is_cut = text.len() as u64 == MAX_ID_LINE_BYTES;
-        let cause = if is_cut { GranuleIdError::TooLong { bytes: None } } else { cause };
-        Error::not_an_id(&String::from_utf8_lossy(text), cause)
-    })?;
-    Ok(Record::new(granule_id, location))
+fn id(text: &[u8], location: SourceLocation) -> Result<Row, Error> {
+    // Only the beginning of a line that is too long was read.
+    if text.len() as u64 == MAX_ID_LINE_BYTES {
+        let cause = GranuleIdError::TooLong { bytes: None };
+        return Err(Error::not_an_id(&String::from_utf8_lossy(text), cause));
+    }
+    Ok(Row::new(granule_id(text)?, location))
 }
 
-fn object(
-    line: &[u8],
-    options: &Options,
-    files: &mut FileReading,
-    location: SourceLocation,
-) -> Result<Record, Error> {
+fn object(line: &[u8], options: &Options, location: SourceLocation) -> Result<Row, Error> {
     let object = parse_strictly(line)?;
     let Options { column, ingested_column, deleted_column, .. } = options;
     let text = value_at(&object, column.as_deref(), &USUAL_COLUMNS);
     let field = || column.clone().unwrap_or_else(|| USUAL_COLUMNS.join(", "));
     let text = text.and_then(Value::as_str).ok_or_else(|| Error::no_field(&field()))?;
-    let granule_id = GranuleId::new(text).map_err(|cause| Error::not_an_id(text, cause))?;
-    let mut record = Record::new(granule_id, location);
-    if !files.is_off {
-        let stated = content::of_cumulus(&object, files.algorithm.as_ref());
-        record.files = files.of_granule(stated, &record.location)?;
-    }
+    let mut row = Row::new(granule_id(text.as_bytes())?, location);
+    row.files = content::of_cumulus(&object);
     if options.with_dates {
         let ingested = value_at(&object, ingested_column.as_deref(), &INGESTED_COLUMNS);
-        record.ingested = Some(date(ingested)?.ok_or_else(Error::no_ingest_date)?);
+        row.record.ingested = Some(date(ingested)?.ok_or_else(Error::no_ingest_date)?);
         let deleted = value_at(&object, deleted_column.as_deref(), &[DELETED_COLUMN]);
-        record.deleted = date(deleted)?;
+        row.record.deleted = date(deleted)?;
     }
-    Ok(record)
+    Ok(row)
 }
 
 /// The value of the requested field, or of the first usual one that exists.
@@ -143,19 +129,17 @@ fn date(value: Option<&Value>) -> Result<Option<Moment>, Error> {
     }
 }
 
-fn change(line: &[u8], location: SourceLocation) -> Result<Record, Error> {
+fn change(line: &[u8], location: SourceLocation) -> Result<Row, Error> {
     let mut cells = line.splitn(3, |&byte| byte == b'\t');
-    let (Some(at), Some(sign @ (b"+" | b"-")), Some(granule_id)) =
+    let (Some(at), Some(sign @ (b"+" | b"-")), Some(id)) =
         (cells.next(), cells.next(), cells.next())
     else {
         let message = "a line of an event file is a time, a TAB, + or -, a TAB, and an id";
         return Err(Error::input(message));
     };
     let at = Some(parse_time(&String::from_utf8_lossy(at))?);
-    let granule_id = GranuleId::from_bytes(granule_id).map_err(|cause| {
-        let text = String::from_utf8_lossy(granule_id).into_owned();
-        Error::not_an_id(&text, cause)
-    })?;
-    let (ingested, deleted) = if sign == b"+" { (at, None) } else { (None, at) };
-    Ok(Record { ingested, deleted, ..Record::new(granule_id, location) })
+    let mut row = Row::new(granule_id(id)?, location);
+    let date = if sign == b"+" { &mut row.record.ingested } else { &mut row.record.deleted };
+    *date = at;
+    Ok(row)
 }

@@ -60,7 +60,9 @@ pub use records::{Events, Records, open};
 
 use std::io::BufRead;
 
+use crate::error::Error;
 use crate::model::{GranuleId, Moment, SourceLocation};
+use content::WrittenFile;
 
 /// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
 pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
@@ -86,13 +88,6 @@ pub struct Record {
     pub files: Vec<StatedFile>,
 }
 
-impl Record {
-    fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
-        let (ingested, deleted, is_deleted) = (None, None, false);
-        Record { granule_id, location, ingested, deleted, is_deleted, files: Vec::new() }
-    }
-}
-
 /// The counts that a search response states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hits {
@@ -100,4 +95,36 @@ pub struct Hits {
     pub hits: u64,
     /// How many of them the response contains.
     pub items: u64,
+}
+
+/// A granule as the reader of a format returns it, and what is written of its files.
+struct Row {
+    /// The granule, without files.
+    record: Record,
+    files: Vec<WrittenFile>,
+}
+
+impl Row {
+    fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
+        let (ingested, deleted, is_deleted) = (None, None, false);
+        let files = Vec::new();
+        let record = Record { granule_id, location, ingested, deleted, is_deleted, files };
+        Row { record, files: Vec::new() }
+    }
+}
+
+/// The granules of a file, in its order.
+trait Rows {
+    /// The next granule. Nothing may be read after an error.
+    fn next_row(&mut self) -> Result<Option<Row>, Error>;
+
+    /// The counts that the file states, once all of it is read.
+    fn hits(&self) -> Option<Hits> {
+        None
+    }
+
+    /// Whether the file names a next page, once all of it is read.
+    fn has_next_page(&self) -> bool {
+        false
+    }
 }

@@ -3,32 +3,24 @@
 use std::io::Read;
 
 use super::checksums::Checksums;
-use super::content::StatedFile;
+use super::content::{FileReading, StatedFile};
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
 use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
-use super::responses::{Dialect, Response};
+use super::responses::{self, Response};
 use super::table::TableReader;
 use super::warning::WarningCollector;
-use super::{Hits, Record};
+use super::{Hits, Record, Row, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Day, Event, EventKind, Moment, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
 pub struct Records {
-    reader: FormatReader,
-    /// `None` if no id can be the trace of a comment, a header or another column: JSON cannot be taken
-    /// for a list of ids.
+    rows: Box<dyn Rows + Send>,
+    files: FileReading,
     warnings: WarningCollector,
     has_failed: bool,
-}
-
-enum FormatReader {
-    Lines(LineReader),
-    Table(Box<TableReader>),
-    Pdr(Pdr),
-    Response(Response),
 }
 
 /// Opens a file. Messages call it `name`.
@@ -81,27 +73,25 @@ impl OpenedFile {
             _ => {}
         }
         let file = self.into_reader();
-        let lines = |file, name, content| {
-            FormatReader::Lines(LineReader::new(file, name, content, options))
-        };
-        let response = |file, name, dialect| {
-            Response::open(file, name, dialect, options).map(FormatReader::Response)
-        };
-        let reader = match format {
-            InputFormat::Lines => lines(file, name, LineContent::Id),
-            InputFormat::Ndjson => lines(file, name, LineContent::Object(options.clone())),
+        let lines = |file, content| LineReader::new(file, name.clone(), content);
+        let rows: Box<dyn Rows + Send> = match format {
+            InputFormat::Lines => Box::new(lines(file, LineContent::Id)),
+            InputFormat::Ndjson => Box::new(lines(file, LineContent::Object(options.clone()))),
             InputFormat::Checksums => {
-                let how = Checksums::of_file(&name, options);
-                lines(file, name, LineContent::Checksum(how))
+                Box::new(lines(file, LineContent::Checksum(Checksums::of_file(&name, options))))
             }
-            InputFormat::Changes | InputFormat::Manifest => lines(file, name, LineContent::Change),
-            InputFormat::Csv => {
-                FormatReader::Table(Box::new(TableReader::open(file, name, options)?))
+            InputFormat::Changes | InputFormat::Manifest => {
+                Box::new(lines(file, LineContent::Change))
             }
-            InputFormat::Pdr => FormatReader::Pdr(Pdr::open(file, name, options)?),
-            InputFormat::UmmJson => response(file, name, Dialect::UmmJson)?,
-            InputFormat::CmrJson => response(file, name, Dialect::CmrJson)?,
-            InputFormat::Stac => response(file, name, Dialect::Stac)?,
+            InputFormat::Csv => Box::new(TableReader::open(file, name, options)?),
+            InputFormat::Pdr => Box::new(Pdr::open(file, name, options)?),
+            InputFormat::UmmJson => {
+                Box::new(Response::open(file, name, responses::UMM_JSON, options)?)
+            }
+            InputFormat::CmrJson => {
+                Box::new(Response::open(file, name, responses::CMR_JSON, options)?)
+            }
+            InputFormat::Stac => Box::new(Response::open(file, name, responses::STAC, options)?),
         };
         let is_of_lines = match format {
             InputFormat::Lines | InputFormat::Changes => true,
@@ -109,8 +99,8 @@ impl OpenedFile {
             InputFormat::Csv => with_dates,
             _ => false,
         };
-        let warnings = WarningCollector::new(is_of_lines);
-        Ok(Records { reader, warnings, has_failed: false })
+        let (files, warnings) = (FileReading::new(options), WarningCollector::new(is_of_lines));
+        Ok(Records { rows, files, warnings, has_failed: false })
     }
 
     /// Begins to read when granules were ingested and deleted.
@@ -135,13 +125,8 @@ impl OpenedFile {
 
 impl Records {
     fn record(&mut self) -> Result<Option<Record>, Error> {
-        let record = match &mut self.reader {
-            FormatReader::Lines(reader) => reader.record()?,
-            FormatReader::Table(reader) => reader.record()?,
-            FormatReader::Pdr(reader) => reader.record()?,
-            FormatReader::Response(reader) => reader.record()?,
-        };
-        let Some(record) = record else { return Ok(None) };
+        let Some(Row { mut record, files }) = self.rows.next_row()? else { return Ok(None) };
+        record.files = self.files.of_granule(&files, &record.location)?;
         let Record { granule_id, location, ingested, deleted, .. } = &record;
         match (ingested, deleted) {
             (Some(ingested), Some(deleted)) if deleted.of_change() < ingested.of_change() => {
@@ -161,15 +146,12 @@ impl Records {
     /// Returns the counts of a search response, once all records are read. `None` if the file is
     /// not a search response, or does not state how many granules the search found.
     pub fn hits(&self) -> Option<Hits> {
-        match &self.reader {
-            FormatReader::Response(response) => response.hits(),
-            _ => None,
-        }
+        self.rows.hits()
     }
 
     /// Whether the file is a search response that names a next page, once all records are read.
     pub fn has_next_page(&self) -> bool {
-        matches!(&self.reader, FormatReader::Response(response) if response.has_next_page())
+        self.rows.has_next_page()
     }
 
     /// Returns the warnings about what was read so far: at most one of each kind, with the first as an
@@ -189,13 +171,7 @@ impl Records {
     /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
-        let files = match &self.reader {
-            FormatReader::Lines(reader) => reader.files.warning(),
-            FormatReader::Table(_) => None,
-            FormatReader::Pdr(reader) => reader.files.warning(),
-            FormatReader::Response(reader) => reader.files.warning(),
-        };
-        self.warnings.warnings().into_iter().chain(files).collect()
+        self.warnings.warnings().into_iter().chain(self.files.warning()).collect()
     }
 }
 

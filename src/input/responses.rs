@@ -1,45 +1,76 @@
 //! The search responses of catalogues: CMR's `granules.umm_json` and `granules.json`, and a STAC
 //! ItemCollection.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use super::content::{self, FileReading};
+use super::content::{WrittenFile, scalar};
+use super::error::granule_id;
 use super::format::{Options, parse_time};
 use super::json::JsonItems;
-use super::{Hits, Reader, Record};
+use super::{Hits, Reader, Row, Rows};
 use crate::error::Error;
-use crate::model::{GranuleId, Moment, SourceLocation};
+use crate::model::{FilePath, Moment, SourceLocation};
 
-/// The format of a catalogue's response.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
-    /// CMR UMM-G: `items[].umm.GranuleUR`.
-    UmmJson,
-    /// CMR's Atom feed as JSON: `feed.entry[].title`.
-    CmrJson,
-    /// A STAC ItemCollection: `features[].id`.
-    Stac,
+/// A format of responses.
+pub(super) struct Dialect {
+    /// The keys that lead to the list of granules.
+    list: &'static [&'static str],
+    /// What `--column` calls each name of a granule, and where it is.
+    names: &'static [(&'static str, &'static str)],
+    read: fn(&mut JsonItems) -> Result<Option<(Item, u64)>, Error>,
 }
 
-/// Which of a granule's names is its id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Name {
-    /// The name that the catalogue gives it.
-    Catalogue,
-    /// The name that its producer gave it.
-    Producer,
+/// CMR UMM-G.
+pub(super) const UMM_JSON: Dialect = Dialect {
+    list: &["items"],
+    names: &[
+        ("GranuleUR", "umm.GranuleUR"),
+        ("producer", "umm.DataGranule.Identifiers of type ProducerGranuleId"),
+    ],
+    read: read::<UmmItem>,
+};
+
+/// CMR's Atom feed as JSON.
+pub(super) const CMR_JSON: Dialect = Dialect {
+    list: &["feed", "entry"],
+    names: &[("title", "title"), ("producer", "producer_granule_id")],
+    read: read::<CmrEntry>,
+};
+
+/// A STAC ItemCollection.
+pub(super) const STAC: Dialect =
+    Dialect { list: &["features"], names: &[("id", "id")], read: read::<StacItem> };
+
+/// A granule as a response states it.
+#[derive(Default)]
+struct Item {
+    /// Its names, in the order of [`Dialect::names`].
+    names: [Option<String>; 2],
+    ingested: Option<String>,
+    is_deleted: bool,
+    /// The time of the deletion, if it is deleted.
+    revised: Option<String>,
+    files: Vec<WrittenFile>,
+}
+
+fn read<T: DeserializeOwned + Into<Item>>(
+    items: &mut JsonItems,
+) -> Result<Option<(Item, u64)>, Error> {
+    Ok(items.next_item::<T>()?.map(|(item, line)| (item.into(), line)))
 }
 
 /// The granules of a response.
 pub(super) struct Response {
-    items: JsonItems<Reader>,
+    items: JsonItems,
     name: Arc<str>,
     dialect: Dialect,
-    which: Name,
+    /// Which of a granule's names is its id.
+    which: usize,
     with_dates: bool,
-    pub files: FileReading,
     count: u64,
 }
 
@@ -50,108 +81,200 @@ impl Response {
         dialect: Dialect,
         options: &Options,
     ) -> Result<Self, Error> {
-        let (path, columns): (&[&str], &[&str]) = match dialect {
-            Dialect::UmmJson => (&["items"], &["GranuleUR", "producer"]),
-            Dialect::CmrJson => (&["feed", "entry"], &["title", "producer"]),
-            Dialect::Stac => (&["features"], &["id"]),
-        };
+        let columns = || dialect.names.iter().map(|(column, _)| *column);
         let which = match options.column.as_deref() {
-            None => Name::Catalogue,
-            Some("producer") if columns.contains(&"producer") => Name::Producer,
-            Some(column) if columns[0] == column => Name::Catalogue,
-            Some(column) => {
-                let columns: Vec<String> = columns.iter().map(|&it| it.to_owned()).collect();
-                return Err(Error::no_column(column, &columns).at_line(&name, 1));
-            }
+            None => 0,
+            Some(asked) => columns().position(|column| column == asked).ok_or_else(|| {
+                let columns: Vec<String> = columns().map(str::to_owned).collect();
+                Error::no_column(asked, &columns).at_line(&name, 1)
+            })?,
         };
-        let items = JsonItems::new(file, name.clone(), path);
-        let (with_dates, files) = (options.with_dates, FileReading::new(options));
-        Ok(Response { items, name, dialect, which, with_dates, files, count: 0 })
+        let items = JsonItems::new(file, name.clone(), dialect.list);
+        Ok(Response { items, name, dialect, which, with_dates: options.with_dates, count: 0 })
     }
 
-    /// The next granule.
-    pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Some((item, line)) = self.items.next_item()? else { return Ok(None) };
+    fn row(&self, mut item: Item, line: u64) -> Result<Row, Error> {
+        let (_, field) = self.dialect.names[self.which];
+        let id = item.names[self.which].take().ok_or_else(|| Error::no_field(field))?;
+        let location = SourceLocation::Line { source: self.name.clone(), line };
+        let mut row = Row::new(granule_id(id.as_bytes())?, location);
+        row.record.is_deleted = item.is_deleted;
+        row.files = item.files;
+        if self.with_dates {
+            let read = |text: String| -> Result<Moment, Error> { parse_time(&text) };
+            row.record.ingested = Some(read(item.ingested.ok_or_else(Error::no_ingest_date)?)?);
+            if item.is_deleted {
+                let revised = item.revised.ok_or_else(|| Error::no_field("meta.revision-date"))?;
+                row.record.deleted = Some(read(revised)?);
+            }
+        }
+        Ok(row)
+    }
+}
+
+impl Rows for Response {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        let Some((item, line)) = (self.dialect.read)(&mut self.items)? else { return Ok(None) };
         self.count += 1;
-        self.record_of(&item, line).map(Some)
+        self.row(item, line).map(Some).map_err(|error| error.at_line(&self.name, line))
     }
 
-    /// The counts of the response, once all of it is read.
-    pub(super) fn hits(&self) -> Option<Hits> {
+    fn hits(&self) -> Option<Hits> {
         self.items.hits.map(|hits| Hits { hits, items: self.count })
     }
 
-    /// Whether the response names a next page, once all of it is read.
-    pub(super) fn has_next_page(&self) -> bool {
+    fn has_next_page(&self) -> bool {
         self.items.has_next_page
     }
-    fn record_of(&mut self, item: &Value, line: u64) -> Result<Record, Error> {
-        let name = self.name.clone();
-        let fail = |error: Error| error.at_line(&name, line);
-        let no_field = |field: &str| fail(Error::no_field(field));
-        let (field, text) = match (self.dialect, self.which) {
-            (Dialect::UmmJson, Name::Catalogue) => {
-                ("umm.GranuleUR", item.pointer("/umm/GranuleUR"))
-            }
-            (Dialect::UmmJson, Name::Producer) => (
-                "umm.DataGranule.Identifiers of type ProducerGranuleId",
-                typed(item, "/umm/DataGranule/Identifiers", "IdentifierType", "ProducerGranuleId")
-                    .and_then(|identifier| identifier.get("Identifier")),
-            ),
-            (Dialect::CmrJson, Name::Catalogue) => ("title", item.get("title")),
-            (Dialect::CmrJson, Name::Producer) => {
-                ("producer_granule_id", item.get("producer_granule_id"))
-            }
-            (Dialect::Stac, _) => ("id", item.get("id")),
-        };
-        let text = text.and_then(Value::as_str).ok_or_else(|| no_field(field))?;
-        let granule_id =
-            GranuleId::new(text).map_err(|cause| fail(Error::not_an_id(text, cause)))?;
-        let location = SourceLocation::Line { source: self.name.clone(), line };
-        let is_deleted = item.pointer("/meta/deleted") == Some(&Value::Bool(true));
-        let mut record = Record { is_deleted, ..Record::new(granule_id, location) };
-        if !self.files.is_off {
-            let stated = match self.dialect {
-                Dialect::UmmJson => content::of_umm(item, self.files.algorithm.as_ref()),
-                Dialect::Stac => content::of_stac(item),
-                Dialect::CmrJson => Vec::new(),
-            };
-            record.files = self.files.of_granule(stated, &record.location).map_err(fail)?;
-        }
-        if self.with_dates {
-            let read = |text: &Value| -> Result<Moment, Error> {
-                let text = text.as_str().unwrap_or_default();
-                parse_time(text).map_err(fail)
-            };
-            let ingested = self.ingest_date(item).ok_or_else(|| fail(Error::no_ingest_date()))?;
-            record.ingested = Some(read(ingested)?);
-            if is_deleted {
-                let field = "meta.revision-date";
-                let deleted = item.pointer("/meta/revision-date").ok_or_else(|| no_field(field))?;
-                record.deleted = Some(read(deleted)?);
-            }
-        }
-        Ok(record)
-    }
+}
 
-    fn ingest_date<'item>(&self, item: &'item Value) -> Option<&'item Value> {
-        match self.dialect {
-            Dialect::UmmJson => typed(item, "/umm/ProviderDates", "Type", "Insert")
-                .and_then(|date| date.get("Date"))
-                .or_else(|| item.pointer("/meta/revision-date")),
-            Dialect::CmrJson => item.get("updated"),
-            Dialect::Stac => ["created", "datetime", "updated"]
-                .into_iter()
-                .filter_map(|field| item.get("properties")?.get(field))
-                .find(|date| !date.is_null()),
+#[derive(Deserialize)]
+struct UmmItem {
+    #[serde(default)]
+    meta: UmmMeta,
+    #[serde(default)]
+    umm: Umm,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct UmmMeta {
+    revision_date: Option<String>,
+    deleted: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct Umm {
+    #[serde(rename = "GranuleUR")]
+    granule_ur: Option<String>,
+    provider_dates: Vec<Typed>,
+    data_granule: DataGranule,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct DataGranule {
+    identifiers: Vec<Typed>,
+    archive_and_distribution_information: Vec<UmmFile>,
+}
+
+/// A date or an identifier, of which there are several types.
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(alias = "Type", alias = "IdentifierType")]
+    kind: String,
+    #[serde(alias = "Date", alias = "Identifier")]
+    value: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct UmmFile {
+    name: Option<String>,
+    #[serde(deserialize_with = "scalar")]
+    size_in_bytes: Option<String>,
+    checksum: UmmChecksum,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "PascalCase")]
+struct UmmChecksum {
+    algorithm: Option<String>,
+    value: Option<String>,
+}
+
+impl From<UmmItem> for Item {
+    fn from(UmmItem { meta, umm }: UmmItem) -> Item {
+        let of_type = |list: Vec<Typed>, kind: &str| {
+            list.into_iter().find(|entry| entry.kind == kind).map(|entry| entry.value)
+        };
+        let DataGranule { identifiers, archive_and_distribution_information: files } =
+            umm.data_granule;
+        let inserted = of_type(umm.provider_dates, "Insert");
+        Item {
+            names: [umm.granule_ur, of_type(identifiers, "ProducerGranuleId")],
+            ingested: inserted.or_else(|| meta.revision_date.clone()),
+            is_deleted: meta.deleted,
+            revised: meta.revision_date,
+            files: files.into_iter().map(WrittenFile::from).collect(),
         }
     }
 }
 
-/// The object of a list whose `key` is `value`.
-fn typed<'item>(item: &'item Value, list: &str, key: &str, value: &str) -> Option<&'item Value> {
-    item.pointer(list)?
-        .as_array()?
-        .iter()
-        .find(|entry| entry.get(key).is_some_and(|it| it == value))
+/// What has only a size in another unit is left out, as nothing is stated of it.
+impl From<UmmFile> for WrittenFile {
+    fn from(UmmFile { name, size_in_bytes, checksum }: UmmFile) -> WrittenFile {
+        WrittenFile {
+            path: name.filter(|name| name != "Not provided"),
+            size: size_in_bytes,
+            algorithm: checksum.algorithm,
+            checksum: checksum.value,
+            location: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct CmrEntry {
+    title: Option<String>,
+    producer_granule_id: Option<String>,
+    updated: Option<String>,
+}
+
+impl From<CmrEntry> for Item {
+    fn from(CmrEntry { title, producer_granule_id, updated }: CmrEntry) -> Item {
+        Item { names: [title, producer_granule_id], ingested: updated, ..Item::default() }
+    }
+}
+
+#[derive(Deserialize)]
+struct StacItem {
+    id: Option<String>,
+    properties: Option<StacProperties>,
+    assets: Option<BTreeMap<String, StacAsset>>,
+}
+
+#[derive(Default, Deserialize)]
+struct StacProperties {
+    created: Option<String>,
+    datetime: Option<String>,
+    updated: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct StacAsset {
+    href: Option<String>,
+    #[serde(default, rename = "file:size", deserialize_with = "scalar")]
+    size: Option<String>,
+    #[serde(rename = "file:checksum")]
+    multihash: Option<String>,
+}
+
+impl From<StacItem> for Item {
+    fn from(StacItem { id, properties, assets }: StacItem) -> Item {
+        let StacProperties { created, datetime, updated } = properties.unwrap_or_default();
+        let assets = assets.unwrap_or_default();
+        Item {
+            names: [id, None],
+            ingested: created.or(datetime).or(updated),
+            files: assets.into_values().map(WrittenFile::from).collect(),
+            ..Item::default()
+        }
+    }
+}
+
+/// The path is the address, if it is relative, else its last segment.
+impl From<StacAsset> for WrittenFile {
+    fn from(StacAsset { href, size, multihash }: StacAsset) -> WrittenFile {
+        let path = |href: String| {
+            if !href.contains("://") && FilePath::new(href.as_str()).is_ok() {
+                return href;
+            }
+            let before_query = href.split(['?', '#']).next().unwrap_or_default();
+            before_query.rsplit('/').next().unwrap_or_default().to_owned()
+        };
+        let algorithm = Some("multihash".to_owned());
+        WrittenFile { path: href.map(path), size, algorithm, checksum: multihash, location: None }
+    }
 }

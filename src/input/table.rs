@@ -1,32 +1,36 @@
 //! A table with a header: CSV or TSV.
 
-use std::io::{self, BufRead};
+use std::io::BufRead;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use csv::ByteRecord;
 
-use super::content::{self, FileStatement};
-use super::error::MAX_LISTED_COLUMNS;
+use super::content::WrittenFile;
+use super::error::{MAX_LISTED_COLUMNS, granule_id};
+use super::file::{Ration, Rationed};
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
-use super::{MAX_ROW_BYTES, Reader, Record};
+use super::{Reader, Row, Rows};
 use crate::error::{Error, ErrorKind};
-use crate::model::{Algorithm, GranuleId, Moment, SourceLocation, quoted};
+use crate::model::{Moment, SourceLocation, quoted};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct TableReader {
-    rows: csv::Reader<Rationed>,
-    /// The number of bytes that may still be read for the present row.
-    ration: Arc<AtomicU64>,
-    name: Arc<str>,
-    column: usize,
+    rows: CsvRows,
     columns: usize,
+    column: usize,
     ingested: Option<DateColumn>,
     deleted: Option<DateColumn>,
     /// The columns with the size, the checksum and the path of a file.
     file: [Option<usize>; 3],
-    algorithm: Option<Algorithm>,
-    row: ByteRecord,
+}
+
+/// The rows of a file that are not empty, with one in memory at a time.
+pub(super) struct CsvRows {
+    reader: csv::Reader<Rationed>,
+    ration: Ration,
+    name: Arc<str>,
+    /// The present row.
+    pub row: ByteRecord,
 }
 
 /// A column of dates.
@@ -85,125 +89,29 @@ fn delimiter(header: &[u8]) -> u8 {
     SEPARATORS.into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
 }
 
-impl TableReader {
-    pub(super) fn open(mut file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
-        let beginning =
-            file.fill_buf().map_err(|cause| Error::unreadable(&cause).at_line(&name, 1))?;
-        let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let delimiter = delimiter(header);
-        let ration = Arc::new(AtomicU64::new(MAX_ROW_BYTES));
-        let rows = csv::ReaderBuilder::new()
+impl CsvRows {
+    pub(super) fn new(file: Reader, name: Arc<str>, delimiter: u8) -> Self {
+        let (file, ration) = Rationed::new(file);
+        let reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
-            // Rows end at LF only, and `next_row` removes a CR before it: with rows that end at CR,
+            // Rows end at LF only, and `advance` removes a CR before it: with rows that end at CR,
             // the csv crate counts the line of the following row too low.
             .terminator(csv::Terminator::Any(b'\n'))
             .buffer_capacity(65_536)
-            .from_reader(Rationed { file, left: ration.clone() });
-        let mut table = TableReader {
-            rows,
-            ration,
-            name,
-            column: 0,
-            columns: 0,
-            ingested: None,
-            deleted: None,
-            file: [None; 3],
-            algorithm: options.algorithm.clone(),
-            row: ByteRecord::new(),
-        };
-        table.next_row()?;
-        let header = &table.row;
-        let fail = |error: Error| error.at_line(&table.name, 1);
-        table.columns = header.len();
-        table.column = find_column(header, options.column.as_deref()).map_err(fail)?;
-        if !options.without_files {
-            let columns = [&options.size_column, &options.checksum_column, &options.path_column];
-            for (index, column) in table.file.iter_mut().zip(columns) {
-                let found = column.as_deref().map(|column| find_column(header, Some(column)));
-                *index = found.transpose().map_err(fail)?;
-            }
-        }
-        if options.with_dates {
-            let ingested = match options.ingested_column.as_deref() {
-                Some(column) => find_column(header, Some(column)).map(Some),
-                None => Ok(INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name))),
-            };
-            let ingested = ingested.map_err(fail)?;
-            let ingested = ingested.ok_or_else(|| fail(Error::no_dates()))?;
-            table.ingested = Some(DateColumn { index: ingested, last: None });
-            let deleted = match options.deleted_column.as_deref() {
-                Some(column) => Some(find_column(header, Some(column)).map_err(fail)?),
-                None => index_of(header, DELETED_COLUMN),
-            };
-            table.deleted = deleted.map(|index| DateColumn { index, last: None });
-        }
-        Ok(table)
+            .from_reader(file);
+        CsvRows { reader, ration, name, row: ByteRecord::new() }
     }
 
-    /// The next granule.
-    pub(super) fn record(&mut self) -> Result<Option<Record>, Error> {
-        if !self.next_row()? {
-            return Ok(None);
-        }
-        let line = self.row.position().map_or(0, csv::Position::line);
-        if self.row.len() != self.columns {
-            let message = format!(
-                "the row has {} and the header has {}: the file is truncated, or not a table",
-                counted(self.row.len()),
-                counted(self.columns)
-            );
-            return Err(Error::new(ErrorKind::Cells, message).at_line(&self.name, line));
-        }
-        let cell = self.row.get(self.column).unwrap_or_default();
-        let granule_id = GranuleId::from_bytes(cell).map_err(|cause| {
-            let text = String::from_utf8_lossy(cell).into_owned();
-            Error::not_an_id(&text, cause).at_line(&self.name, line)
-        })?;
-        let location = SourceLocation::Line { source: self.name.clone(), line };
-        let time = |column: &mut Option<DateColumn>| match column {
-            Some(column) => {
-                column.time(&self.row).map_err(|error: Error| error.at_line(&self.name, line))
-            }
-            None => Ok(None),
-        };
-        let ingested = time(&mut self.ingested)?;
-        if self.ingested.is_some() && ingested.is_none() {
-            return Err(Error::no_ingest_date().at_line(&self.name, line));
-        }
-        let deleted = time(&mut self.deleted)?;
-        let file =
-            self.file(&granule_id).map_err(|error: Error| error.at_line(&self.name, line))?;
-        let files = Vec::from_iter(file);
-        Ok(Some(Record { ingested, deleted, files, ..Record::new(granule_id, location) }))
-    }
-
-    /// What a row states of a file. `None` means that it states nothing.
-    fn file(&self, granule_id: &GranuleId) -> FileStatement {
-        if self.file == [None; 3] {
-            return Ok(None);
-        }
-        let cell = |column: Option<usize>| {
-            let cell = column.and_then(|column| self.row.get(column)).unwrap_or_default();
-            let cell = cell.trim_ascii();
-            (!cell.is_empty()).then(|| String::from_utf8_lossy(cell).into_owned())
-        };
-        let [size, checksum, path] = self.file.map(cell);
-        let size = size.as_deref().map(content::size).transpose()?;
-        let algorithm = self.algorithm.as_ref();
-        let checksum = checksum.map(|text| content::checksum(algorithm, &text)).transpose()?;
-        content::file_of(path.as_deref().unwrap_or(granule_id.as_str()), size, checksum)
-    }
-
-    /// Reads the next row that is not empty. Returns `false` at the end of the file.
-    fn next_row(&mut self) -> Result<bool, Error> {
+    /// Reads the next row. Returns `false` at the end of the file.
+    pub(super) fn advance(&mut self) -> Result<bool, Error> {
         loop {
-            self.ration.store(MAX_ROW_BYTES, Ordering::Relaxed);
+            self.ration.renew();
             let is_read = self
-                .rows
+                .reader
                 .read_byte_record(&mut self.row)
-                .map_err(|error| from_csv(&self.name, self.rows.position().line(), error))?;
+                .map_err(|error| from_csv(&self.name, self.reader.position().line(), error))?;
             if !is_read {
                 return Ok(false);
             }
@@ -214,6 +122,89 @@ impl TableReader {
                 return Ok(true);
             }
         }
+    }
+
+    /// Where the present row begins.
+    pub(super) fn location(&self) -> SourceLocation {
+        let line = self.row.position().map_or(0, csv::Position::line);
+        SourceLocation::Line { source: self.name.clone(), line }
+    }
+}
+
+impl TableReader {
+    pub(super) fn open(mut file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
+        let fail = |error: Error| error.at_line(&name, 1);
+        let beginning = file.fill_buf().map_err(|cause| fail(Error::unreadable(&cause)))?;
+        let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let delimiter = delimiter(header);
+        let mut rows = CsvRows::new(file, name.clone(), delimiter);
+        rows.advance()?;
+        TableReader::of_header(rows, options).map_err(fail)
+    }
+
+    /// Finds the columns in the first row.
+    fn of_header(rows: CsvRows, options: &Options) -> Result<Self, Error> {
+        let header = &rows.row;
+        let named = |column: &Option<String>| {
+            column.as_deref().map(|column| find_column(header, Some(column))).transpose()
+        };
+        let column = find_column(header, options.column.as_deref())?;
+        let mut file = [None; 3];
+        if !options.without_files {
+            let Options { size_column, checksum_column, path_column, .. } = options;
+            file = [named(size_column)?, named(checksum_column)?, named(path_column)?];
+        }
+        let (mut ingested, mut deleted) = (None, None);
+        if options.with_dates {
+            let usual = || INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name));
+            let index = named(&options.ingested_column)?.or_else(usual);
+            let index = index.ok_or_else(Error::no_dates)?;
+            ingested = Some(DateColumn { index, last: None });
+            let index = named(&options.deleted_column)?;
+            let index = index.or_else(|| index_of(header, DELETED_COLUMN));
+            deleted = index.map(|index| DateColumn { index, last: None });
+        }
+        Ok(TableReader { columns: header.len(), column, ingested, deleted, file, rows })
+    }
+
+    /// The granule of the present row.
+    fn granule(&mut self) -> Result<Row, Error> {
+        let cells = &self.rows.row;
+        if cells.len() != self.columns {
+            let message = format!(
+                "the row has {} and the header has {}: the file is truncated, or not a table",
+                counted(cells.len()),
+                counted(self.columns)
+            );
+            return Err(Error::new(ErrorKind::Cells, message));
+        }
+        let granule_id = granule_id(cells.get(self.column).unwrap_or_default())?;
+        let mut row = Row::new(granule_id, self.rows.location());
+        if let Some(column) = &mut self.ingested {
+            row.record.ingested = Some(column.time(cells)?.ok_or_else(Error::no_ingest_date)?);
+        }
+        if let Some(column) = &mut self.deleted {
+            row.record.deleted = column.time(cells)?;
+        }
+        if self.file != [None; 3] {
+            let cell = |column: Option<usize>| {
+                let cell = cells.get(column?)?.trim_ascii();
+                (!cell.is_empty()).then(|| String::from_utf8_lossy(cell).into_owned())
+            };
+            let [size, checksum, path] = self.file.map(cell);
+            let path = path.or_else(|| Some(row.record.granule_id.to_string()));
+            row.files.push(WrittenFile { path, size, checksum, ..WrittenFile::default() });
+        }
+        Ok(row)
+    }
+}
+
+impl Rows for TableReader {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        if !self.rows.advance()? {
+            return Ok(None);
+        }
+        self.granule().map(Some).map_err(|error| error.at(self.rows.location()))
     }
 }
 
@@ -285,38 +276,9 @@ fn counted(cells: usize) -> String {
 
 fn from_csv(name: &Arc<str>, line: u64, error: csv::Error) -> Error {
     let error = match error.into_kind() {
-        csv::ErrorKind::Io(error)
-            if error.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) =>
-        {
-            Error::row_too_long()
-        }
         csv::ErrorKind::Io(cause) => Error::unreadable(&cause),
         // A reader of bytes that takes rows of any length returns no other kind.
         other => Error::input(format!("the file cannot be read: {other:?}")),
     };
     error.at_line(name, line)
-}
-
-/// Reads no more than the present row may have, so that a quote that is never closed does not fill
-/// memory.
-struct Rationed {
-    file: Reader,
-    left: Arc<AtomicU64>,
-}
-
-/// The error for a row that is longer than [`MAX_ROW_BYTES`].
-#[derive(Debug, thiserror::Error)]
-#[error("the row is too long")]
-struct RationSpent;
-
-impl io::Read for Rationed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.left.load(Ordering::Relaxed);
-        if left == 0 {
-            return Err(io::Error::other(RationSpent));
-        }
-        let bytes = self.file.read(buffer)?;
-        self.left.store(left.saturating_sub(bytes as u64), Ordering::Relaxed);
-        Ok(bytes)
-    }
 }
