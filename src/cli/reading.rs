@@ -85,7 +85,7 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
 }
 
 /// The granules of arguments and then of files, in their order. Granules that a file marks as deleted
-/// are skipped. After each file its warnings are printed; the last item may be that pages are missing.
+/// or replaced are skipped. After each file its warnings are printed; the last item may be that pages are missing.
 pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
@@ -131,6 +131,12 @@ impl<'a> Entries<'a> {
         Entries::new(session, &[], files, options, paths, MissingPages::Warn)
     }
 
+    /// The same granules, which are to be deleted.
+    pub fn of_deletion(mut self) -> Self {
+        self.options.of_deletion = true;
+        self
+    }
+
     /// The first ids that were read.
     pub fn into_samples(self) -> Samples {
         self.samples
@@ -164,7 +170,9 @@ impl<'a> Entries<'a> {
             let (reader, name) = open(file)?;
             let progress = Progress::new();
             progress.begin("reading", "granules", None);
-            let records = input::open(reader, &name, &self.options)?;
+            let directory = file.path().and_then(Path::parent).map(Path::to_owned);
+            let options = Options { directory, ..self.options.clone() };
+            let records = input::open(reader, &name, &options)?;
             self.file = Some(FileOfEntries { name, records, deleted: 0, progress });
         }
     }
@@ -206,7 +214,7 @@ impl<'a> Entries<'a> {
             let skipped = count(deleted, "granule");
             self.session.warn(
                 WarningKind::DeletedInFile,
-                &format!("{name}: skipped {skipped} that the file marks as deleted"),
+                &format!("{name}: skipped {skipped} that the file marks as deleted or replaced"),
             );
         }
     }

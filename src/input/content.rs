@@ -242,9 +242,14 @@ pub(super) fn of_cumulus(object: &Value) -> Vec<WrittenFile> {
         .collect()
 }
 
-/// Reads a number, or a string. `None` means that it is something else.
+/// Reads a number, a string, or a list of one of them, as Solr has it. `None` means that it is something
+/// else.
 pub(super) fn scalar<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    Ok(match Value::deserialize(value)? {
+    let value = match Value::deserialize(value)? {
+        Value::Array(mut values) if values.len() == 1 => values.remove(0),
+        value => value,
+    };
+    Ok(match value {
         Value::String(text) => Some(text),
         Value::Number(number) => Some(match number.as_f64().filter(|it| it.fract() == 0.0) {
             Some(whole) if !number.is_u64() => format!("{whole:.0}"),

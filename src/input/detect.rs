@@ -2,7 +2,7 @@
 
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 
-use super::error::is_markup;
+use super::error::refuse_foreign;
 use super::format::{InputFormat, parse_time};
 use super::{checksums, table};
 use crate::error::{Error, ErrorKind};
@@ -12,7 +12,7 @@ impl InputFormat {
     /// decides:
     ///
     /// 1. It begins with `{`: a manifest or a known response if it has the keys of one, else
-    ///    `ndjson`.
+    ///    `ndjson`. It begins with `[` and an object with the keys of `rclone` or `cmr-deleted`: these.
     /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
     /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
     /// 4. The first line is a checksum of 32 digits or more and a path, or one in the style of BSD, and
@@ -24,8 +24,8 @@ impl InputFormat {
     ///
     /// # Errors
     ///
-    /// A JSON array, HTML or XML: these are not among the formats, and each of their lines would be
-    /// read as an id.
+    /// Another JSON array, HTML, XML, Parquet or ORC: these are not among the formats, and each of their
+    /// lines would be read as an id.
     pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Error> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let text = beginning.trim_ascii_start();
@@ -35,14 +35,18 @@ impl InputFormat {
         if let Some(rest) = text.strip_prefix(b"[")
             && matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
         {
-            return Err(Error::new(
-                ErrorKind::UnknownFormat,
-                "a JSON array is not one of the formats",
-            ));
+            let keys = outer_keys(rest.trim_ascii_start());
+            let has = |key: &str| keys.iter().any(|known| known == key);
+            return match () {
+                () if has("Path") && has("IsDir") => Ok(InputFormat::Rclone),
+                () if has("granule-ur") => Ok(InputFormat::CmrDeleted),
+                () => {
+                    let message = "a JSON array is not one of the formats";
+                    Err(Error::new(ErrorKind::UnknownFormat, message))
+                }
+            };
         }
-        if is_markup(text) {
-            return Err(Error::markup());
-        }
+        refuse_foreign(text)?;
         Ok(if has_file_group(beginning) {
             InputFormat::Pdr
         } else if is_change(first_line) {
@@ -71,7 +75,11 @@ fn detect_json(text: &[u8]) -> InputFormat {
         return InputFormat::Ndjson;
     }
     let has = |key: &str| keys.iter().any(|known| known == key);
-    if has("feed") {
+    if has("fileSchema") && has("files") {
+        InputFormat::S3Inventory
+    } else if has("response") && (has("responseHeader") || has("facet_counts")) {
+        InputFormat::Esgf
+    } else if has("feed") {
         InputFormat::CmrJson
     } else if has("features") || text.windows(19).any(|window| window == b"\"FeatureCollection\"") {
         InputFormat::Stac

@@ -114,11 +114,6 @@ impl Error {
         Error::input("the file is truncated")
     }
 
-    /// An HTML or XML document.
-    pub(super) fn markup() -> Self {
-        Error::new(ErrorKind::Markup, "this is an HTML or XML page, not a file of granules")
-    }
-
     /// A file that cannot be read any further.
     pub(crate) fn unreadable(cause: &io::Error) -> Self {
         if cause.get_ref().is_some_and(|inner| inner.is::<RationSpent>()) {
@@ -136,12 +131,32 @@ impl Error {
     }
 }
 
-/// Whether a file begins like an HTML or XML page, such as one that a server sends in place of a
-/// file, or the response of a catalogue in its XML.
-pub(super) fn is_markup(text: &[u8]) -> bool {
-    // A tag, a declaration or a comment; an id may begin with another `<`.
-    let [b'<', next, rest @ ..] = text else { return false };
-    (next.is_ascii_alphabetic() || matches!(next, b'!' | b'?')) && rest.contains(&b'>')
+/// Refuses a file that begins like a document that is none of the formats: a page that a server sends in
+/// place of a file, the response of a catalogue in its XML, or a table in a binary format.
+pub(super) fn refuse_foreign(text: &[u8]) -> Result<(), Error> {
+    // An id may begin like one, too: of text, the rest of a tag, a declaration or a comment follows, and of
+    // a binary format control characters.
+    let is_markup = match text {
+        [b'<', next, rest @ ..] => {
+            (next.is_ascii_alphabetic() || matches!(next, b'!' | b'?')) && rest.contains(&b'>')
+        }
+        _ => false,
+    };
+    let is_binary = text.iter().take(64).any(|byte| *byte < b'\t');
+    let begins_with =
+        |name: &[u8]| text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    let (kind, what) = match is_markup {
+        true if begins_with(b"<!doctype html") || begins_with(b"<html") => {
+            (ErrorKind::Page, "an HTML page")
+        }
+        true => (ErrorKind::Markup, "an XML document"),
+        false if is_binary && text.starts_with(b"PAR1") => {
+            (ErrorKind::BinaryTable, "a Parquet file")
+        }
+        false if is_binary && text.starts_with(b"ORC") => (ErrorKind::BinaryTable, "an ORC file"),
+        false => return Ok(()),
+    };
+    Err(Error::new(kind, format!("this is {what}, not a list of granules")))
 }
 
 /// Reads an id.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::error::{RationSpent, is_markup};
+use super::error::{RationSpent, refuse_foreign};
 use super::format::{InputFormat, Options};
 use super::{MAX_ROW_BYTES, Reader};
 use crate::error::{Error, ErrorKind};
@@ -85,29 +85,28 @@ impl OpenedFile {
     /// The file does not have any of the formats.
     pub fn format(&self, options: &Options) -> Result<InputFormat, Error> {
         match options.format {
-            // A list of ids or a table may begin like a page.
+            // A list of ids or a table may begin like another document.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
-            Some(format) => self.refuse_markup().map(|()| format),
+            Some(format) => self.refuse_foreign().map(|()| format),
             None => InputFormat::detect(&self.beginning, options.column.as_deref())
                 .map_err(|error: Error| error.at_line(&self.name, 1)),
         }
     }
 
-    /// Refuses an HTML or XML page, such as one that a server sends in place of the file.
-    pub(super) fn refuse_markup(&self) -> Result<(), Error> {
-        if is_markup(self.beginning.trim_ascii_start()) {
-            return Err(Error::markup().at_line(&self.name, 1));
-        }
-        Ok(())
+    /// Refuses what is known not to be any of the formats, such as a page that a server sends in place of
+    /// the file.
+    pub(super) fn refuse_foreign(&self) -> Result<(), Error> {
+        refuse_foreign(self.beginning.trim_ascii_start())
+            .map_err(|error| error.at_line(&self.name, 1))
     }
 
     /// Returns the bytes of the file, decompressed and without a byte order mark.
     ///
     /// # Errors
     ///
-    /// The file is HTML or XML.
+    /// The file is HTML, XML, Parquet or ORC.
     pub fn unzipped(self) -> Result<Box<dyn BufRead + Send>, Error> {
-        self.refuse_markup().map(|()| self.into_reader())
+        self.refuse_foreign().map(|()| self.into_reader())
     }
 
     /// The whole file, from its beginning.

@@ -2,6 +2,7 @@
 //! of times.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind};
@@ -22,10 +23,18 @@ pub enum InputFormat {
     CmrJson,
     /// A STAC ItemCollection.
     Stac,
+    /// The result of an ESGF index.
+    Esgf,
+    /// What `rclone lsjson -R` prints.
+    Rclone,
+    /// The manifest of an S3 Inventory.
+    S3Inventory,
     /// A product delivery record.
     Pdr,
     /// A list of checksums.
     Checksums,
+    /// CMR's `deleted-granules.json`.
+    CmrDeleted,
     /// An event file.
     Changes,
     /// A manifest ([`crate::mirror::manifest`]).
@@ -34,15 +43,19 @@ pub enum InputFormat {
 
 impl InputFormat {
     /// Every format with its name.
-    pub const ALL: [(&'static str, InputFormat); 10] = [
+    pub const ALL: [(&'static str, InputFormat); 14] = [
         ("lines", InputFormat::Lines),
         ("csv", InputFormat::Csv),
         ("ndjson", InputFormat::Ndjson),
         ("umm-json", InputFormat::UmmJson),
         ("cmr-json", InputFormat::CmrJson),
         ("stac", InputFormat::Stac),
+        ("esgf", InputFormat::Esgf),
+        ("rclone", InputFormat::Rclone),
+        ("s3-inventory", InputFormat::S3Inventory),
         ("pdr", InputFormat::Pdr),
         ("checksums", InputFormat::Checksums),
+        ("cmr-deleted", InputFormat::CmrDeleted),
         ("changes", InputFormat::Changes),
         ("manifest", InputFormat::Manifest),
     ];
@@ -101,6 +114,17 @@ pub struct Options {
     pub checksum_column: Option<String>,
     /// The column of a table with the path of the file. `None` means that it equals the id.
     pub path_column: Option<String>,
+    /// The directory of the file, beside which the data files of an S3 Inventory are. `None` means the
+    /// current one.
+    pub directory: Option<PathBuf>,
+    /// The directory in which the data files of an S3 Inventory have their whole keys. `None` means that
+    /// they are looked for beside the manifest. Any other format is refused then.
+    pub root: Option<PathBuf>,
+    /// Whether an ETag that may be an MD5 checksum is one. If so, any format but an S3 Inventory is
+    /// refused.
+    pub etag_is_md5: bool,
+    /// Whether the granules are to be deleted. A list of deleted granules is refused otherwise.
+    pub of_deletion: bool,
 }
 
 impl Options {
@@ -108,11 +132,20 @@ impl Options {
     pub(super) fn check_files(&self, format: InputFormat) -> Result<(), Error> {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
         let names_columns = columns.iter().any(|column| column.is_some());
+        let is_inventory = self.etag_is_md5 || self.root.is_some();
         match format {
+            InputFormat::S3Inventory if !names_columns && self.algorithm.is_none() => Ok(()),
+            _ if is_inventory => {
+                let message =
+                    "the file is not an S3 inventory, so it has no data files and no ETags";
+                Err(Error::new(ErrorKind::NotOfFormat, message))
+            }
             InputFormat::Csv => Ok(()),
             _ if names_columns => Err(Error::not_a_table()),
             InputFormat::Lines
             | InputFormat::CmrJson
+            | InputFormat::CmrDeleted
+            | InputFormat::S3Inventory
             | InputFormat::Changes
             | InputFormat::Manifest
                 if self.algorithm.is_some() =>

@@ -11,14 +11,19 @@
 //! | `umm-json` | CMR's `granules.umm_json` | `umm.GranuleUR`, or `producer` | `ProviderDates` of type Insert, else `meta.revision-date`; deleted at the latter if `meta.deleted` |
 //! | `cmr-json` | CMR's `granules.json` | `title`, or `producer` | `updated` |
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
+//! | `esgf` | a Solr result of an ESGF index | `instance_id`, else `id` up to `\|` | |
+//! | `rclone` | what `rclone lsjson -R` prints | `Path`, but of directories | |
+//! | `s3-inventory` | the `manifest.json` of an S3 Inventory, with its data files | `Key`, percent-decoded | |
 //! | `pdr` | a product delivery record | the `FILE_ID` of the data of each FILE_GROUP, or every `FILE_ID` | |
 //! | `checksums` | a list of checksums, as `sha256sum`, `md5sum` and `rclone hashsum` print it, in the style of BSD, or a manifest of BagIt | the path, without a leading `./` | |
+//! | `cmr-deleted` | CMR's `deleted-granules.json` | `granule-ur`; for a deletion only ([`Options::of_deletion`]) | |
 //! | `changes` | an event file: time TAB `+` or `-` TAB id | | its own; for an import only |
 //! | `manifest` | the whole history of a dataset ([`crate::mirror::manifest`]) | | its own; for an import and for mirrors only |
 //!
 //! Sizes and checksums of files are read with the granules ([`Record::files`]): from `umm-json`
 //! (`ArchiveAndDistributionInformation`), `stac` (`file:size`, and `file:checksum`, of assets), `pdr`
-//! (`FILE_SPEC`), `ndjson` (`files` of Cumulus' granule records), `checksums`, and the columns of `csv`
+//! (`FILE_SPEC`), `esgf` (`size`, `checksum`), `rclone` (`Size`, `Hashes`), `s3-inventory` (`Size` and, if
+//! asked for, `ETag`), `ndjson` (`files` of Cumulus' granule records), `checksums`, and the columns of `csv`
 //! that are asked for.
 //!
 //! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a
@@ -38,9 +43,11 @@
 mod checksums;
 mod content;
 mod detect;
+mod dialects;
 mod error;
 mod file;
 mod format;
+mod inventory;
 mod json;
 mod lines;
 mod old_payment_ids;
@@ -82,7 +89,7 @@ pub struct Record {
     pub ingested: Option<Moment>,
     /// The time of deletion. `None` unless dates were asked for and the granule was deleted.
     pub deleted: Option<Moment>,
-    /// Whether the file marks the granule as deleted.
+    /// Whether the file marks the granule as deleted, retracted, or replaced by another version.
     pub is_deleted: bool,
     /// What the file states of the granule's files.
     pub files: Vec<StatedFile>,

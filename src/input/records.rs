@@ -4,11 +4,13 @@ use std::io::Read;
 
 use super::checksums::Checksums;
 use super::content::{FileReading, StatedFile};
+use super::dialects;
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options};
+use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
-use super::responses::{self, Response};
+use super::responses::Response;
 use super::table::TableReader;
 use super::warning::WarningCollector;
 use super::{Hits, Record, Row, Rows};
@@ -62,8 +64,20 @@ impl OpenedFile {
         options.check_files(format).map_err(|error: Error| error.at_line(&name, 1))?;
         let with_dates = options.with_dates;
         match format {
-            InputFormat::Lines | InputFormat::Pdr | InputFormat::Checksums if with_dates => {
+            InputFormat::Lines
+            | InputFormat::Esgf
+            | InputFormat::Rclone
+            | InputFormat::S3Inventory
+            | InputFormat::Pdr
+            | InputFormat::Checksums
+            | InputFormat::CmrDeleted
+                if with_dates =>
+            {
                 return Err(Error::no_dates().at_line(&name, 1));
+            }
+            InputFormat::CmrDeleted if !options.of_deletion => {
+                let message = "this is a list of deleted granules, not of granules";
+                return Err(Error::new(ErrorKind::Deleted, message).at_line(&name, 1));
             }
             InputFormat::Changes if with_dates => {}
             InputFormat::Changes | InputFormat::Manifest => {
@@ -74,6 +88,9 @@ impl OpenedFile {
         }
         let file = self.into_reader();
         let lines = |file, content| LineReader::new(file, name.clone(), content);
+        let response = |file, dialect| -> Result<Box<dyn Rows + Send>, Error> {
+            Ok(Box::new(Response::open(file, name.clone(), dialect, options)?))
+        };
         let rows: Box<dyn Rows + Send> = match format {
             InputFormat::Lines => Box::new(lines(file, LineContent::Id)),
             InputFormat::Ndjson => Box::new(lines(file, LineContent::Object(options.clone()))),
@@ -85,13 +102,13 @@ impl OpenedFile {
             }
             InputFormat::Csv => Box::new(TableReader::open(file, name, options)?),
             InputFormat::Pdr => Box::new(Pdr::open(file, name, options)?),
-            InputFormat::UmmJson => {
-                Box::new(Response::open(file, name, responses::UMM_JSON, options)?)
-            }
-            InputFormat::CmrJson => {
-                Box::new(Response::open(file, name, responses::CMR_JSON, options)?)
-            }
-            InputFormat::Stac => Box::new(Response::open(file, name, responses::STAC, options)?),
+            InputFormat::UmmJson => response(file, dialects::UMM_JSON)?,
+            InputFormat::CmrJson => response(file, dialects::CMR_JSON)?,
+            InputFormat::Stac => response(file, dialects::STAC)?,
+            InputFormat::Esgf => response(file, dialects::ESGF)?,
+            InputFormat::Rclone => response(file, dialects::RCLONE)?,
+            InputFormat::CmrDeleted => response(file, dialects::CMR_DELETED)?,
+            InputFormat::S3Inventory => Box::new(Inventory::open(file, name, options)?),
         };
         let is_of_lines = match format {
             InputFormat::Lines | InputFormat::Changes => true,
@@ -109,7 +126,7 @@ impl OpenedFile {
     ///
     /// As [`open`], and an error if the file has no dates.
     pub fn events(self, options: &Options) -> Result<Events, Error> {
-        self.refuse_markup()?;
+        self.refuse_foreign()?;
         let format = self.format(options)?;
         let has_columns = matches!(format, InputFormat::Csv | InputFormat::Ndjson);
         let names_columns = options.ingested_column.is_some() || options.deleted_column.is_some();

@@ -1,63 +1,42 @@
-//! The search responses of catalogues: CMR's `granules.umm_json` and `granules.json`, and a STAC
-//! ItemCollection.
+//! Documents of JSON with a list of granules, such as the search responses of catalogues.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::content::{WrittenFile, scalar};
+use super::content::WrittenFile;
 use super::error::granule_id;
 use super::format::{Options, parse_time};
 use super::json::JsonItems;
 use super::{Hits, Reader, Row, Rows};
 use crate::error::Error;
-use crate::model::{FilePath, Moment, SourceLocation};
+use crate::model::{Moment, SourceLocation};
 
-/// A format of responses.
+/// A format of documents.
 pub(super) struct Dialect {
-    /// The keys that lead to the list of granules.
-    list: &'static [&'static str],
+    /// The keys that lead to the list of granules. None means that the document is the list.
+    pub list: &'static [&'static str],
     /// What `--column` calls each name of a granule, and where it is.
-    names: &'static [(&'static str, &'static str)],
-    read: fn(&mut JsonItems) -> Result<Option<(Item, u64)>, Error>,
+    pub names: &'static [(&'static str, &'static str)],
+    pub read: fn(&mut JsonItems) -> Result<Option<(Item, u64)>, Error>,
 }
 
-/// CMR UMM-G.
-pub(super) const UMM_JSON: Dialect = Dialect {
-    list: &["items"],
-    names: &[
-        ("GranuleUR", "umm.GranuleUR"),
-        ("producer", "umm.DataGranule.Identifiers of type ProducerGranuleId"),
-    ],
-    read: read::<UmmItem>,
-};
-
-/// CMR's Atom feed as JSON.
-pub(super) const CMR_JSON: Dialect = Dialect {
-    list: &["feed", "entry"],
-    names: &[("title", "title"), ("producer", "producer_granule_id")],
-    read: read::<CmrEntry>,
-};
-
-/// A STAC ItemCollection.
-pub(super) const STAC: Dialect =
-    Dialect { list: &["features"], names: &[("id", "id")], read: read::<StacItem> };
-
-/// A granule as a response states it.
+/// A granule as a document states it.
 #[derive(Default)]
-struct Item {
+pub(super) struct Item {
     /// Its names, in the order of [`Dialect::names`].
-    names: [Option<String>; 2],
-    ingested: Option<String>,
-    is_deleted: bool,
+    pub names: [Option<String>; 2],
+    /// Whether it is not a granule, but a directory.
+    pub is_directory: bool,
+    pub ingested: Option<String>,
+    pub is_deleted: bool,
     /// The time of the deletion, if it is deleted.
-    revised: Option<String>,
-    files: Vec<WrittenFile>,
+    pub revised: Option<String>,
+    pub files: Vec<WrittenFile>,
 }
 
-fn read<T: DeserializeOwned + Into<Item>>(
+/// Reads the next element, and the line on which it begins, as a type of a [`Dialect`].
+pub(super) fn read<T: DeserializeOwned + Into<Item>>(
     items: &mut JsonItems,
 ) -> Result<Option<(Item, u64)>, Error> {
     Ok(items.next_item::<T>()?.map(|(item, line)| (item.into(), line)))
@@ -114,7 +93,12 @@ impl Response {
 
 impl Rows for Response {
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
-        let Some((item, line)) = (self.dialect.read)(&mut self.items)? else { return Ok(None) };
+        let (item, line) = loop {
+            let Some((item, line)) = (self.dialect.read)(&mut self.items)? else { return Ok(None) };
+            if !item.is_directory {
+                break (item, line);
+            }
+        };
         self.count += 1;
         self.row(item, line).map(Some).map_err(|error| error.at_line(&self.name, line))
     }
@@ -125,156 +109,5 @@ impl Rows for Response {
 
     fn has_next_page(&self) -> bool {
         self.items.has_next_page
-    }
-}
-
-#[derive(Deserialize)]
-struct UmmItem {
-    #[serde(default)]
-    meta: UmmMeta,
-    #[serde(default)]
-    umm: Umm,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "kebab-case")]
-struct UmmMeta {
-    revision_date: Option<String>,
-    deleted: bool,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct Umm {
-    #[serde(rename = "GranuleUR")]
-    granule_ur: Option<String>,
-    provider_dates: Vec<Typed>,
-    data_granule: DataGranule,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct DataGranule {
-    identifiers: Vec<Typed>,
-    archive_and_distribution_information: Vec<UmmFile>,
-}
-
-/// A date or an identifier, of which there are several types.
-#[derive(Deserialize)]
-struct Typed {
-    #[serde(alias = "Type", alias = "IdentifierType")]
-    kind: String,
-    #[serde(alias = "Date", alias = "Identifier")]
-    value: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct UmmFile {
-    name: Option<String>,
-    #[serde(deserialize_with = "scalar")]
-    size_in_bytes: Option<String>,
-    checksum: UmmChecksum,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "PascalCase")]
-struct UmmChecksum {
-    algorithm: Option<String>,
-    value: Option<String>,
-}
-
-impl From<UmmItem> for Item {
-    fn from(UmmItem { meta, umm }: UmmItem) -> Item {
-        let of_type = |list: Vec<Typed>, kind: &str| {
-            list.into_iter().find(|entry| entry.kind == kind).map(|entry| entry.value)
-        };
-        let DataGranule { identifiers, archive_and_distribution_information: files } =
-            umm.data_granule;
-        let inserted = of_type(umm.provider_dates, "Insert");
-        Item {
-            names: [umm.granule_ur, of_type(identifiers, "ProducerGranuleId")],
-            ingested: inserted.or_else(|| meta.revision_date.clone()),
-            is_deleted: meta.deleted,
-            revised: meta.revision_date,
-            files: files.into_iter().map(WrittenFile::from).collect(),
-        }
-    }
-}
-
-/// What has only a size in another unit is left out, as nothing is stated of it.
-impl From<UmmFile> for WrittenFile {
-    fn from(UmmFile { name, size_in_bytes, checksum }: UmmFile) -> WrittenFile {
-        WrittenFile {
-            path: name.filter(|name| name != "Not provided"),
-            size: size_in_bytes,
-            algorithm: checksum.algorithm,
-            checksum: checksum.value,
-            location: None,
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct CmrEntry {
-    title: Option<String>,
-    producer_granule_id: Option<String>,
-    updated: Option<String>,
-}
-
-impl From<CmrEntry> for Item {
-    fn from(CmrEntry { title, producer_granule_id, updated }: CmrEntry) -> Item {
-        Item { names: [title, producer_granule_id], ingested: updated, ..Item::default() }
-    }
-}
-
-#[derive(Deserialize)]
-struct StacItem {
-    id: Option<String>,
-    properties: Option<StacProperties>,
-    assets: Option<BTreeMap<String, StacAsset>>,
-}
-
-#[derive(Default, Deserialize)]
-struct StacProperties {
-    created: Option<String>,
-    datetime: Option<String>,
-    updated: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct StacAsset {
-    href: Option<String>,
-    #[serde(default, rename = "file:size", deserialize_with = "scalar")]
-    size: Option<String>,
-    #[serde(rename = "file:checksum")]
-    multihash: Option<String>,
-}
-
-impl From<StacItem> for Item {
-    fn from(StacItem { id, properties, assets }: StacItem) -> Item {
-        let StacProperties { created, datetime, updated } = properties.unwrap_or_default();
-        let assets = assets.unwrap_or_default();
-        Item {
-            names: [id, None],
-            ingested: created.or(datetime).or(updated),
-            files: assets.into_values().map(WrittenFile::from).collect(),
-            ..Item::default()
-        }
-    }
-}
-
-/// The path is the address, if it is relative, else its last segment.
-impl From<StacAsset> for WrittenFile {
-    fn from(StacAsset { href, size, multihash }: StacAsset) -> WrittenFile {
-        let path = |href: String| {
-            if !href.contains("://") && FilePath::new(href.as_str()).is_ok() {
-                return href;
-            }
-            let before_query = href.split(['?', '#']).next().unwrap_or_default();
-            before_query.rsplit('/').next().unwrap_or_default().to_owned()
-        };
-        let algorithm = Some("multihash".to_owned());
-        WrittenFile { path: href.map(path), size, algorithm, checksum: multihash, location: None }
     }
 }

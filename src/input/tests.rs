@@ -208,11 +208,13 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
         (utf16("A.1\nB\n"), "the file is UTF-16, not UTF-8"),
         (gzip[..gzip.len() / 2].to_vec(), "the gzip file is truncated"),
         (gzip[..6].to_vec(), "the gzip file is truncated"),
-        (page.into(), "this is an HTML or XML page, not a file of granules"),
+        (page.into(), "this is an HTML page, not a list of granules"),
         (
             "<results><hits>1</hits><granule>A.1</granule></results>\n".into(),
-            "this is an HTML or XML page, not a file of granules",
+            "this is an XML document, not a list of granules",
         ),
+        (b"PAR1\x15\x04\x15".to_vec(), "this is a Parquet file, not a list of granules"),
+        (b"ORC\x0a\x03\x00".to_vec(), "this is an ORC file, not a list of granules"),
     ];
     for (bytes, message) in cases {
         let error = ids(bytes.clone(), "file").unwrap_err();
@@ -234,8 +236,10 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
 
 #[test]
 fn a_page_is_refused_in_every_structured_format() {
-    for format in ["ndjson", "umm-json", "cmr-json", "stac", "pdr", "changes", "manifest"] {
-        let format: InputFormat = format.parse().unwrap();
+    for (_, format) in InputFormat::ALL {
+        if matches!(format, InputFormat::Lines | InputFormat::Csv) {
+            continue;
+        }
         let options = Options { format: Some(format), ..Options::default() };
         let error = open(&b"<html>\n"[..], "file", &options).err().unwrap();
         assert!(error.to_string().contains("HTML"), "{format}: {error}");
@@ -245,6 +249,7 @@ fn a_page_is_refused_in_every_structured_format() {
 #[test]
 fn an_id_may_begin_with_an_angle_bracket() {
     assert_eq!(ids("<1>\n<A\n", "file").unwrap(), ["<1>", "<A"]);
+    assert_eq!(ids("ORC.1\nPAR1.2\n", "file").unwrap(), ["ORC.1", "PAR1.2"]);
 }
 
 /// A delivery with one group of files, each with a size, and one path of which two sizes are stated.
@@ -347,4 +352,36 @@ fn a_group_of_a_delivery_is_one_granule_and_long_lines_are_refused() {
     assert_eq!(error, "a.pdr:6: there is no string at FILE_ID");
     let long = format!("OBJECT = FILE_GROUP;\nX = {};\n", "y".repeat(70_000));
     assert_eq!(ids(long, "a.pdr").unwrap_err(), "a.pdr:2: the line has more than 65536 bytes");
+}
+
+#[test]
+fn a_document_is_read_whole_or_refused() {
+    let size = |bytes: u64| format!("[{{\"Path\":\"A\",\"IsDir\":false,\"Size\":{bytes}}}]");
+    let mut rclone = records(size(9), "a.json").unwrap();
+    assert_eq!(rclone.next().unwrap().unwrap().files[0].content.size(), Some(9));
+    assert!(rclone.next().is_none());
+    for (document, message) in [
+        ("[{\"Path\":\"A\",\"IsDir\":false}", "the file is truncated"),
+        ("[{\"Path\":\"A\",\"IsDir\":false}]]", "this is not valid JSON"),
+        ("[{\"IsDir\":false,\"Path\":null}]", "there is no string at Path"),
+        (
+            "[{\"Path\":\"A\",\"IsDir\":false,\"Path\":\"B\"}]",
+            "the JSON is not as the format has it: duplicate field `Path`",
+        ),
+        (
+            "[{\"Path\":\"A\",\"IsDir\":7}]",
+            "the JSON is not as the format has it: expected Boolean, found Number",
+        ),
+        ("[{\"Path\":\"A\",\"IsDir\":false},7]", ""),
+    ] {
+        let error = ids(document, "a.json").unwrap_err();
+        assert!(error.starts_with("a.json:1: ") && error.contains(message), "{error}");
+    }
+    // Neither a member that is skipped nor one that is read fills memory.
+    for key in ["Other", "Path"] {
+        let long = format!("[{{\"IsDir\":false,\"{key}\":\"{}\"}}]", "y".repeat(20 << 20));
+        let options = Options { format: Some(InputFormat::Rclone), ..Options::default() };
+        let error = located(long.as_bytes(), "a.json", &options).unwrap_err();
+        assert!(error.contains("a row has more than 16777216 bytes"), "{error}");
+    }
 }

@@ -49,6 +49,7 @@ transcripts!(
     identify,
     import,
     ingest,
+    listings,
     lookup,
     mirror,
     mirror_nights,

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use accession::input::{InputFormat, Options, UnknownInputFormat};
@@ -101,8 +101,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Default, clap::Args)]
 pub struct FormatArgs {
     /// The format of the file: auto (detected from its content), lines, csv (also
-    /// tab-separated), ndjson, umm-json, cmr-json, stac, pdr or checksums; for import also changes and
-    /// manifest. Each may be compressed with gzip
+    /// tab-separated), ndjson, umm-json, cmr-json, stac, esgf, rclone, s3-inventory, pdr or checksums; to
+    /// delete granules also cmr-deleted; for import also changes and manifest. Each may be compressed with gzip
     #[arg(
         long,
         value_name = "FORMAT",
@@ -147,8 +147,13 @@ impl FormatArgs {
 #[derive(Default, clap::Args)]
 pub struct FileArgs {
     /// Ignore the sizes and checksums of files that the input states
-    #[arg(long, conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column"])]
+    #[arg(long, conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "etag_md5"])]
     no_files: bool,
+
+    /// The directory that has the data files of an S3 inventory, by their whole keys [default: they are
+    /// looked for beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
 
     #[command(flatten)]
     columns: FileColumns,
@@ -182,6 +187,11 @@ pub struct FileColumns {
     /// The column of a table with the path of the file [default: the id is the path]
     #[arg(long, value_name = "NAME")]
     path_column: Option<String>,
+
+    /// Take an ETag of an S3 inventory for the MD5 checksum of the object, if it can be one. It is not
+    /// where the object is encrypted by KMS
+    #[arg(long)]
+    etag_md5: bool,
 }
 
 impl FileArgs {
@@ -189,7 +199,8 @@ impl FileArgs {
     pub fn reading(&self, options: Options) -> Options {
         let without_files = self.no_files;
         let skips_odd_files = !self.columns.is_any();
-        Options { without_files, skips_odd_files, ..self.columns.reading(options) }
+        let root = self.root.clone();
+        Options { without_files, skips_odd_files, root, ..self.columns.reading(options) }
     }
 
     /// Refuses the options where no file is read.
@@ -198,7 +209,7 @@ impl FileArgs {
     ///
     /// A column or an algorithm is named.
     pub fn refuse_without_input(&self) -> Result<()> {
-        if self.columns.is_any() {
+        if self.columns.is_any() || self.root.is_some() {
             return Err(Error::usage(
                 "columns and algorithms are those of a file, and none is named",
             )
@@ -211,18 +222,19 @@ impl FileArgs {
 impl FileColumns {
     fn is_any(&self) -> bool {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
-        self.algorithm.is_some() || columns.iter().any(|column| column.is_some())
+        self.etag_md5 || self.algorithm.is_some() || columns.iter().any(|column| column.is_some())
     }
 
     /// The options of reading the input.
     pub fn reading(&self, options: Options) -> Options {
-        let FileColumns { algorithm, size_column, checksum_column, path_column } = self;
+        let FileColumns { algorithm, size_column, checksum_column, path_column, etag_md5 } = self;
         Options {
             without_files: false,
             algorithm: algorithm.clone(),
             size_column: size_column.clone(),
             checksum_column: checksum_column.clone(),
             path_column: path_column.clone(),
+            etag_is_md5: *etag_md5,
             ..options
         }
     }

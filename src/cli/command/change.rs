@@ -136,7 +136,8 @@ impl Delete {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut change = accession::Change::new();
         change.options = ChangeOptions { skip_missing: self.skip_missing, ..self.change.options() };
-        let mut entries = self.granules.entries(session, None, MissingPages::Warn)?;
+        let entries = self.granules.entries(session, None, MissingPages::Warn)?;
+        let mut entries = entries.of_deletion();
         for entry in entries.by_ref() {
             change.delete(entry?)?;
         }
@@ -216,7 +217,7 @@ impl ChangeBoth {
             change.ingest(entry?)?;
         }
         drop(ingested);
-        let mut deleted = entries(&self.delete, options, MissingPages::Warn);
+        let mut deleted = entries(&self.delete, options, MissingPages::Warn).of_deletion();
         for entry in deleted.by_ref() {
             change.delete(entry?)?;
         }

@@ -1,0 +1,221 @@
+//! An S3 Inventory: the CSV files that a bucket's `manifest.json` names.
+//!
+//! The manifest has the columns (`fileSchema`: `Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size,
+//! LastModifiedDate, ETag, …`, as they were chosen) and of each data file its key in the bucket that
+//! receives the inventory, its size and its MD5 checksum. The data files have no header, may be
+//! compressed with gzip, and have keys that are percent-encoded. All of them together are the inventory,
+//! so one that is missing or has other bytes is an error. Each is read twice, first for its checksum:
+//! memory does not grow with it.
+
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use md5::{Digest, Md5};
+use percent_encoding::percent_decode;
+use serde::Deserialize;
+
+use super::content::WrittenFile;
+use super::error::granule_id;
+use super::file::OpenedFile;
+use super::format::Options;
+use super::table::CsvRows;
+use super::{MAX_ROW_BYTES, Reader, Row, Rows};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Algorithm, FilePath, quoted};
+
+/// The objects of a bucket.
+pub(super) struct Inventory {
+    /// The name of the manifest.
+    name: Arc<str>,
+    columns: Columns,
+    etag_is_md5: bool,
+    /// The directory in which data files have their whole key.
+    root: Option<PathBuf>,
+    /// The directories in which they are looked for otherwise: that of the manifest, and its parent.
+    directories: [PathBuf; 2],
+    files: std::vec::IntoIter<DataFile>,
+    /// The data file that is being read.
+    rows: Option<CsvRows>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Manifest {
+    file_format: String,
+    file_schema: String,
+    files: Vec<DataFile>,
+}
+
+#[derive(Deserialize)]
+struct DataFile {
+    key: String,
+    size: u64,
+    #[serde(rename = "MD5checksum")]
+    md5: String,
+}
+
+/// The indexes of the columns that are read.
+struct Columns {
+    count: usize,
+    key: usize,
+    size: Option<usize>,
+    is_latest: Option<usize>,
+    is_delete_marker: Option<usize>,
+    etag: Option<usize>,
+}
+
+impl Inventory {
+    pub(super) fn open(file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
+        let fail = |error: Error| error.at_line(&name, 1);
+        let mut text = Vec::new();
+        file.take(MAX_ROW_BYTES)
+            .read_to_end(&mut text)
+            .map_err(|cause| fail(Error::unreadable(&cause)))?;
+        let manifest: Manifest = serde_json::from_slice(&text).map_err(|cause| {
+            fail(Error::input(format!("this is not the manifest of an S3 inventory: {cause}")))
+        })?;
+        if manifest.file_format != "CSV" {
+            let message = format!("the inventory is {}, not CSV", quoted(&manifest.file_format));
+            return Err(fail(Error::new(ErrorKind::BinaryTable, message)));
+        }
+        let columns = Columns::of(&manifest.file_schema).map_err(fail)?;
+        if let Some(column) = options.column.as_deref().filter(|column| *column != "Key") {
+            return Err(fail(Error::no_column(column, &["Key".to_owned()])));
+        }
+        let directory = options.directory.clone().unwrap_or_default();
+        let parent = match directory.file_name() {
+            Some(_) => directory.parent().unwrap_or(Path::new("")).to_owned(),
+            None => directory.join(".."),
+        };
+        Ok(Inventory {
+            columns,
+            etag_is_md5: options.etag_is_md5,
+            root: options.root.clone(),
+            directories: [directory, parent],
+            files: manifest.files.into_iter(),
+            rows: None,
+            name,
+        })
+    }
+
+    /// Opens a data file, all of whose bytes are as the manifest states.
+    fn data_file(&self, stated: &DataFile) -> Result<CsvRows, Error> {
+        let key = quoted(&stated.key);
+        let path = self.path_of(&stated.key).ok_or_else(|| {
+            let message = format!("the data file {key} of the inventory is missing");
+            Error::new(ErrorKind::DataFile, message)
+        })?;
+        let name = path.to_string_lossy();
+        let read = |path: &Path| -> io::Result<(File, u64, String)> {
+            let mut file = File::open(path)?;
+            let (size, md5) = size_and_md5(&mut file)?;
+            file.rewind()?;
+            Ok((file, size, md5))
+        };
+        let (file, size, md5) = read(&path)
+            .map_err(|cause| Error::unreadable(&cause).at_line(&name.as_ref().into(), 1))?;
+        if size != stated.size || !md5.eq_ignore_ascii_case(&stated.md5) {
+            let DataFile { size: stated_size, md5: stated_md5, .. } = stated;
+            let message = format!(
+                "the data file {key} of the inventory has {size} bytes and the MD5 checksum {md5}, but \
+                 the manifest states {stated_size} and {}",
+                quoted(stated_md5)
+            );
+            return Err(Error::new(ErrorKind::DataFile, message));
+        }
+        let file = OpenedFile::open(file, &name)?;
+        let name = file.name().clone();
+        Ok(CsvRows::new(file.into_reader(), name, b','))
+    }
+
+    /// The path of a data file: the longest ending of its key that exists in one of the directories, if
+    /// none is stated that has it. `None` means that there is none.
+    fn path_of(&self, key: &str) -> Option<PathBuf> {
+        // A key leads to nowhere else.
+        let key = FilePath::new(key).ok()?;
+        let mut ending = key.as_str();
+        if let Some(root) = &self.root {
+            return Some(root.join(ending)).filter(|path| path.is_file());
+        }
+        loop {
+            let mut paths = self.directories.iter().map(|directory| directory.join(ending));
+            if let Some(path) = paths.find(|path| path.is_file()) {
+                return Some(path);
+            }
+            (_, ending) = ending.split_once('/')?;
+        }
+    }
+
+    /// The object of the present row of a data file.
+    fn object(&self, rows: &CsvRows) -> Result<Row, Error> {
+        let Columns { count, key, size, is_latest, is_delete_marker, etag } = self.columns;
+        if rows.row.len() != count {
+            let message = format!("the row has {} cells, and fileSchema {count}", rows.row.len());
+            return Err(Error::new(ErrorKind::Cells, message));
+        }
+        let cell = |column: Option<usize>| column.map_or(&b""[..], |column| &rows.row[column]);
+        let text = |column| Some(String::from_utf8_lossy(cell(column)).into_owned());
+        let decoded: Vec<u8> = percent_decode(cell(Some(key))).collect();
+        let mut row = Row::new(granule_id(&decoded)?, rows.location());
+        let is_true = |column| cell(column).eq_ignore_ascii_case(b"true");
+        row.record.is_deleted =
+            is_true(is_delete_marker) || cell(is_latest).eq_ignore_ascii_case(b"false");
+        // That of an object that was uploaded in parts is not the MD5 checksum of its bytes.
+        let is_md5 =
+            |etag: &String| etag.len() == 32 && etag.bytes().all(|it| it.is_ascii_hexdigit());
+        row.files.push(WrittenFile {
+            path: Some(row.record.granule_id.to_string()),
+            size: text(size),
+            algorithm: Some(Algorithm::Md5.to_string()),
+            checksum: text(etag).filter(|etag| self.etag_is_md5 && is_md5(etag)),
+            location: None,
+        });
+        Ok(row)
+    }
+}
+
+impl Rows for Inventory {
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        loop {
+            if let Some(rows) = &mut self.rows
+                && rows.advance()?
+            {
+                let rows = self.rows.as_ref().expect("it was advanced");
+                return self.object(rows).map(Some).map_err(|error| error.at(rows.location()));
+            }
+            let Some(file) = self.files.next() else { return Ok(None) };
+            self.rows = Some(self.data_file(&file).map_err(|error| error.at_line(&self.name, 1))?);
+        }
+    }
+}
+
+impl Columns {
+    fn of(schema: &str) -> Result<Self, Error> {
+        let names: Vec<String> = schema.split(',').map(|name| name.trim().to_owned()).collect();
+        let index = |name: &str| names.iter().position(|known| known == name);
+        Ok(Columns {
+            count: names.len(),
+            key: index("Key").ok_or_else(|| Error::no_column("Key", &names))?,
+            size: index("Size"),
+            is_latest: index("IsLatest"),
+            is_delete_marker: index("IsDeleteMarker"),
+            etag: index("ETag"),
+        })
+    }
+}
+
+fn size_and_md5(file: &mut File) -> io::Result<(u64, String)> {
+    let (mut size, mut md5) = (0, Md5::new());
+    let mut buffer = vec![0; 64 * 1_024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok((size, hex::encode(md5.finalize()))),
+            bytes => {
+                size += bytes as u64;
+                md5.update(&buffer[..bytes]);
+            }
+        }
+    }
+}
