@@ -124,7 +124,7 @@ pub(super) struct JsonItems {
     /// Whether the array was found: a response that reports an error has none.
     has_array: bool,
     /// The line on which the element begins that was read last.
-    line: u64,
+    pub line: u64,
     /// The number at the key `hits`, `numberMatched` (STAC) or `numFound` (Solr) of an object on the
     /// path. `None` if there is none.
     pub hits: Option<u64>,
@@ -172,14 +172,13 @@ impl JsonItems {
         }
     }
 
-    /// The next element, and the line on which it begins.
-    pub fn next_item<T: DeserializeOwned>(&mut self) -> Result<Option<(T, u64)>, Error> {
+    /// The next element.
+    pub fn next_item<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
         match self.element() {
             Ok(None) if !self.has_array => {
                 Err(Error::no_list(self.path).at_line(&self.name, self.present_line()))
             }
-            Ok(element) => Ok(element.map(|element| (element, self.line))),
-            Err(cause) => Err(self.refused(cause)),
+            element => element.map_err(|cause| self.refused(cause)),
         }
     }
 
@@ -327,10 +326,8 @@ mod tests {
         let file = BufReader::with_capacity(3, std::io::Cursor::new(text.as_bytes().to_vec()));
         let mut items = JsonItems::new(Box::new(file), "x.json".into(), path);
         let mut read = Vec::new();
-        while let Some((item, line)) =
-            items.next_item::<Value>().map_err(|error| error.to_string())?
-        {
-            read.push(format!("{line} {item}"));
+        while let Some(item) = items.next_item::<Value>().map_err(|error| error.to_string())? {
+            read.push(format!("{} {item}", items.line));
         }
         Ok(read)
     }

@@ -18,7 +18,7 @@ pub(super) struct Dialect {
     pub list: &'static [&'static str],
     /// What `--column` calls each name of a granule, and where it is.
     pub names: &'static [(&'static str, &'static str)],
-    pub read: fn(&mut JsonItems) -> Result<Option<(Item, u64)>, Error>,
+    pub read: fn(&mut JsonItems) -> Result<Option<Item>, Error>,
 }
 
 /// A granule as a document states it.
@@ -35,11 +35,11 @@ pub(super) struct Item {
     pub files: Vec<WrittenFile>,
 }
 
-/// Reads the next element, and the line on which it begins, as a type of a [`Dialect`].
+/// Reads the next element as a type of a [`Dialect`].
 pub(super) fn read<T: DeserializeOwned + Into<Item>>(
     items: &mut JsonItems,
-) -> Result<Option<(Item, u64)>, Error> {
-    Ok(items.next_item::<T>()?.map(|(item, line)| (item.into(), line)))
+) -> Result<Option<Item>, Error> {
+    Ok(items.next_item::<T>()?.map(T::into))
 }
 
 /// The granules of a response.
@@ -93,13 +93,14 @@ impl Response {
 
 impl Rows for Response {
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
-        let (item, line) = loop {
-            let Some((item, line)) = (self.dialect.read)(&mut self.items)? else { return Ok(None) };
+        let item = loop {
+            let Some(item) = (self.dialect.read)(&mut self.items)? else { return Ok(None) };
             if !item.is_directory {
-                break (item, line);
+                break item;
             }
         };
         self.count += 1;
+        let line = self.items.line;
         self.row(item, line).map(Some).map_err(|error| error.at_line(&self.name, line))
     }
 
