@@ -85,7 +85,8 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
 }
 
 /// The granules of arguments and then of files, in their order. Granules that a file marks as deleted
-/// or replaced are skipped. After each file its warnings are printed; the last item may be that pages are missing.
+/// or replaced are skipped. After each file its warnings are printed; the last item may be that pages are
+/// missing.
 pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,

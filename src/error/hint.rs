@@ -222,8 +222,10 @@ fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "write one object a line (jq -c '.[]'), and name the field with --column; or one id a \
              line (jq -r '.[]')"
         }
-        Markup => "ask the catalogue for JSON or CSV, or take the ids out first, one a line",
-        Page => "a server sent a page, to log in or about an error: download the file again",
+        Markup => {
+            "ask the catalogue for JSON or CSV, or take the ids out first, one a line; or a server sent a \
+             page, to log in or about an error: download the file again"
+        }
         BinaryTable => {
             "write it as CSV first: `duckdb -csv -c \"SELECT * FROM 'FILE'\"` prints that of Parquet; a \
              bucket can write its inventory as CSV"
@@ -232,7 +234,6 @@ fn of_kind(kind: ErrorKind, was_read: bool) -> Option<&'static str> {
             "fetch all data files of the inventory again; where they have their whole keys, name the \
              directory with --root"
         }
-        Deleted => "nothing was changed; `accession delete` takes it, and `change --delete`",
         NotPublished => {
             "nothing was changed; fetch it again, and if that does not help, tell the primary, whose log this is"
         }

@@ -463,16 +463,12 @@ error_kinds! {
     NotOfFormat = "usage",
     /// A document is in none of the formats.
     UnknownFormat = "input",
-    /// A file is an XML document.
+    /// A file is an HTML or XML document.
     Markup = "input",
-    /// A file is an HTML page.
-    Page = "input",
     /// A file is a table in a binary format.
     BinaryTable = "input",
     /// A data file of an S3 Inventory is missing, or has other bytes than the manifest states.
     DataFile = "input",
-    /// A file lists deleted granules.
-    Deleted = "input",
     /// What was read of a primary is not a manifest, or not the list that was asked for.
     NotPublished = "input",
     /// The name of a file ends in `.gz`, and it is not gzip.

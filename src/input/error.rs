@@ -3,9 +3,11 @@
 use std::io;
 use std::sync::Arc;
 
-use super::MAX_ROW_BYTES;
 use crate::error::{Error, ErrorKind};
 use crate::model::{GranuleId, GranuleIdError, SourceLocation, quoted};
+
+/// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
+pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// The error for a row that is longer than [`MAX_ROW_BYTES`].
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +149,7 @@ pub(super) fn refuse_foreign(text: &[u8]) -> Result<(), Error> {
         |name: &[u8]| text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
     let (kind, what) = match is_markup {
         true if begins_with(b"<!doctype html") || begins_with(b"<html") => {
-            (ErrorKind::Page, "an HTML page")
+            (ErrorKind::Markup, "an HTML page")
         }
         true => (ErrorKind::Markup, "an XML document"),
         false if is_binary && text.starts_with(b"PAR1") => {

@@ -60,6 +60,7 @@ mod tests;
 mod warning;
 
 pub use content::StatedFile;
+pub use error::MAX_ROW_BYTES;
 pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::old_payment_ids;
@@ -70,9 +71,6 @@ use std::io::BufRead;
 use crate::error::Error;
 use crate::model::{GranuleId, Moment, SourceLocation};
 use content::WrittenFile;
-
-/// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
-pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
 
 /// The bytes of a file, decompressed and without a byte order mark.
 type Reader = Box<dyn BufRead + Send>;

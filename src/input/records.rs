@@ -76,8 +76,8 @@ impl OpenedFile {
                 return Err(Error::no_dates().at_line(&name, 1));
             }
             InputFormat::CmrDeleted if !options.of_deletion => {
-                let message = "this is a list of deleted granules, not of granules";
-                return Err(Error::new(ErrorKind::Deleted, message).at_line(&name, 1));
+                let message = "only `accession delete` and `change --delete` take deleted granules";
+                return Err(Error::input(message).at_line(&name, 1));
             }
             InputFormat::Changes if with_dates => {}
             InputFormat::Changes | InputFormat::Manifest => {

@@ -102,7 +102,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 pub struct FormatArgs {
     /// The format of the file: auto (detected from its content), lines, csv (also
     /// tab-separated), ndjson, umm-json, cmr-json, stac, esgf, rclone, s3-inventory, pdr or checksums; to
-    /// delete granules also cmr-deleted; for import also changes and manifest. Each may be compressed with gzip
+    /// delete granules also cmr-deleted; for import also changes and manifest. Each may be compressed with
+    /// gzip
     #[arg(
         long,
         value_name = "FORMAT",
