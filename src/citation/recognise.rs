@@ -32,7 +32,9 @@ use std::ops::Range;
 use percent_encoding::percent_decode_str;
 
 use super::references::{Reference, references};
-use crate::model::{DatasetName, Digest, DigestPrefix, Doi, Identifier, Moment};
+use crate::model::{
+    DatasetName, Digest, DigestPrefix, Doi, Identifier, Moment, strip_prefix_of_any_case,
+};
 
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,10 +212,7 @@ impl Members {
         // The date ends the DOI, which may contain the separators.
         let first = before.trim_end().trim_end_matches(SEPARATORS);
         let first = first.rsplit_once(SEPARATORS).map(|(first, _)| first.trim());
-        let of_first = |first: &str| {
-            let doi = first.get(4..).filter(|_| first[..4].eq_ignore_ascii_case("doi:"))?;
-            doi.parse::<Doi>().ok()
-        };
+        let of_first = |first: &str| strip_prefix_of_any_case(first, "doi:")?.parse::<Doi>().ok();
         let doi = first.and_then(of_first);
         let doi = doi.or_else(|| dois(&before).into_iter().chain(dois(&after)).next());
         let dataset = first.filter(|_| doi.is_none()).and_then(|first| first.parse().ok());
@@ -229,10 +228,7 @@ fn date_after(after: &str) -> Option<Statement<Moment>> {
     let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
     let text = after.trim_start_matches([' ', ',', ')', ']', '}', '"', '.']);
     let phrases = PHRASES.into_iter().chain(["as of "]);
-    let starts = |phrase: &&str| {
-        text.get(..phrase.len()).is_some_and(|start| start.eq_ignore_ascii_case(phrase))
-    };
-    stated_date(&text[phrases.into_iter().find(starts)?.len()..])
+    stated_date(phrases.filter_map(|phrase| strip_prefix_of_any_case(text, phrase)).next()?)
 }
 
 /// The date between commas before an identifier, as in a tuple without braces.

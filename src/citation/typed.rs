@@ -8,7 +8,7 @@ use super::recognise::{Statement, find};
 use crate::error::{Error, ErrorKind, Result, Unknown};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
-    TimestampError, ValueError,
+    ValueError, strip_prefix_of_any_case,
 };
 use crate::registry::{EarlierSet, Resolution, Selection, Snapshot};
 
@@ -16,27 +16,24 @@ use crate::registry::{EarlierSet, Resolution, Selection, Snapshot};
 /// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a
 /// dataset's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TypedSet(Typed);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Typed {
-    Selection(Selection),
-    Doi(Doi, Option<Moment>),
-    /// What may be the first digits of an identifier. A dataset of that name comes first.
-    Short(GivenIdentifier),
+pub enum TypedSet {
+    /// A dataset, with the time that was typed.
+    Dataset(TypedDataset, Option<Moment>),
+    /// What names the set in any dataset. A dataset that is called as the first digits of an identifier comes
+    /// first.
+    Name(TypedName),
 }
 
 /// Whether a string may be the first digits of an identifier: `DI:` with letters and digits after it, or at
 /// least 8 hexadecimal digits.
 fn is_short(text: &str) -> bool {
-    let is_alphanumeric = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    is_marked(text) && is_alphanumeric(text[3..].trim_start())
+    let after_mark = strip_prefix_of_any_case(text, "DI:");
+    after_mark.is_some_and(|text| is_alphanumeric(text.trim_start()))
         || text.parse::<IdentifierPrefix>().is_ok()
 }
 
-/// Whether `DI:` precedes the text.
-fn is_marked(text: &str) -> bool {
-    text.get(..3).is_some_and(|prefix| prefix.eq_ignore_ascii_case("DI:"))
+fn is_alphanumeric(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 impl TypedSet {
@@ -55,25 +52,19 @@ impl TypedSet {
 
     /// What leads to it on a published site. `None` means a DOI, by which nothing is found there.
     pub fn on_site(&self) -> Option<SetName> {
-        match &self.0 {
-            Typed::Selection(Selection::Dataset { name, .. }) => {
-                Some(SetName::Dataset(name.clone()))
-            }
-            Typed::Selection(Selection::Identifier { identifier, .. }) => {
-                Some((*identifier).into())
-            }
-            Typed::Selection(Selection::Digest(prefix)) => Some(SetName::Digest(prefix.clone())),
-            Typed::Doi(..) => None,
-            Typed::Short(given) => given.digits.clone().ok().map(SetName::Identifier),
+        match self {
+            TypedSet::Dataset(TypedDataset::Name(name), _) => Some(SetName::Dataset(name.clone())),
+            TypedSet::Dataset(TypedDataset::Doi(_), _) => None,
+            TypedSet::Name(name) => name.on_site(),
         }
     }
 
     /// The time that was typed, else `given`; a digest has none.
     pub fn at(&self, given: Option<Moment>) -> Option<Moment> {
-        match &self.0 {
-            Typed::Selection(Selection::Dataset { at, .. }) | Typed::Doi(_, at) => at.or(given),
-            Typed::Selection(Selection::Digest(_)) => None,
-            Typed::Selection(Selection::Identifier { .. }) | Typed::Short(_) => given,
+        match self {
+            TypedSet::Dataset(_, at) => at.or(given),
+            TypedSet::Name(TypedName::Identifier(_)) => given,
+            TypedSet::Name(TypedName::Digest(_)) => None,
         }
     }
 
@@ -83,12 +74,12 @@ impl TypedSet {
     ///
     /// A DOI or the first digits of an identifier are those of no dataset or identifier, or of several.
     pub fn named(self, snapshot: &Snapshot) -> Result<Selection> {
-        match self.0 {
-            Typed::Selection(selection) => Ok(selection),
-            Typed::Doi(doi, at) => {
-                Ok(Selection::Dataset { name: snapshot.dataset_with_doi(&doi)?, at })
+        match self {
+            TypedSet::Dataset(dataset, at) => {
+                Ok(Selection::Dataset { name: dataset.name(snapshot)?, at })
             }
-            Typed::Short(given) => given.selection(snapshot),
+            TypedSet::Name(TypedName::Identifier(given)) => given.selection(snapshot),
+            TypedSet::Name(TypedName::Digest(prefix)) => Ok(Selection::Digest(prefix)),
         }
     }
 }
@@ -142,58 +133,38 @@ impl FromStr for TypedDataset {
     }
 }
 
-/// Why a string does not name a set.
-#[derive(Debug, thiserror::Error)]
-pub enum TypedSetError {
-    /// It is neither the name of a dataset nor the beginning of a digest, and nothing else.
-    #[error(transparent)]
-    Name(#[from] ValueError),
-    /// What follows the `@` is not a time.
-    #[error(transparent)]
-    Time(#[from] TimestampError),
-    /// It contains several identifiers, or one that cannot be read.
-    #[error(transparent)]
-    Identifier(#[from] TypedIdentifierError),
-}
-
 impl FromStr for TypedSet {
-    type Err = TypedSetError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, TypedSetError> {
-        let of_identifier = |identifier| {
-            TypedSet(Typed::Selection(Selection::Identifier {
-                identifier,
-                dataset: None,
-                at: None,
-            }))
-        };
-        let digits = text.parse::<IdentifierPrefix>();
-        if let Some(identifier) = digits.ok().and_then(|digits| digits.whole()) {
-            return Ok(of_identifier(identifier));
+    /// # Errors
+    ///
+    /// - `""`, `"a/b"`: neither the name of a dataset nor anything else
+    /// - `"A@noon"`: not a time after the `@`
+    /// - `"DI:… and DI:…"`: several identifiers, or one that cannot be read
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        if DigestPrefix::is_meant(text) || is_short(text) {
+            return text.parse().map(TypedSet::Name);
         }
-        if DigestPrefix::is_meant(text) {
-            return Ok(TypedSet(Typed::Selection(Selection::Digest(text.parse()?))));
-        }
-        if is_short(text) {
-            return Ok(TypedSet(Typed::Short(GivenIdentifier::of(text))));
+        // A name never contains an identifier with DI: before it, which a citation does.
+        let found = identifier_in(text);
+        if let Ok(Some(identifier)) = found {
+            let given = GivenIdentifier::of(&identifier.to_string());
+            return Ok(TypedSet::Name(TypedName::Identifier(given)));
         }
         let (name, time) = match text.split_once('@') {
             Some((name, time)) => (name, Some(time)),
             None => (text, None),
         };
-        // A name never contains an identifier with DI: before it, which a citation does.
-        let name = match (name.parse::<DatasetName>(), identifier_in(text)) {
-            (_, Ok(identifier)) => return Ok(of_identifier(identifier)),
-            (_, Err(error @ TypedIdentifierError::Several(..))) => return Err(error.into()),
-            (Err(_), Err(_)) if let Some((doi, at)) = doi_at(text) => {
-                return Ok(TypedSet(Typed::Doi(doi, at)));
+        match name.parse() {
+            Ok(name) => {
+                let at = time.map(str::parse).transpose()?;
+                Ok(TypedSet::Dataset(TypedDataset::Name(name), at))
             }
-            (Ok(name), Err(_)) => name,
-            (Err(_), Err(error @ TypedIdentifierError::Unreadable(_))) => return Err(error.into()),
-            (Err(error), Err(TypedIdentifierError::Nothing)) => return Err(error.into()),
-        };
-        let at = time.map(str::parse).transpose()?;
-        Ok(TypedSet(Typed::Selection(Selection::Dataset { name, at })))
+            Err(refused) => match doi_at(text) {
+                Some((doi, at)) => Ok(TypedSet::Dataset(TypedDataset::Doi(doi), at)),
+                None => Err(found.err().unwrap_or(refused)),
+            },
+        }
     }
 }
 
@@ -220,39 +191,28 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
     Ok(Selection::Dataset { name, at: Some(at.unwrap_or(Moment::Instant(now))) })
 }
 
-/// Why a string does not contain exactly one identifier.
-#[derive(Debug, thiserror::Error)]
-pub enum TypedIdentifierError {
-    /// It contains no identifier.
-    #[error(
-        "it contains no identifier: 32 hexadecimal characters, with or without \"DI:\" before them"
-    )]
-    Nothing,
-    /// It contains several identifiers.
-    #[error("it contains several identifiers: {0} and {1}")]
-    Several(Identifier, Identifier),
-    /// It contains what cannot be read as an identifier.
-    #[error("it contains {0:?}, which cannot be read as an identifier")]
-    Unreadable(String),
-}
-
 /// The identifier in a string: with or without `DI:`, with or without a space after that, in any case; or in
-/// a citation or an address.
-fn identifier_in(text: &str) -> Result<Identifier, TypedIdentifierError> {
+/// a citation or an address. `None` means that there is none.
+fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
     if let Ok(identifier) = text.parse() {
-        return Ok(identifier);
+        return Ok(Some(identifier));
     }
     let mut found = None;
     for stated in find(text).into_iter().filter_map(|pasted| pasted.identifier) {
         match (stated, found) {
-            (Statement::Unreadable(text), _) => return Err(TypedIdentifierError::Unreadable(text)),
+            (Statement::Unreadable(text), _) => {
+                let message =
+                    format!("it contains {text:?}, which cannot be read as an identifier");
+                return Err(ValueError::new(message));
+            }
             (Statement::Read(other), Some(first)) if other != first => {
-                return Err(TypedIdentifierError::Several(first, other));
+                let message = format!("it contains several identifiers: {first} and {other}");
+                return Err(ValueError::new(message));
             }
             (Statement::Read(identifier), _) => found = Some(identifier),
         }
     }
-    found.ok_or(TypedIdentifierError::Nothing)
+    Ok(found)
 }
 
 /// An identifier of a registry as it is typed, alone or in a citation or an address, or its first digits.
@@ -265,16 +225,17 @@ pub struct GivenIdentifier {
 }
 
 impl FromStr for GivenIdentifier {
-    type Err = TypedIdentifierError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, TypedIdentifierError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         // A letter among the digits, or a digit too few or too many, is a slip.
-        let is_slip = (31..=33).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let is_slip = (31..=33).contains(&text.len()) && is_alphanumeric(text);
         if is_slip || is_short(text) {
             return Ok(GivenIdentifier::of(text));
         }
-        identifier_in(text).map(|identifier| GivenIdentifier::of(&identifier.to_string()))
+        let message = "it contains no identifier: 32 hexadecimal characters, with or without \"DI:\" before them";
+        let identifier = identifier_in(text)?.ok_or_else(|| ValueError::new(message))?;
+        Ok(GivenIdentifier::of(&identifier.to_string()))
     }
 }
 
@@ -305,7 +266,10 @@ impl GivenIdentifier {
             match snapshot.dataset(&name) {
                 Ok(_) => return Ok(Selection::Dataset { name, at: None }),
                 Err(error) if error.kind() != ErrorKind::DatasetUnknown => return Err(error),
-                Err(error) => unknown = Some(error).filter(|_| !is_marked(&self.text)),
+                Err(error) => {
+                    let is_marked = strip_prefix_of_any_case(&self.text, "DI:").is_some();
+                    unknown = Some(error).filter(|_| !is_marked);
+                }
             }
         }
         match self.whole(snapshot, None) {
@@ -393,9 +357,9 @@ impl fmt::Display for TypedName {
 }
 
 impl FromStr for TypedName {
-    type Err = TypedSetError;
+    type Err = ValueError;
 
-    fn from_str(text: &str) -> Result<Self, TypedSetError> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         Ok(match DigestPrefix::is_meant(text) {
             true => TypedName::Digest(text.parse()?),
             false => TypedName::Identifier(text.parse()?),
@@ -422,23 +386,20 @@ mod tests {
 
     #[test]
     fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
-        let name: DatasetName = "US.FOOL2.002".parse().unwrap();
-        let identifier = Identifier::EMPTY;
-        let of_identifier = Selection::Identifier { identifier, dataset: None, at: None };
+        let identifier = TypedName::Identifier(GivenIdentifier::of(&Identifier::EMPTY.to_string()));
+        let of_identifier = TypedSet::Name(identifier);
+        let dataset = TypedDataset::Name("US.FOOL2.002".parse().unwrap());
         let at = Some("2001-01-02".parse().unwrap());
         let cases = [
-            ("DI:d41d8cd98f00b204e9800998ecf8427e", of_identifier.clone()),
-            ("DI: D41D8CD98F00B204E9800998ECF8427E", of_identifier.clone()),
             (
                 "{ doi:10.9999/US, 5 January 2001, DI:d41d8cd98f00b204e9800998ecf8427e }",
                 of_identifier.clone(),
             ),
             ("https://example.org/di/d41d8cd98f00b204e9800998ecf8427e", of_identifier),
-            ("US.FOOL2.002", Selection::Dataset { name: name.clone(), at: None }),
-            ("US.FOOL2.002@2001-01-02", Selection::Dataset { name, at }),
+            ("US.FOOL2.002", TypedSet::Dataset(dataset.clone(), None)),
+            ("US.FOOL2.002@2001-01-02", TypedSet::Dataset(dataset, at)),
         ];
-        for (text, selection) in cases {
-            let typed = TypedSet(Typed::Selection(selection));
+        for (text, typed) in cases {
             assert_eq!(text.parse::<TypedSet>().unwrap(), typed, "{text}");
         }
         for text in ["", "@2001-01-02", "A@", "A@noon", "A@B@2001-01-02", "a/b"] {
@@ -458,7 +419,7 @@ mod tests {
             format!("https://example.org/di/{digits}"),
             format!("https://doi.org/10.9999/US/FOOL2?DI:{digits}"),
         ] {
-            assert_eq!(identifier_in(&text).unwrap().to_string(), digits, "{text}");
+            assert_eq!(identifier_in(&text).unwrap(), digits.parse().ok(), "{text}");
             let given = text.parse::<GivenIdentifier>().unwrap();
             let whole = given.digits.ok().and_then(|digits| digits.whole());
             assert_eq!(whole, digits.parse().ok(), "{text}");
@@ -469,8 +430,8 @@ mod tests {
     fn a_string_with_no_identifier_or_several_is_refused() {
         let digits = "763122197bfb3ffbf0da14adbfb1b13b";
         let other = "d41d8cd98f00b204e9800998ecf8427e";
-        for text in ["", "US.FOOL2.002", "DI:763122", &format!("DI:{digits}, DI:{other}")] {
-            assert!(identifier_in(text).is_err(), "{text}");
+        for text in ["", "US.FOOL2.002", "a DI:763122", &format!("DI:{digits}, DI:{other}")] {
+            assert!(text.parse::<GivenIdentifier>().is_err(), "{text}");
         }
     }
 }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use super::message::{ValueError, quoted};
 use super::moment::Moment;
-use super::time::TimestampError;
 
 /// A keyword of a dataset: one line that is not blank, without white space at its ends.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -84,10 +83,9 @@ impl FromStr for Temporal {
         if end.contains('/') {
             return Err(form());
         }
-        let wrong = |error: TimestampError| ValueError::new(error.to_string());
         let moment = |text: &str| match text {
             ".." => Ok(None),
-            text => text.parse().map(Some).map_err(wrong),
+            text => text.parse().map(Some),
         };
         let temporal = Temporal { start: moment(start)?, end: moment(end)? };
         match (temporal.start, temporal.end) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::message::{ValueError, quoted};
+use super::message::{ValueError, quoted, strip_prefix_of_any_case};
 
 /// A creator of a dataset: a person or an organisation.
 ///
@@ -233,15 +233,10 @@ impl Orcid {
 }
 
 /// Removes the resolver's address, as people and reference managers write it.
-pub(super) fn without_resolver(text: &str) -> &str {
+fn without_resolver(text: &str) -> &str {
     let without = |text, prefix: &str| strip_prefix_of_any_case(text, prefix).unwrap_or(text);
     let host = ["https://", "http://", "www."].into_iter().fold(text, without);
     strip_prefix_of_any_case(host, "orcid.org/").unwrap_or(text)
-}
-
-fn strip_prefix_of_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
-    let (start, rest) = text.split_at_checked(prefix.len())?;
-    start.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 impl FromStr for Orcid {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::message::ValueError;
+use super::message::{ValueError, strip_prefix_of_any_case};
 
 /// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::CanonicalList`]).
 ///
@@ -67,8 +67,7 @@ impl DigestPrefix {
 
     /// Whether a string is meant as one.
     pub fn is_meant(text: &str) -> bool {
-        let prefix = text.get(..Digest::PREFIX.len());
-        prefix.is_some_and(|prefix| prefix.eq_ignore_ascii_case(Digest::PREFIX))
+        strip_prefix_of_any_case(text, Digest::PREFIX).is_some()
     }
 
     /// The digits, in lower case.
@@ -101,10 +100,7 @@ impl FromStr for DigestPrefix {
     ///
     /// It is not `sha256:` and 12 to 64 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        if !DigestPrefix::is_meant(text) {
-            return Err(not_a_digest());
-        }
-        let digits = &text[Digest::PREFIX.len()..];
+        let digits = strip_prefix_of_any_case(text, Digest::PREFIX).ok_or_else(not_a_digest)?;
         let is_some = (DigestPrefix::MIN_DIGITS..=64).contains(&digits.len());
         match is_some && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             true => Ok(DigestPrefix(digits.to_ascii_lowercase().into())),
@@ -177,10 +173,9 @@ impl FromStr for Digest {
     /// - 64 hexadecimal characters without `sha256:` before them
     /// - `"sha256:e3b0"`: not 64 characters
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        let begins = |prefix: &&str| prefix.eq_ignore_ascii_case(Digest::PREFIX);
-        let prefix = text.get(..Digest::PREFIX.len()).filter(begins).ok_or_else(not_a_digest)?;
+        let digits = strip_prefix_of_any_case(text, Digest::PREFIX).ok_or_else(not_a_digest)?;
         let mut bytes = [0; 32];
-        hex::decode_to_slice(&text[prefix.len()..], &mut bytes).map_err(|_| not_a_digest())?;
+        hex::decode_to_slice(digits, &mut bytes).map_err(|_| not_a_digest())?;
         Ok(Digest(bytes))
     }
 }

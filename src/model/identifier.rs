@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::message::{ValueError, quoted};
+use super::message::{ValueError, quoted, strip_prefix_of_any_case};
 
 /// The DatasetInstance identifier of a set of granules: the sixteen bytes at the end of its chain
 /// ([`crate::chain`]).
@@ -112,10 +112,7 @@ impl fmt::Display for IdentifierPrefix {
 
 /// The text without a `DI:` in any case before it.
 fn without_prefix(text: &str) -> &str {
-    match text.get(..3) {
-        Some(prefix) if prefix.eq_ignore_ascii_case("DI:") => &text[3..],
-        _ => text,
-    }
+    strip_prefix_of_any_case(text, "DI:").unwrap_or(text)
 }
 
 /// The identifiers that a string may have been meant for: those that differ from it in one character,

@@ -101,6 +101,12 @@ pub(crate) fn check_fields(record: impl Serialize) -> Result<(), ValueError> {
     check("record", &record)
 }
 
+/// The string after a prefix, whatever the case of its letters. `None` means that it does not begin so.
+pub(crate) fn strip_prefix_of_any_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (start, rest) = text.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
 /// Where a value was read, as messages name it: `ids.txt:12`, `argument 3`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum SourceLocation {

@@ -51,7 +51,7 @@ pub use known_file::KnownFile;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
-pub(crate) use message::{check_characters, check_fields};
+pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
 pub use pattern::Pattern;

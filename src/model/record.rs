@@ -15,7 +15,7 @@ use super::granule_url::GranuleUrl;
 use super::history::{Confirmation, Instance, Withdrawal};
 use super::licence::Licence;
 use super::limit::Limits;
-use super::message::{ValueError, quoted};
+use super::message::{ValueError, quoted, strip_prefix_of_any_case};
 use super::time::Timestamp;
 use super::web_address::WebAddress;
 
@@ -192,13 +192,8 @@ impl FromStr for Doi {
             "http://dx.doi.org/",
             "doi:",
         ];
-        let starts_with = |prefix: &&str| {
-            text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-        };
-        let bare = match BEFORE.iter().find(|prefix| starts_with(prefix)) {
-            Some(prefix) => text[prefix.len()..].trim_start(),
-            None => text,
-        };
+        let mut without = BEFORE.iter().filter_map(|prefix| strip_prefix_of_any_case(text, prefix));
+        let bare = without.next().map_or(text, str::trim_start);
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let is_doi = bare.strip_prefix("10.").and_then(|rest| rest.split_once('/')).is_some_and(
             |(registrant, suffix)| {

@@ -264,6 +264,12 @@ pub enum TimestampError {
     OutOfRange,
 }
 
+impl From<TimestampError> for ValueError {
+    fn from(error: TimestampError) -> Self {
+        ValueError::new(error.to_string())
+    }
+}
+
 impl TimestampError {
     /// Why `text` is not RFC 3339.
     fn of(text: &str) -> Self {
