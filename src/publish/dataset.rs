@@ -149,8 +149,8 @@ fn announced(
     if log::is_of_another(snapshot, name, &head)? {
         return Ok(None);
     }
-    let note = log::check_end(&log::entered(directory)?, &head)?;
-    log::check_continued(snapshot, name, &head, directory, note.as_deref())?;
+    log::check_end(&log::entered(directory)?, &head)?;
+    log::check_continued(snapshot, name, &head, directory)?;
     Ok(Some(*head))
 }
 

@@ -118,21 +118,10 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
     }
 }
 
-/// Writes a file, unless its content is unchanged. It is not made durable: the next run would
-/// write it again.
+/// Writes a text, unless it is there. It is not made durable: the next run would write it again.
 #[cfg(feature = "serve")]
 pub(super) fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
-    use std::io::Write;
-
-    if let Some(file) = directory.read(name)? {
-        let mut found = Vec::new();
-        let read = file.take(text.len() as u64 + 1).read_to_end(&mut found);
-        read.map_err(|source| Error::cannot("read", &directory.path_of(name), source))?;
-        if found == text.as_bytes() {
-            return Ok(());
-        }
-    }
-    directory.replace(name, |file| file.write_all(text.as_bytes()))
+    replace_other(directory, name, &mut io::Cursor::new(text), |_| Ok(()))
 }
 
 /// Writes a file of lines durably, unless it is there as it is to be.
@@ -141,20 +130,26 @@ pub(super) fn write_spooled(
     name: &str,
     lines: &mut SpooledTempFile,
 ) -> Result<()> {
+    replace_other(directory, name, lines, File::sync_data)
+}
+
+/// Replaces a file that has other content, or none.
+fn replace_other(
+    directory: &Directory,
+    name: &str,
+    content: &mut (impl Read + Seek),
+    keep: fn(&File) -> io::Result<()>,
+) -> Result<()> {
     if let Some(found) = directory.read(name)? {
-        let path = directory.path_of(name);
-        let is_same = is_same(&mut io::BufReader::new(found), lines);
-        if is_same.map_err(|source| Error::cannot("read", &path, source))? {
+        let is_same = is_same(&mut io::BufReader::new(found), content);
+        if is_same.map_err(|source| Error::cannot("read", &directory.path_of(name), source))? {
             return Ok(());
         }
-        lines.rewind().map_err(|source| scratch::unusable("write", source))?;
+        content.rewind().map_err(|source| scratch::unusable("read", source))?;
     }
     directory.replace(name, |file| {
-        match io::copy(lines, file)? {
-            // Most datasets have none, and an empty file has nothing that could be lost.
-            0 => Ok(()),
-            _ => file.sync_data(),
-        }
+        io::copy(content, file)?;
+        keep(file)
     })
 }
 
@@ -198,16 +193,10 @@ impl Error {
         change: u64,
         timestamp: Timestamp,
     ) -> Self {
-        let what = format!("the history of {name} contradicts what was published");
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let message = format!("the history of {name} contradicts what was published in {shown}");
         let cause =
             format!("change {change}, at {timestamp}, is not in the registry as it was published");
-        Error::of_published(&what, path, cause)
-    }
-
-    /// What the registry has contradicts what was published into a directory.
-    pub(super) fn of_published(what: &str, path: &Path, cause: String) -> Self {
-        let shown = quoted(&path.to_string_lossy()).to_string();
-        let message = format!("{what} in {shown}");
         Error::new(ErrorKind::PublishedOtherwise, message).in_path(path).because(cause)
     }
 }

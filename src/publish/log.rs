@@ -8,7 +8,6 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
-use serde::Deserialize;
 
 use super::files::is_same;
 use crate::disk::Directory;
@@ -111,22 +110,16 @@ fn length(log: &Directory, name: &str, file: &File) -> Result<u64> {
     Ok(found.map_err(|source| Error::cannot("read", &log.path_of(name), source))?.len())
 }
 
-/// The note in the last line of a change.
-#[derive(Deserialize)]
-struct Noted {
-    note: Option<String>,
-}
-
 /// The directory of the segments.
 pub(super) fn entered(directory: &Directory) -> Result<Directory> {
     let missing = || Error::published_damaged(&directory.path_of(LOG), None, "it is missing");
     directory.enter(LOG)?.ok_or_else(missing)
 }
 
-/// Proves that the last segment is as it was written, by its checks. Returns the note of the last change.
-pub(super) fn check_end(log: &Directory, head: &Head) -> Result<Option<String>> {
+/// Proves that the last segment is as it was written, by its checks.
+pub(super) fn check_end(log: &Directory, head: &Head) -> Result<()> {
     check_lengths(log, &head.segments)?;
-    let Some((last, before)) = head.segments.0.split_last() else { return Ok(None) };
+    let Some((last, before)) = head.segments.0.split_last() else { return Ok(()) };
     let name = Segment::file_name(before.len());
     let path = log.path_of(&name);
     let failed = |source| Error::cannot("read", &path, source);
@@ -134,51 +127,51 @@ pub(super) fn check_end(log: &Directory, head: &Head) -> Result<Option<String>> 
     let file = log.read(&name)?.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
     let mut file = BufReader::new(file.take(last.bytes));
     let mut check = before.last().map(|segment| segment.check);
-    let (mut line, mut next, mut number) = (Vec::new(), Vec::new(), 0);
-    while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut next).map_err(failed)? > 0 {
+    let (mut line, mut number) = (Vec::new(), 0);
+    while file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)? > 0 {
         number += 1;
-        check = Some(verified(check, &next).map_err(|what| damaged(number, what))?);
-        std::mem::swap(&mut line, &mut next);
-        next.clear();
+        check = Some(verified(check, &line).map_err(|what| damaged(number, what))?);
+        line.clear();
     }
-    if check != Some(head.check) {
-        return Err(damaged(number, "the line is not the last one of the head"));
+    match check == Some(head.check) {
+        true => Ok(()),
+        false => Err(damaged(number, "the line is not the last one of the head")),
     }
-    let noted = serde_json::from_slice::<Noted>(&line);
-    noted.map(|it| it.note).map_err(|_| damaged(number, "the line is not a change"))
 }
 
-/// Proves that all segments of a dataset and their compressed forms are as they were written. Returns the
-/// note of the last change.
-pub(super) fn check_all(directory: &Directory, head: &Head) -> Result<Option<String>> {
+/// Proves that all segments of a dataset and their compressed forms are as they were written.
+pub(super) fn check_all(directory: &Directory, head: &Head) -> Result<()> {
     let log = entered(directory)?;
     check_lengths(&log, &head.segments)?;
-    let mut note = None;
-    each_published(directory, head, |change| {
-        note = change.note;
-        Ok(())
-    })?;
-    check_compressed(&log, &head.segments)?;
-    Ok(note)
+    each_published(directory, head, |_| Ok(()))?;
+    check_compressed(&log, &head.segments)
 }
 
-/// Refuses a registry that does not continue what was published, whose last change has this note: a
-/// note is not part of the identifier.
+/// Refuses a registry that does not continue what was published, and names the first change that it does not
+/// have.
 pub(super) fn check_continued(
     snapshot: &Snapshot,
     name: &DatasetName,
     head: &Head,
     directory: &Directory,
-    note: Option<&str>,
 ) -> Result<()> {
-    if !is_continued(snapshot, name, head)? {
-        return Err(contradiction(snapshot, name, head, directory)?);
+    if is_continued(snapshot, name, head)? {
+        return Ok(());
     }
-    let Some((timestamp, ..)) = head.latest() else { return Ok(()) };
-    match instance_at(snapshot, name, timestamp)?.is_some_and(|it| it.note.as_deref() == note) {
-        true => Ok(()),
-        false => Err(Error::published_otherwise(name, directory.path(), head.changes, timestamp)),
-    }
+    let differs = |change, timestamp| {
+        Err(Error::published_otherwise(name, directory.path(), change, timestamp))
+    };
+    each_published(directory, head, |change| {
+        let found = instance_at(snapshot, name, change.timestamp)?;
+        let is_same = found.is_some_and(|found| {
+            (found.timestamp, found.identifier) == (change.timestamp, change.identifier)
+        });
+        match is_same && snapshot.count_history(name, Some(change.timestamp))? == change.number {
+            true => Ok(()),
+            false => differs(change.number, change.timestamp),
+        }
+    })?;
+    differs(head.changes, head.timestamp.unwrap_or(Timestamp::MIN))
 }
 
 /// Checks that the compressed form of each complete segment has the same content.
@@ -243,33 +236,6 @@ pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head
     Ok(false)
 }
 
-/// The first change of what was published that the history of a dataset does not have.
-fn contradiction(
-    snapshot: &Snapshot,
-    name: &DatasetName,
-    head: &Head,
-    directory: &Directory,
-) -> Result<Error> {
-    let mut contradiction = None;
-    each_published(directory, head, |change| {
-        if contradiction.is_some() {
-            return Ok(());
-        }
-        let found = instance_at(snapshot, name, change.timestamp)?;
-        let is_same = found.is_some_and(|found| {
-            (found.timestamp, found.identifier) == (change.timestamp, change.identifier)
-        });
-        let count = snapshot.count_history(name, Some(change.timestamp))?;
-        if !is_same || count != change.number {
-            contradiction = Some((change.number, change.timestamp));
-        }
-        Ok(())
-    })?;
-    let last = (head.changes, head.latest().map_or(Timestamp::MIN, |(timestamp, ..)| timestamp));
-    let (change, timestamp) = contradiction.unwrap_or(last);
-    Ok(Error::published_otherwise(name, directory.path(), change, timestamp))
-}
-
 /// The instance in force at a time. `None` means that there was none yet.
 fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result<Option<Instance>> {
     let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
@@ -290,16 +256,8 @@ fn each_published(
 ) -> Result<()> {
     let place = PublishedDirectory::of(Directory::open(directory.path())?);
     let of = FoundHead { head: head.clone(), etag: None, moved_to: None };
-    let mut failed = None;
-    let read = read_log(&place, &of, None, Timestamp::MAX, &mut |_, change, _| {
-        let shown = change.map_or(Ok(()), &mut show);
-        shown.inspect_err(|error| failed = Some(error.clone()))
-    });
-    match (read, failed) {
-        (_, Some(error)) => Err(error),
-        (Err(error), None) => Err(damaged(error)),
-        (Ok(()), None) => Ok(()),
-    }
+    let mut take = |_, change: Option<LogChange>, _| change.map_or(Ok(()), &mut show);
+    read_log(&place, &of, None, Timestamp::MAX, &mut take).map_err(damaged)
 }
 
 /// What is wrong with a published log, as it was read, if it is not that it cannot be read.

@@ -13,8 +13,8 @@
 //!   refused ([`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise)). There is one
 //!   exception: if another dataset has the name now, its log begins anew, and the one before is
 //!   published under the name that its dataset has now.
-//! - The last segment is proved by its checks, and the last change is compared with the registry, also
-//!   where nothing is new. A file that is not as it was written is refused
+//! - The last segment is proved by its checks, and the last change is compared with the registry, but for its
+//!   note, also where nothing is new. A file that is not as it was written is refused
 //!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] proves all files that
 //!   mirrors read.
 //! - A run that is killed leaves at most bytes that no head announces; the next run removes them.
@@ -50,32 +50,18 @@ pub use pages::{SiteSettings, publish_pages};
 pub use verify::{OtherFile, VerifiedFiles, verify};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does
-/// not exist. `show` is called after each. The first one that cannot be published ends it.
+/// not exist. `show` is called after each, with the error of one that cannot be published: the others are
+/// published all the same, unless `show` fails.
 ///
 /// Only one process publishes into a directory at a time; another one waits.
 ///
 /// # Errors
 ///
+/// Those of `show`, of the directory, and of the registry as a whole. A dataset can fail with
 /// [`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise): the history is not the one that
 /// was published; [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): what was published is
-/// damaged; [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link;
-/// those of the registry.
+/// damaged; [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link.
 pub fn publish<E: From<Error>>(
-    registry: &Registry,
-    directory: &Path,
-    datasets: &[DatasetName],
-    mut show: impl FnMut(PublishedDataset) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    publish_each(registry, directory, datasets, |_, published| show(published?))
-}
-
-/// Publishes datasets as [`publish`] does, but goes on with the others if one cannot be published,
-/// unless `show` fails.
-///
-/// # Errors
-///
-/// Those of the directory and of the registry as a whole.
-pub fn publish_each<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
     datasets: &[DatasetName],

@@ -24,6 +24,10 @@ const INDEX: &str = "index.html";
 /// The feed of a directory.
 const FEED: &str = "feed.atom";
 
+/// What search engines ask for, with a public address only.
+const SITEMAP: &str = "sitemap.xml";
+const ROBOTS: &str = "robots.txt";
+
 /// Writes the page and the feed of each dataset that is published in a directory, a page under each former
 /// name that leads to it, the list of the datasets with a feed of all, and the files that pages need; with
 /// the public address of the site, also `sitemap.xml` and `robots.txt`. Settings that are not given are those
@@ -71,32 +75,17 @@ pub fn publish_pages(
     }
     resolver.finish(&place.root, &kept.site(0))?;
     let files = site_files(&registry, &kept.site(0), published, now)?;
-    write_all(&place.root, &files)?;
-    // Only what an earlier run wrote is removed.
-    if before.public_url.is_some() {
-        remove_others(&place.root, &files)?;
-    }
-    kept.write(&place.root)
-}
-
-/// Writes files, by their paths below a directory.
-fn write_all(root: &Directory, files: &[(String, String)]) -> Result<()> {
-    for (path, text) in files {
+    for (path, text) in &files {
         match path.split_once('/') {
-            Some((directory, name)) => write(&root.enter_or_create(directory)?, name, text)?,
-            None => write(root, path, text)?,
+            Some((directory, name)) => write(&place.root.enter_or_create(directory)?, name, text)?,
+            None => write(&place.root, path, text)?,
         }
     }
-    Ok(())
-}
-
-/// Removes what search engines asked for, as far as it is not published any more.
-fn remove_others(root: &Directory, files: &[(String, String)]) -> Result<()> {
-    let is_published = |path: &str| files.iter().any(|(published, _)| published == path);
-    for name in ["sitemap.xml", "robots.txt"].into_iter().filter(|name| !is_published(name)) {
-        root.remove(name)?;
+    // Only what an earlier run wrote is removed.
+    if before.public_url.is_some() && kept.public_url.is_none() {
+        [SITEMAP, ROBOTS].into_iter().try_for_each(|name| place.root.remove(name).map(drop))?;
     }
-    Ok(())
+    kept.write(&place.root)
 }
 
 /// The datasets of a registry that have a head in the directory.
@@ -155,8 +144,8 @@ fn site_files(
     files.push((INDEX.to_owned(), index.html(site)));
     files.push(("404.html".to_owned(), not_found(site)));
     if site.public_url.is_some() {
-        files.push(("sitemap.xml".to_owned(), sitemap(site, &entries)));
-        files.push(("robots.txt".to_owned(), robots(site)));
+        files.push((SITEMAP.to_owned(), sitemap(site, &entries)));
+        files.push((ROBOTS.to_owned(), robots(site)));
     }
     Ok(files)
 }
@@ -233,33 +222,5 @@ impl RecordedSite {
             serves: Serves::Files { depth },
             resolver: None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn what_is_not_needed_any_more_is_removed_and_other_files_stay() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = Directory::open(directory.path()).unwrap();
-        let files = |paths: &[&str]| -> Vec<(String, String)> {
-            paths.iter().map(|path| ((*path).to_owned(), format!("of {path}"))).collect()
-        };
-        let both = files(&["sitemap.xml", "robots.txt"]);
-        write_all(&root, &both).unwrap();
-        fs::write(directory.path().join("own.xml"), "").unwrap();
-        remove_others(&root, &both).unwrap();
-        let read = |path: &str| fs::read_to_string(directory.path().join(path)).ok();
-        for (path, text) in &both {
-            assert_eq!(read(path).as_ref(), Some(text), "{path}");
-        }
-        remove_others(&root, &both[..1]).unwrap();
-        assert_eq!(read("sitemap.xml").as_deref(), Some("of sitemap.xml"));
-        assert_eq!(read("robots.txt"), None);
-        assert_eq!(read("own.xml").as_deref(), Some(""));
     }
 }

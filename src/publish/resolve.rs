@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
+use std::iter::Peekable;
 
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::mirror::{SHARDS, Shard, ShardPeriod};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
 use crate::pages::{LISTS, Month, MonthPage, MonthSums, Site, list_name, months_page};
-use crate::registry::{Listed, Registry, Selection, Snapshot};
+use crate::registry::{History, Listed, Registry, Selection, Snapshot};
 
 /// The map for nginx.
 const MAP: &str = "di.map";
@@ -61,17 +62,18 @@ impl Resolver {
                     until: None,
                     subset: true,
                 };
-                self.lead(subset.identifier, subset.digest, Some(&held))?;
+                self.lead(subset.identifier, subset.digest)?;
+                self.lead_set(subset.identifier, &held)?;
                 subsets.entry(Month::of(subset.timestamp)).or_default().push(subset.clone());
             }
         }
         let directory = datasets.enter_or_create(name.as_str())?.enter_or_create(HISTORY)?;
-        let (mut sums, mut months) = (Vec::new(), Months::of(&registry.snapshot()?, name)?);
+        let (mut sums, mut history) = (Vec::new(), registry.snapshot()?.history(name)?.peekable());
         // Consecutive instances with one identifier are one period.
         let mut period: Option<(Identifier, ShardPeriod)> = None;
-        while let Some(instances) = months.next_month()? {
+        while let Some(instances) = next_month(&mut history)? {
             for instance in &instances {
-                self.lead(instance.identifier, instance.digest, None)?;
+                self.lead(instance.identifier, instance.digest)?;
                 match &mut period {
                     Some((identifier, held)) if *identifier == instance.identifier => {
                         held.until = instance.until;
@@ -113,15 +115,9 @@ impl Resolver {
         write(&directory, "index.html", &months_page(site, listed, &sums))
     }
 
-    fn lead(
-        &mut self,
-        identifier: Identifier,
-        digest: Digest,
-        held: Option<&ShardPeriod>,
-    ) -> Result<()> {
+    fn lead(&mut self, identifier: Identifier, digest: Digest) -> Result<()> {
         let digits = hex::encode(digest.as_bytes());
-        self.digests.add(&[digits.as_bytes()], &[&encoded(&identifier)?])?;
-        held.map_or(Ok(()), |held| self.lead_set(identifier, held))
+        self.digests.add(&[digits.as_bytes()], &[&encoded(&identifier)?])
     }
 
     fn lead_set(&mut self, identifier: Identifier, held: &ShardPeriod) -> Result<()> {
@@ -227,10 +223,11 @@ fn write_line(
         .map_err(|source| scratch::unusable("write", source))
 }
 
-type Entries = std::iter::Peekable<SortedEntries>;
-
 /// The next entry whose key begins with these digits.
-fn next_of(entries: &mut Entries, digits: &str) -> Result<Option<(String, Box<[u8]>)>> {
+fn next_of(
+    entries: &mut Peekable<SortedEntries>,
+    digits: &str,
+) -> Result<Option<(String, Box<[u8]>)>> {
     let next = entries.next_if(|entry| {
         entry.as_ref().map_or(true, |(key, _)| key.starts_with(digits.as_bytes()))
     });
@@ -248,28 +245,18 @@ fn subset_sets(snapshot: &Snapshot, name: &DatasetName) -> Result<Vec<Set>> {
     Ok(sets)
 }
 
-/// The instances of a history, a month at a time.
-struct Months {
-    history: std::iter::Peekable<crate::registry::History>,
-}
-
-impl Months {
-    fn of(snapshot: &Snapshot, name: &DatasetName) -> Result<Self> {
-        Ok(Months { history: snapshot.history(name)?.peekable() })
+/// The instances of the next month of a history. `None` means that there are no more.
+fn next_month(history: &mut Peekable<History>) -> Result<Option<Vec<Instance>>> {
+    let Some(first) = history.next().transpose()? else { return Ok(None) };
+    let month = Month::of(first.timestamp);
+    let mut instances = vec![first];
+    let is_of_month = |next: &Result<Instance>| {
+        next.as_ref().map_or(true, |next| Month::of(next.timestamp) == month)
+    };
+    while let Some(next) = history.next_if(is_of_month) {
+        instances.push(next?);
     }
-
-    fn next_month(&mut self) -> Result<Option<Vec<Instance>>> {
-        let Some(first) = self.history.next().transpose()? else { return Ok(None) };
-        let month = Month::of(first.timestamp);
-        let mut instances = vec![first];
-        let is_of_month = |next: &Result<Instance>| {
-            next.as_ref().map_or(true, |next| Month::of(next.timestamp) == month)
-        };
-        while let Some(next) = self.history.next_if(is_of_month) {
-            instances.push(next?);
-        }
-        Ok(Some(instances))
-    }
+    Ok(Some(instances))
 }
 
 /// Keeps why something could not be read while a file was written.

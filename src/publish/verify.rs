@@ -128,13 +128,11 @@ impl VerifiedFiles {
             Some(Some(HeadFile::Head(head))) => {
                 self.changes = head.changes;
                 let proved = log::check_all(directory, &head);
-                let note = self.take(directory, proved)?;
                 // The next run publishes a dataset that has the name now into a log of its own.
-                if let Some(note) = note
+                if self.take(directory, proved)?.is_some()
                     && !log::is_of_another(snapshot, present, &head)?
                 {
-                    let note = note.as_deref();
-                    let same = log::check_continued(snapshot, present, &head, directory, note);
+                    let same = log::check_continued(snapshot, present, &head, directory);
                     self.take(directory, same)?;
                 }
                 for (name, digest) in [(SUBSETS, head.subsets), (ANNOTATIONS, head.annotations)] {

@@ -90,8 +90,8 @@ impl PublishedFiles {
     pub fn publish(&self, registry: &Registry, version: Version) -> Result<()> {
         let directory = self.directory()?;
         let name = &version.listed.dataset.name;
-        let run =
-            || publish(registry, &directory, std::slice::from_ref(name), |_| Ok::<(), Error>(()));
+        let names = std::slice::from_ref(name);
+        let run = || publish(registry, &directory, names, |_, published| published.map(drop));
         match run() {
             Err(error) if error.kind() == ErrorKind::PublishedOtherwise && self.kept.is_none() => {
                 if let Some(path) = error.path() {

@@ -49,7 +49,7 @@ impl World {
     }
 
     pub fn publish(&self) {
-        publish(&self.us, self.directory.path(), &[], |_| Ok::<(), accession::Error>(())).unwrap();
+        publish(&self.us, self.directory.path(), &[], |_, published| published.map(drop)).unwrap();
     }
 
     pub fn remote(&self, options: HttpOptions) -> Remote {

@@ -37,10 +37,7 @@ pub fn import_of(
 /// Publishes all datasets, and returns what was published of each.
 pub fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
     let mut published = Vec::new();
-    publish(registry, directory, &[], |one| {
-        published.push(one);
-        Ok::<(), Error>(())
-    })?;
+    publish(registry, directory, &[], |_, one| one.map(|one| published.push(one)))?;
     Ok(published)
 }
 

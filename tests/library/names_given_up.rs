@@ -2,7 +2,7 @@
 //! another one only where that is accepted.
 
 use accession::mirror::{PullOptions, Status, pull};
-use accession::publish::publish_each;
+use accession::publish::publish;
 use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
 use accession::{Access, Dataset, DatasetEdit, Error, ErrorKind, Limits, Registry, Stamp};
 
@@ -184,7 +184,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
         older.change(&name(dataset), &change([id], []), &Stamp::at(second(1), now())).unwrap();
     }
     let mut found = Vec::new();
-    publish_each(&older, www, &[], |name, published| {
+    publish(&older, www, &[], |name, published| {
         let kind = published.map_or_else(|error| Some(error.kind()), |_| None);
         found.push((name.to_string(), kind));
         Ok::<(), Error>(())

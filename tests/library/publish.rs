@@ -169,36 +169,12 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
             assert!(refused.to_string().contains(&named), "{refused}");
             assert_eq!(files(directory.path()), before);
         }
-        // PublishedDataset again from the registry, the log has the same bytes.
+        // Published again from the registry, the log has the same bytes.
         std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
         published(&registry, directory.path()).unwrap();
         assert!(std::fs::read_to_string(&path).unwrap().starts_with(&whole));
         std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
     }
-}
-
-#[test]
-fn an_end_that_the_registry_has_otherwise_is_refused() {
-    let noted = |note: &str, ids: &[&str]| {
-        let registry = Registry::in_memory().unwrap();
-        for (at, id) in ids.iter().enumerate() {
-            let mut step = change([*id], []);
-            step.options.note = Some(note.to_owned());
-            registry.change(&name("us"), &step, &Stamp::at(second(at as i64), now())).unwrap();
-        }
-        registry
-    };
-    let directory = tempfile::tempdir().unwrap();
-    published(&noted("one", &["A", "B"]), directory.path()).unwrap();
-    let before = files(directory.path());
-    // The identifiers are the same, since a note is not part of them. With and without news.
-    for ids in [&["A", "B", "C"][..], &["A", "B"]] {
-        let refused = published(&noted("other", ids), directory.path()).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::PublishedOtherwise, "{refused}");
-        assert!(refused.with_causes().contains(": change 2, at "), "{refused}");
-        assert_eq!(files(directory.path()), before);
-    }
-    published(&noted("one", &["A", "B", "C"]), directory.path()).unwrap();
 }
 
 #[test]

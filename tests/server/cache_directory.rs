@@ -37,7 +37,7 @@ fn a_kept_directory_with_another_history_is_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let at = |file: &str| directory.path().join(file);
     let other = registry(&at("other.db"), &[&["A"], &["B"], &["C"]]);
-    publish(&other, &at("cache"), &[], |_| Ok::<(), accession::Error>(())).unwrap();
+    publish(&other, &at("cache"), &[], |_, published| published.map(drop)).unwrap();
     registry(&at("us.db"), &[&["A"], &["X"]]);
     let before = files(&at("cache"));
     let cache = at("cache");
@@ -69,7 +69,7 @@ fn a_kept_directory_is_continued_and_what_else_it_has_stays() {
     let directory = tempfile::tempdir().unwrap();
     let at = |file: &str| directory.path().join(file);
     let us = registry(&at("us.db"), &[&["A"], &["B"]]);
-    publish(&us, &at("cache"), &[], |_| Ok::<(), accession::Error>(())).unwrap();
+    publish(&us, &at("cache"), &[], |_, published| published.map(drop)).unwrap();
     let log = at("cache/datasets/US/log/000000.jsonl");
     let before = std::fs::read(&log).unwrap();
     std::fs::write(at("cache/notes.txt"), "ours").unwrap();

@@ -193,8 +193,8 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
         }
         // The published files are those of a run that was never killed.
         let whole = tempfile::tempdir().unwrap();
-        accession::publish::publish(&world.us, whole.path(), &[], |_| {
-            Ok::<(), accession::Error>(())
+        accession::publish::publish(&world.us, whole.path(), &[], |_, published| {
+            published.map(drop)
         })
         .unwrap();
         for entry in std::fs::read_dir(whole.path().join("datasets/US/log")).unwrap() {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use accession::model::{WarningKind, quoted};
 use accession::pages::{Serves, Site};
 use accession::publish::{
-    SiteSettings, VerifiedFiles, publish_each, publish_pages, unknown_datasets, verify,
+    SiteSettings, VerifiedFiles, publish, publish_pages, unknown_datasets, verify,
 };
 use accession::registry::Edit;
 use accession::server::{Config, Server, ServerLimits};
@@ -72,7 +72,7 @@ impl Publish {
             return self.verify(&registry, session);
         }
         let mut failed = Vec::new();
-        publish_each(&registry, &self.directory, &self.datasets, |name, published| {
+        publish(&registry, &self.directory, &self.datasets, |name, published| {
             let published = match published.with_context(|| name.to_string()) {
                 Ok(published) => published,
                 Err(error) if fails_for_all(&error) => return Err(error),
