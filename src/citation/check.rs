@@ -226,24 +226,20 @@ impl Checker {
             return Ok(verdict);
         }
         let named = self.named_by(pasted)?;
-        let held = match named.as_slice() {
-            [] => HeldByNamed {
-                ever: true,
-                then: resolution.agreement.filter(|_| moment.is_some()),
-                is_unknown_then: resolution.is_unknown_then(),
-            },
-            names => self.held_by(identifier, names, moment)?,
-        };
+        let is_named = |row: &&Resolved| named.is_empty() || named.contains(row.set.dataset());
+        let held = resolution.rows.iter().filter(is_named).cloned();
+        let held = Resolution { rows: held.collect() };
+        let then = held.agreement().filter(|_| moment.is_some());
         if let Some(moment) = moment {
             let is_past = moment.first_instant() <= self.now;
-            let is_unknown = held.then.is_none() && held.is_unknown_then && is_past;
-            verdict.agrees = (!is_unknown).then_some(held.then.is_some() && is_past);
+            let is_unknown = held.is_unknown_then() && is_past;
+            verdict.agrees = (!is_unknown).then_some(then.is_some() && is_past);
         }
-        let with_digest = with_digest(&verdict, &named);
+        let with_digest = with_digest(&verdict, &held);
         verdict.problem = problem(&verdict, pasted, &named, &held, &resolution)
             .or_else(|| never_with_digest(&verdict, with_digest.as_deref()?));
         if verdict.problem.is_none()
-            && let Some(annotation) = questionable(&named, moment, &resolution)
+            && let Some(annotation) = questionable(moment, &held)
         {
             let note = quoted(&annotation.note);
             verdict.problem = Some(format!("the set is annotated as questionable: {note}"));
@@ -251,7 +247,7 @@ impl Checker {
         }
         verdict.ok = verdict.problem.is_none();
         if verdict.ok {
-            verdict.note = note(&verdict, pasted, &named, held.then)
+            verdict.note = note(&verdict, pasted, &named, then)
                 .or_else(|| other_digest_then(moment?, with_digest.as_deref()?));
         }
         Ok(verdict)
@@ -281,33 +277,6 @@ impl Checker {
             _ => Ok(Vec::new()),
         }
     }
-
-    /// Whether one of some datasets ever held a set, and whether one did at a moment.
-    fn held_by(
-        &self,
-        identifier: Identifier,
-        names: &[DatasetName],
-        at: Option<Moment>,
-    ) -> Result<HeldByNamed> {
-        let mut held = HeldByNamed { ever: false, then: None, is_unknown_then: false };
-        for name in names {
-            let resolution = self.snapshot.resolve(identifier, Some(name), at)?;
-            held.ever |= !resolution.rows.is_empty();
-            held.is_unknown_then |= resolution.is_unknown_then();
-            held.then = held.then.max(resolution.agreement.filter(|_| at.is_some()));
-        }
-        Ok(held)
-    }
-}
-
-/// Whether the datasets that a citation names held its set.
-struct HeldByNamed {
-    /// Whether one of them ever held it.
-    ever: bool,
-    /// Why it agrees with the date. `None` means that it does not agree, or that there is no date.
-    then: Option<Agreement>,
-    /// Whether one of them held it as a subset whose first citation has another date.
-    is_unknown_then: bool,
 }
 
 /// A statement of a citation that disagrees with the registry.
@@ -315,13 +284,13 @@ fn problem(
     verdict: &Verdict,
     pasted: &Pasted,
     named: &[DatasetName],
-    held: &HeldByNamed,
+    held: &Resolution,
     resolution: &Resolution,
 ) -> Option<String> {
     if let Some(Statement::Unreadable(text)) = &pasted.date {
         return Some(format!("{} is not a date", quoted(text)));
     }
-    if !held.ever {
+    if held.rows.is_empty() {
         return Some(format!("it names {}, which never held this set", listed(named)));
     }
     if verdict.agrees != Some(false) {
@@ -339,11 +308,11 @@ fn problem(
     Some(format!("the identifier was not in force at {at}{there}{elsewhere}"))
 }
 
-/// When a set had the digest that a citation names, in the datasets that it names, or in all if it names
-/// none. The outer `None` means that it names no digest.
-fn with_digest(verdict: &Verdict, named: &[DatasetName]) -> Option<Vec<DigestPeriod>> {
+/// When a set had the digest that a citation names, in some periods. The outer `None` means that it names no
+/// digest.
+fn with_digest(verdict: &Verdict, held: &Resolution) -> Option<Vec<DigestPeriod>> {
     let prefix = verdict.digest.as_ref()?;
-    let periods = rows_of(named, &verdict.intervals).flat_map(Resolved::digests);
+    let periods = held.rows.iter().flat_map(Resolved::digests);
     Some(periods.filter(|period| prefix.begins(period.digest)).collect())
 }
 
@@ -369,24 +338,11 @@ fn other_digest_then(at: Moment, with_digest: &[DigestPeriod]) -> Option<String>
     ))
 }
 
-/// The periods in the datasets that are named, or all if none is.
-fn rows_of<'a>(
-    named: &'a [DatasetName],
-    resolution: &'a Resolution,
-) -> impl Iterator<Item = &'a Resolved> + Clone {
-    let is_named = |row: &&Resolved| named.is_empty() || named.contains(row.set.dataset());
-    resolution.rows.iter().filter(is_named)
-}
-
 /// The annotation that makes a cited set questionable: of the instances that agree with the date or, if none
-/// does or there is no date, of any in the datasets that are named, or in all if none is.
-fn questionable<'a>(
-    named: &'a [DatasetName],
-    at: Option<Moment>,
-    resolution: &'a Resolution,
-) -> Option<&'a Annotation> {
+/// does or there is no date, of any.
+fn questionable(at: Option<Moment>, held: &Resolution) -> Option<&Annotation> {
     let is_dated = |it: &&Instance| at.is_some_and(|at| it.is_in_force_during(at));
-    let instances = rows_of(named, resolution).flat_map(|row| &row.instances);
+    let instances = held.rows.iter().flat_map(|row| &row.instances);
     let is_any_dated = instances.clone().any(|instance| is_dated(&instance));
     let cited = instances.filter(|instance| !is_any_dated || is_dated(instance));
     cited.flat_map(|instance| &instance.annotations).find(|annotation| annotation.questionable)

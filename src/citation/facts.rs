@@ -3,7 +3,7 @@
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
 use crate::model::{
-    Annotation, Criteria, Dataset, Day, Digest, Doi, Identifier, Moment, Pattern, Timestamp,
+    Annotation, Criteria, Dataset, Day, Doi, Identifier, Moment, Pattern, Set, Subset, Timestamp,
     is_interpreted,
 };
 use crate::registry::Cited;
@@ -11,30 +11,12 @@ use crate::registry::Cited;
 /// A citation of a dataset as it was held at a time, or of a subset of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
-    /// The record of the dataset.
-    pub(super) record: Dataset,
-    /// The identifier of the cited granules.
-    pub(super) identifier: Identifier,
-    /// How many granules are cited.
-    pub(super) granules: u64,
-    /// When the cited identifier came into force.
-    pub(super) from: Timestamp,
-    /// When another one came into force; `None` while the cited one is.
-    pub(super) until: Option<Timestamp>,
-    /// How the subset was selected; `None` if all the granules are cited.
-    pub(super) subset: Option<SubsetFacts>,
-    /// The identifier that was in force before the cited one; `None` if that is the first.
-    pub(super) previous: Option<Identifier>,
-    /// The identifier that came into force after the cited one; `None` if that is the last.
-    pub(super) next: Option<Identifier>,
+    /// What is cited, and the record of the dataset.
+    pub(super) cited: Cited,
     /// The time for which the set is cited.
     pub(super) as_of: Moment,
     /// The day on which the citation was written.
     pub(super) accessed: Day,
-    /// The digest of the granules and of what is known of their files.
-    pub(super) digest: Digest,
-    /// What was noted about the cited set.
-    annotations: Vec<Annotation>,
     /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none
     /// is known.
     resolver: Option<String>,
@@ -44,49 +26,34 @@ pub struct Citation {
     states_digest: bool,
 }
 
-/// The facts that a citation states about a subset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SubsetFacts {
-    /// The criteria that select the granules.
-    criteria: Criteria,
-    /// The identifier of the instance from which they are selected.
-    pub whole: Identifier,
-    /// How many granules that instance has.
-    whole_granules: u64,
-}
-
 impl Citation {
     /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
     /// `accessed`. `None` means the time at which the cited identifier came into force.
     pub fn new(cited: Cited, at: Option<Moment>, accessed: Day) -> Self {
-        let instance = cited.set.instance();
-        let (first, last) = (cited.period.first(), cited.period.last());
-        let from = first.map_or(instance.timestamp, |first| first.timestamp);
-        let until = last.map_or(instance.until, |last| last.until);
-        let subset = cited.set.subset().map(|subset| SubsetFacts {
-            criteria: subset.criteria.clone(),
-            whole: instance.identifier,
-            whole_granules: instance.granules,
-        });
-        let of_period = cited.period.iter().flat_map(|instance| instance.annotations.clone());
         let resolver = cited.dataset.dataset.resolver.as_ref();
-        Citation {
-            annotations: of_period.collect(),
-            resolver: resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned()),
-            is_saved: true,
-            record: cited.dataset.dataset,
-            identifier: cited.set.identifier(),
-            granules: cited.set.granules(),
-            from,
-            until,
-            subset,
-            previous: cited.previous.map(|previous| previous.identifier),
-            next: cited.next.map(|next| next.identifier),
-            as_of: at.unwrap_or_else(|| first_moment(from, until)),
-            accessed,
-            digest: cited.set.digest(),
-            states_digest: false,
-        }
+        let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());
+        let as_of = at.unwrap_or_else(|| first_moment(cited.from(), cited.until()));
+        Citation { cited, as_of, accessed, resolver, is_saved: true, states_digest: false }
+    }
+
+    /// The record of the dataset.
+    pub(super) fn record(&self) -> &Dataset {
+        &self.cited.dataset.dataset
+    }
+
+    /// The identifier of the cited granules.
+    pub(super) fn identifier(&self) -> Identifier {
+        self.cited.set.identifier()
+    }
+
+    /// The identifier of the instance from which the subset is selected. `None` if all its granules are cited.
+    pub(super) fn whole(&self) -> Option<Identifier> {
+        self.cited.set.subset().map(|_| self.cited.set.instance().identifier)
+    }
+
+    /// What was noted about the set, each with whether it is questionable.
+    pub(super) fn annotations(&self) -> impl Iterator<Item = &Annotation> {
+        self.cited.period.iter().flat_map(|instance| &instance.annotations)
     }
 
     /// Names the digest in words, too. A tuple has no place for it.
@@ -119,8 +86,8 @@ impl Citation {
     /// The identifier, with its prefix; of a subset that is not saved, that of the whole set with the
     /// patterns.
     fn named_set(&self) -> String {
-        match &self.subset {
-            Some(SubsetFacts { criteria: Criteria::Patterns(patterns), whole, .. })
+        match self.cited.set.subset().zip(self.whole()) {
+            Some((Subset { criteria: Criteria::Patterns(patterns), .. }, whole))
                 if !self.is_saved =>
             {
                 let encode = |pattern: &Pattern| {
@@ -135,39 +102,39 @@ impl Citation {
 
     /// The identifier with its prefix: `DI:7631…`.
     pub(super) fn prefixed_identifier(&self) -> String {
-        format!("DI:{}", self.identifier)
+        format!("DI:{}", self.identifier())
     }
 
     /// The title or, if the record has no title, the name of the dataset.
     pub(super) fn title(&self) -> String {
-        let title = nonblank_line(self.record.title.as_deref());
-        title.unwrap_or_else(|| self.record.name.to_string())
+        let title = nonblank_line(self.record().title.as_deref());
+        title.unwrap_or_else(|| self.record().name.to_string())
     }
 
     /// The description of the dataset, with its line ends.
     pub(super) fn description(&self) -> Option<&str> {
-        self.record.description.as_deref().map(str::trim).filter(|text| !text.is_empty())
+        self.record().description.as_deref().map(str::trim).filter(|text| !text.is_empty())
     }
 
     pub(super) fn publisher(&self) -> Option<String> {
-        nonblank_line(self.record.publisher.as_deref())
+        nonblank_line(self.record().publisher.as_deref())
     }
 
     pub(super) fn version(&self) -> Option<String> {
-        nonblank_line(self.record.version.as_deref())
+        nonblank_line(self.record().version.as_deref())
     }
 
     pub(super) fn archive(&self) -> Option<String> {
-        nonblank_line(self.record.archive.as_deref())
+        nonblank_line(self.record().archive.as_deref())
     }
 
     pub(super) fn licence(&self) -> Option<CitedLicence> {
-        nonblank_line(self.record.licence.as_deref()).map(CitedLicence::of)
+        nonblank_line(self.record().licence.as_deref()).map(CitedLicence::of)
     }
 
     /// The web address of the dataset.
     pub(super) fn url(&self) -> Option<String> {
-        self.record.url.as_ref().map(|url| encoded(url.as_str()))
+        self.record().url.as_ref().map(|url| encoded(url.as_str()))
     }
 
     /// The address that reference managers open: that of the set, of the page about the dataset, or of its
@@ -178,14 +145,14 @@ impl Citation {
 
     /// The address of the DOI at doi.org or, without a DOI, the web address of the dataset.
     pub(super) fn address(&self) -> Option<String> {
-        self.record.doi.as_ref().map(Doi::address).or_else(|| self.url())
+        self.record().doi.as_ref().map(Doi::address).or_else(|| self.url())
     }
 
     /// The address of an instance: its own or, without a resolver, that of the dataset with the identifier as
     /// its fragment.
     pub(super) fn address_of(&self, identifier: Identifier) -> Option<String> {
         if let Some(resolver) = &self.resolver {
-            let is_own = identifier == self.identifier;
+            let is_own = identifier == self.identifier();
             let own = self.permanent_address().filter(|_| is_own);
             return own.or_else(|| Some(format!("{resolver}/DI:{identifier}")));
         }
@@ -202,16 +169,16 @@ impl Citation {
         if let Some(archive) = self.archive() {
             statement.push_str(&format!(" by {archive}"));
         }
-        if let Some(subset) = &self.subset {
-            let (granules, of_granules) = (self.granules, subset.whole_granules);
+        if let Set::Subset { subset, instance } = &self.cited.set {
+            let (granules, of_granules) = (subset.granules, instance.granules);
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
             if !self.is_saved {
-                statement.push_str(&format!(", with the identifier {}", self.identifier));
+                statement.push_str(&format!(", with the identifier {}", self.identifier()));
             }
         }
         if self.states_digest {
-            statement.push_str(&format!(", {}", self.digest));
+            statement.push_str(&format!(", {}", self.cited.set.digest()));
         }
         statement
     }
@@ -219,24 +186,19 @@ impl Citation {
     /// The title of the cited set, which other sets of the dataset do not have.
     pub(super) fn title_of_set(&self) -> String {
         let (title, as_of) = (self.title(), self.as_of);
-        match &self.subset {
-            None => format!("{title}, as held at {as_of}"),
-            Some(subset) => {
-                let (granules, of_granules) = (self.granules, subset.whole_granules);
+        match &self.cited.set {
+            Set::Instance(_) => format!("{title}, as held at {as_of}"),
+            Set::Subset { subset, instance } => {
+                let (granules, of_granules) = (subset.granules, instance.granules);
                 format!("{title}, {granules} of {of_granules} granules as held at {as_of}")
             }
         }
     }
 
-    /// What was noted about the set, each with whether it is questionable.
-    pub(super) fn annotations(&self) -> &[Annotation] {
-        &self.annotations
-    }
-
     /// The statement with what was noted about the set.
     pub(super) fn noted_statement(&self) -> String {
         let mut statement = self.statement();
-        for Annotation { note, questionable, .. } in &self.annotations {
+        for Annotation { note, questionable, .. } in self.annotations() {
             let label = if *questionable { "Questionable" } else { "Noted" };
             statement.push_str(&format!(". {label}: {}", single_line(note)));
         }
@@ -246,9 +208,9 @@ impl Citation {
     /// The citation key for reference managers: the name of the dataset, the date and the first
     /// eight digits of the identifier, since one paper may cite a dataset as held at several dates.
     pub(super) fn key(&self) -> String {
-        let identifier = self.identifier.to_string();
+        let identifier = self.identifier().to_string();
         let date = self.as_of.to_string().replace(':', "");
-        format!("{}-{date}-{}", self.record.name, &identifier[..8])
+        format!("{}-{date}-{}", self.record().name, &identifier[..8])
     }
 }
 
@@ -360,12 +322,6 @@ mod tests {
         for mark in ['\u{61c}', '\u{200e}', '\u{200f}'] {
             assert_eq!(single_line(&format!("a{mark}b")), "ab");
         }
-    }
-
-    #[test]
-    fn a_blank_string_is_none() {
-        assert_eq!(nonblank_line(Some(" \n\t")), None);
-        assert_eq!(nonblank_line(Some(" US ")), Some("US".to_owned()));
     }
 
     #[test]

@@ -24,4 +24,4 @@ pub mod typed;
 pub use facts::Citation;
 #[cfg(feature = "serve")]
 pub(crate) use facts::NOT_IN_A_URI;
-pub use format::{CitationFormat, RecordField, UnknownCitationFormat};
+pub use format::{CitationFormat, RecordField};

@@ -9,36 +9,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, Doi, Orcid, ValueError, WebAddress, Year, quoted};
+use crate::model::{Creator, Doi, ValueError, WebAddress, Year, quoted};
 use crate::registry::{DatasetEdit, Edit};
-
-/// The error for a string that is not the record of one dataset.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RecordError {
-    /// The string is not JSON.
-    #[error("not JSON")]
-    Json(#[from] serde_json::Error),
-    /// The JSON is in neither of the two formats.
-    #[error(
-        "neither CSL-JSON, which has a \"type\" and a \"title\" or \"DOI\", nor DataCite JSON, which has \"titles\" or \"creators\""
-    )]
-    Unknown,
-    /// The array does not contain exactly one record.
-    #[error("contains {items} records, but must contain exactly one")]
-    Several {
-        /// The number of records.
-        items: usize,
-    },
-    /// A field has a value that cannot be read.
-    #[error("the field {field} {what}")]
-    Field {
-        /// The name of the field.
-        field: String,
-        /// What is wrong with the value.
-        what: String,
-    },
-}
 
 /// Reads a record as an edit that sets the properties which the string contains.
 ///
@@ -47,47 +19,53 @@ pub enum RecordError {
 /// - `[]`, `[{…},{…}]`: not one record
 /// - `{"name":"x"}`: in neither of the two formats
 /// - `{"type":"dataset","DOI":"x"}`: a field with a value that cannot be read
-pub fn read(text: &str) -> Result<DatasetEdit, RecordError> {
-    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))?;
+pub fn read(text: &str) -> Result<DatasetEdit, ValueError> {
+    let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
+        .map_err(|error| ValueError::new(format!("not JSON: {error}")))?;
     let value = match &value {
         Value::Array(items) => match items.as_slice() {
             [item] => item,
-            items => return Err(RecordError::Several { items: items.len() }),
+            items => {
+                let items = items.len();
+                let message = format!("contains {items} records, but must contain exactly one");
+                return Err(ValueError::new(message));
+            }
         },
         other => other,
     };
     let attributes =
         ["/data/attributes", "/attributes"].into_iter().find_map(|at| value.pointer(at));
     let value = attributes.unwrap_or(value);
-    if value.get("titles").is_some() || value.get("creators").is_some() {
+    let has = |name: &str| value.get(name).is_some();
+    if has("titles") || has("creators") {
         datacite(value)
-    } else if value.get("type").is_some()
-        && (value.get("title").is_some() || value.get("DOI").is_some())
-    {
+    } else if has("type") && (has("title") || has("DOI")) {
         csl(value)
     } else {
-        Err(RecordError::Unknown)
+        Err(ValueError::new(
+            "neither CSL-JSON, which has a \"type\" and a \"title\" or \"DOI\", nor DataCite JSON, which has \"titles\" or \"creators\"",
+        ))
     }
 }
 
-fn csl(item: &Value) -> Result<DatasetEdit, RecordError> {
+fn csl(item: &Value) -> Result<DatasetEdit, ValueError> {
     // Crossref writes [[null]] if it does not know the date.
     let issued = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = match issued {
-        Some(year) => Some(self::year("issued", year)?),
+        Some(year) => Some(value_of("issued", year)?),
         None => {
             let raw = item.pointer("/issued/raw").or_else(|| item.pointer("/issued/literal"));
-            raw.map(|raw| year_of_date("issued", raw)).transpose()?
+            raw.map(year_of_date).transpose()?
         }
     };
-    let licence = match item.pointer("/custom/license").filter(|licence| !licence.is_null()) {
+    let licence = match item.get("custom").and_then(|custom| present(custom, "license")) {
         Some(licence) => Some(text("custom.license", licence)?),
         None => item.pointer("/license/0/URL").map(|url| text("license", url)).transpose()?,
     };
     let creators = list(item, "author")?
         .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
         .transpose()?;
-    let doi = doi(item, "DOI")?;
+    let doi: Option<Doi> = parsed(item, "DOI")?;
     // An address that is only that of the DOI is left out.
     let address = doi.as_ref().map(Doi::address);
     let url: Option<WebAddress> = parsed(item, "URL")?;
@@ -107,66 +85,55 @@ fn csl(item: &Value) -> Result<DatasetEdit, RecordError> {
     })
 }
 
-fn csl_author(item: &Value, author: &Value) -> Result<Creator, RecordError> {
-    let part =
-        |name: &str| author.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
+fn csl_author(item: &Value, author: &Value) -> Result<Creator, ValueError> {
+    let part = |name| part(author, name);
     if let Some(name) = ["literal", "name"].into_iter().map(part).find(|name| !name.is_empty()) {
-        return Creator::organisation(name).map_err(|error| creator_error("author", &error));
+        return Creator::organisation(name).map_err(|error| wrong("author", &error));
     }
     // CSL 1.0.2, names: in "Jean de La Fontaine", "de" is a dropping particle and "La" is not.
     let family = ["dropping-particle", "non-dropping-particle", "family"].map(part);
     let family = family.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     if family.is_empty() {
-        return Err(wrong("author", "contains an author without a \"family\" or \"literal\" name"));
+        let what = "contains an author without a \"family\" or \"literal\" name";
+        return Err(field("author", what));
     }
-    let suffix = part("suffix");
-    let given = match (part("given"), suffix) {
+    let given = match (part("given"), part("suffix")) {
         (given, "") => given.to_owned(),
         (given, suffix) => format!("{given}, {suffix}"),
     };
     let full = if given.is_empty() { family.clone() } else { format!("{family}, {given}") };
     let orcids = item.pointer("/custom/orcid");
     let orcid = author.get("ORCID").or_else(|| orcids.and_then(|orcids| orcids.get(&full)));
-    let orcid = orcid.map(|orcid| self::orcid("author", orcid)).transpose()?;
-    Creator::person(&family, &given, orcid).map_err(|error| creator_error("author", &error))
+    let orcid = orcid.map(|orcid| value_of("author", orcid)).transpose()?;
+    Creator::person(&family, &given, orcid).map_err(|error| wrong("author", &error))
 }
 
-fn datacite(attributes: &Value) -> Result<DatasetEdit, RecordError> {
+fn datacite(attributes: &Value) -> Result<DatasetEdit, ValueError> {
     let titles = list(attributes, "titles")?.unwrap_or_default();
     // Titles with a type are subtitles, translations and the like.
-    let main = titles.iter().find(|title| title.get("titleType").is_none_or(Value::is_null));
+    let main = titles.iter().find(|title| present(title, "titleType").is_none());
     let title = main.and_then(|title| title.get("title"));
     let creators = list(attributes, "creators")?
         .map(|creators| creators.iter().map(datacite_creator).collect())
         .transpose()?;
-    let publisher = attributes.get("publisher").filter(|publisher| !publisher.is_null());
+    let publisher = present(attributes, "publisher");
     let publisher = publisher.map(|publisher| publisher.get("name").unwrap_or(publisher));
-    let year = attributes.get("publicationYear").filter(|year| !year.is_null());
     let rights = list(attributes, "rightsList")?.unwrap_or_default();
     let licence = rights.first().and_then(|rights| {
-        ["rightsIdentifier", "rightsUri", "rights"]
-            .into_iter()
-            .find_map(|name| rights.get(name)?.as_str().filter(|text| !text.is_empty()).map(spdx))
+        let parts = ["rightsIdentifier", "rightsUri", "rights"].map(|name| part(rights, name));
+        parts.into_iter().find(|part| !part.is_empty()).map(spdx)
     });
     // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it
     // there.
     let identifiers = list(attributes, "identifiers")?.unwrap_or_default();
-    let is_doi = |identifier: &&Value| {
-        let kind = identifier.get("identifierType").and_then(Value::as_str).unwrap_or_default();
-        kind.eq_ignore_ascii_case("DOI")
-    };
-    let doi = match (doi(attributes, "doi")?, identifiers.iter().find(is_doi)) {
-        (None, Some(identifier)) => self::doi(identifier, "identifier")?,
+    let is_doi = |it: &&Value| part(it, "identifierType").eq_ignore_ascii_case("DOI");
+    let doi = match (parsed(attributes, "doi")?, identifiers.iter().find(is_doi)) {
+        (None, Some(identifier)) => parsed(identifier, "identifier")?,
         (doi, _) => doi,
     };
     let descriptions = list(attributes, "descriptions")?.unwrap_or_default();
-    let is_abstract = |description: &&Value| {
-        description.get("descriptionType").and_then(Value::as_str) == Some("Abstract")
-    };
-    let description = match descriptions.iter().find(is_abstract) {
-        Some(description) => optional(description, "description")?,
-        None => None,
-    };
+    let description = descriptions.iter().find(|it| part(it, "descriptionType") == "Abstract");
+    let description = description.map(|it| optional(it, "description")).transpose()?.flatten();
     let title = title.map(|title| text("titles", title)).transpose()?;
     Ok(DatasetEdit {
         doi: Edit::set(doi),
@@ -175,28 +142,23 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, RecordError> {
         creators: Edit::set(creators),
         publisher: Edit::set(publisher.map(|name| text("publisher", name)).transpose()?),
         version: Edit::set(optional(attributes, "version")?),
-        year: Edit::set(year.map(|year| self::year("publicationYear", year)).transpose()?),
+        year: Edit::set(parsed(attributes, "publicationYear")?),
         url: Edit::set(parsed(attributes, "url")?),
         licence: Edit::set(licence),
         ..DatasetEdit::default()
     })
 }
 
-fn datacite_creator(creator: &Value) -> Result<Creator, RecordError> {
-    let part =
-        |name: &str| creator.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default();
-    let (name, family, given) = (part("name"), part("familyName"), part("givenName"));
-    let is_organisation = part("nameType") == "Organizational";
-    let orcid = creator.get("nameIdentifiers").and_then(Value::as_array).and_then(|identifiers| {
-        identifiers
-            .iter()
-            .find(|one| one.get("nameIdentifierScheme").and_then(Value::as_str) == Some("ORCID"))
-            .and_then(|one| one.get("nameIdentifier").filter(|orcid| !orcid.is_null()))
-    });
-    let orcid = orcid.map(|orcid| self::orcid("creators", orcid)).transpose()?;
-    let is_person = part("nameType") == "Personal" || orcid.is_some();
+fn datacite_creator(creator: &Value) -> Result<Creator, ValueError> {
+    let [name, family, given] = ["name", "familyName", "givenName"].map(|name| part(creator, name));
+    let identifiers = list(creator, "nameIdentifiers")?.unwrap_or_default();
+    let orcid = identifiers.iter().find(|it| part(it, "nameIdentifierScheme") == "ORCID");
+    let orcid = orcid.and_then(|orcid| present(orcid, "nameIdentifier"));
+    let orcid = orcid.map(|orcid| value_of("creators", orcid)).transpose()?;
+    let kind = part(creator, "nameType");
+    let is_person = kind == "Personal" || orcid.is_some();
     let (family, given) = match name.split_once(',') {
-        _ if is_organisation => ("", ""),
+        _ if kind == "Organizational" => ("", ""),
         _ if !family.is_empty() => (family, given),
         Some((family, given)) => (family.trim(), given.trim()),
         // "Josiah Carberry" without a declared family name, or "Plato".
@@ -210,7 +172,7 @@ fn datacite_creator(creator: &Value) -> Result<Creator, RecordError> {
         ("", name) => Creator::organisation(name),
         (family, _) => Creator::person(family, given, orcid),
     }
-    .map_err(|error| creator_error("creators", &error))
+    .map_err(|error| wrong("creators", &error))
 }
 
 /// DataCite writes SPDX identifiers in lower case. Those of Creative Commons are upper case in the
@@ -223,80 +185,73 @@ fn spdx(licence: &str) -> String {
     }
 }
 
-fn creator_error(field: &str, error: &ValueError) -> RecordError {
-    wrong(field, &format!("is wrong: {error}"))
+fn field(field: &str, what: &str) -> ValueError {
+    ValueError::new(format!("the field {field} {what}"))
 }
 
-fn wrong(field: &str, what: &str) -> RecordError {
-    RecordError::Field { field: field.to_owned(), what: what.to_owned() }
+fn wrong(name: &str, error: &impl Display) -> ValueError {
+    field(name, &format!("is wrong: {error}"))
 }
 
 /// A string, or a number as a string. Line ends become LF in an abstract, and spaces in what is one line.
-fn text(field: &str, value: &Value) -> Result<String, RecordError> {
+fn text(name: &str, value: &Value) -> Result<String, ValueError> {
     match value {
-        Value::String(text) if matches!(field, "abstract" | "description") => {
+        Value::String(text) if matches!(name, "abstract" | "description") => {
             Ok(text.trim().replace("\r\n", "\n"))
         }
         Value::String(text) => Ok(text.split_whitespace().collect::<Vec<_>>().join(" ")),
         Value::Number(number) => Ok(number.to_string()),
-        _ => Err(wrong(field, "is not a string")),
+        _ => Err(field(name, "is not a string")),
     }
+}
+
+/// A member that is not null.
+fn present<'value>(object: &'value Value, name: &str) -> Option<&'value Value> {
+    object.get(name).filter(|value| !value.is_null())
+}
+
+/// A string without white space at its ends; empty if there is none.
+fn part<'value>(object: &'value Value, name: &str) -> &'value str {
+    object.get(name).and_then(Value::as_str).map(str::trim).unwrap_or_default()
 }
 
 /// An optional string; `None` if it is missing or null. An empty string counts as missing.
-fn optional(object: &Value, field: &str) -> Result<Option<String>, RecordError> {
-    match object.get(field) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => Ok(Some(text(field, value)?).filter(|text| !text.is_empty())),
-    }
+fn optional(object: &Value, name: &str) -> Result<Option<String>, ValueError> {
+    let text = present(object, name).map(|value| text(name, value)).transpose()?;
+    Ok(text.filter(|text| !text.is_empty()))
 }
 
-fn list<'value>(
-    object: &'value Value,
-    field: &str,
-) -> Result<Option<&'value [Value]>, RecordError> {
-    match object.get(field) {
-        None | Some(Value::Null) => Ok(None),
+fn list<'value>(object: &'value Value, name: &str) -> Result<Option<&'value [Value]>, ValueError> {
+    match present(object, name) {
+        None => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
-        Some(_) => Err(wrong(field, "is not a list")),
+        Some(_) => Err(field(name, "is not a list")),
     }
 }
 
 /// An optional string that is parsed as `T`.
-fn parsed<T>(object: &Value, field: &str) -> Result<Option<T>, RecordError>
-where
-    T: FromStr<Err: Display>,
-{
-    let parse =
-        |text: String| text.parse().map_err(|error| wrong(field, &format!("is wrong: {error}")));
-    optional(object, field)?.map(parse).transpose()
+fn parsed<T: FromStr<Err: Display>>(object: &Value, name: &str) -> Result<Option<T>, ValueError> {
+    let parse = |text: String| text.parse().map_err(|error| wrong(name, &error));
+    optional(object, name)?.map(parse).transpose()
 }
 
-fn doi(object: &Value, field: &str) -> Result<Option<Doi>, RecordError> {
-    parsed(object, field)
-}
-
-fn year(field: &str, value: &Value) -> Result<Year, RecordError> {
-    let text = text(field, value)?;
-    text.parse().map_err(|_| wrong(field, &format!("is wrong: {} is not a year", quoted(&text))))
+/// A string or a number that is parsed as `T`.
+fn value_of<T: FromStr<Err: Display>>(name: &str, value: &Value) -> Result<T, ValueError> {
+    text(name, value)?.parse().map_err(|error| wrong(name, &error))
 }
 
 /// The year in a date that is written in words: the only number of four digits in it.
-fn year_of_date(field: &str, value: &Value) -> Result<Year, RecordError> {
-    let text = text(field, value)?;
+fn year_of_date(value: &Value) -> Result<Year, ValueError> {
+    let text = text("issued", value)?;
     let numbers = text.split(|character: char| !character.is_ascii_digit());
     let mut years = numbers.filter(|number| number.len() == 4);
     match (years.next(), years.next()) {
-        (Some(one), None) => year(field, &one.into()),
-        _ => Err(wrong(
-            field,
-            &format!("is wrong: {} does not contain exactly one year", quoted(&text)),
-        )),
+        (Some(one), None) => value_of("issued", &one.into()),
+        _ => {
+            let what = format!("is wrong: {} does not contain exactly one year", quoted(&text));
+            Err(field("issued", &what))
+        }
     }
-}
-
-fn orcid(field: &str, value: &Value) -> Result<Orcid, RecordError> {
-    text(field, value)?.parse().map_err(|error| wrong(field, &format!("is wrong: {error}")))
 }
 
 #[cfg(test)]
@@ -401,7 +356,7 @@ mod tests {
     #[test]
     fn errors_name_the_field_and_the_value() {
         let cases = [
-            ("", "not JSON"),
+            ("", "not JSON: EOF while parsing a value at line 1 column 0"),
             ("[]", "contains 0 records, but must contain exactly one"),
             ("[{},{}]", "contains 2 records, but must contain exactly one"),
             (
@@ -420,13 +375,14 @@ mod tests {
             ),
             (
                 r#"{"titles":[],"publicationYear":"MMI"}"#,
-                "the field publicationYear is wrong: \"MMI\" is not a year",
+                "the field publicationYear is wrong: a year has four digits, 1000 to 9999",
             ),
         ];
         for (text, message) in cases {
             assert_eq!(read(text).unwrap_err().to_string(), message, "{text}");
         }
-        assert!(matches!(read("{}").unwrap_err(), RecordError::Unknown));
-        assert!(matches!(read("3").unwrap_err(), RecordError::Unknown));
+        for text in ["{}", "3"] {
+            assert!(read(text).unwrap_err().to_string().starts_with("neither CSL-JSON"), "{text}");
+        }
     }
 }

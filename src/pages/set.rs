@@ -25,7 +25,9 @@ use crate::error::Result;
 use crate::model::{
     Annotation, DatasetName, Identifier, Instance, Moment, Pattern, Set, Timestamp,
 };
-use crate::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
+use crate::registry::{
+    Agreement, Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot,
+};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -130,8 +132,12 @@ impl SetPage {
         let cited = snapshot.cite(&Selection::Dataset { name: name.clone(), at: Some(at) })?;
         let shown = match detail {
             Detail::Page => {
-                let (set, instances) = (cited.set.clone(), cited.period.clone());
-                Some(Details::read(snapshot, &cited, vec![Resolved { set, instances }], now)?)
+                let period = Resolved {
+                    set: cited.set.clone(),
+                    instances: cited.period.clone(),
+                    agreement: Some(Agreement::AsKnownNow),
+                };
+                Some(Details::read(snapshot, &cited, vec![period], now)?)
             }
             Detail::Record => None,
         };

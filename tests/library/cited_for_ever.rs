@@ -235,7 +235,7 @@ impl World {
             assert!(checker.checked().ok);
             let snapshot = self.registry.snapshot().unwrap();
             let resolution = snapshot.resolve(*identifier, None, Some(*moment)).unwrap();
-            let is_denied = resolution.agreement.is_none() && !resolution.is_unknown_then();
+            let is_denied = resolution.agreement().is_none() && !resolution.is_unknown_then();
             assert!(!is_denied, "{identifier} at {moment}: {text}");
         }
     }
@@ -286,7 +286,7 @@ impl World {
                         continue;
                     }
                     let expected = self.agreement(identifier, moment);
-                    assert_eq!(found.agreement, expected, "{identifier} at {moment}");
+                    assert_eq!(found.agreement(), expected, "{identifier} at {moment}");
                 }
             }
         }
@@ -348,9 +348,10 @@ fn a_citation_that_a_late_change_contradicts_agrees_as_known_then_and_gains_no_f
     let second = world.changes[1].identifier;
     world.assert_all_agree();
     let snapshot = world.registry.snapshot().unwrap();
-    let agreement = |identifier| snapshot.resolve(identifier, None, Some(cited)).unwrap().agreement;
+    let agreement =
+        |identifier| snapshot.resolve(identifier, None, Some(cited)).unwrap().agreement();
     assert_eq!(agreement(first), Some(Agreement::AsKnownThen));
     assert_eq!(agreement(second), Some(Agreement::AsKnownNow));
     let early = Some(Moment::Instant(hours_after(world.changes[0].at, -1)));
-    assert_eq!(snapshot.resolve(second, None, early).unwrap().agreement, None);
+    assert_eq!(snapshot.resolve(second, None, early).unwrap().agreement(), None);
 }

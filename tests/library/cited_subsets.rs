@@ -60,7 +60,7 @@ fn assert_kept(registry: &Registry, cited: &Cited) {
     let snapshot = registry.snapshot().unwrap();
     let resolution = snapshot.resolve(part.identifier, Some(&part.dataset), at).unwrap();
     assert!(resolution.rows.iter().any(|row| row.set.subset() == Some(part)));
-    assert!(resolution.agreeing > 0);
+    assert!(resolution.agreement().is_some());
 }
 
 /// Cites a subset of the granules that the dataset held at an instant, and compares it with the
@@ -198,10 +198,10 @@ fn of_a_subset_only_the_period_of_its_first_citation_is_known() {
         let at = Some(Moment::Instant(second(seconds)));
         let snapshot = registry.snapshot().unwrap();
         let resolution = snapshot.resolve(part.identifier, None, at).unwrap();
-        (resolution.agreeing, resolution.is_unknown_then())
+        (resolution.agreement().is_some(), resolution.is_unknown_then())
     };
     // At 0, 2 and 4, the dataset itself has that identifier.
-    let (one, unknown) = ((1, false), (0, true));
+    let (one, unknown) = ((true, false), (false, true));
     assert_eq!([-1, 0, 1, 2, 3, 4].map(known), [unknown, one, one, one, unknown, one]);
 }
 

@@ -429,7 +429,7 @@ fn assert_periods(registry: &Registry, model: &Model) {
 
         let prefix: DigestPrefix = digest.to_string().parse().unwrap();
         let rows = snapshot.resolve_digest(&prefix, None, Some(at)).unwrap();
-        assert!(rows.agreeing > 0);
+        assert!(rows.agreement().is_some());
         assert!(rows.rows.iter().all(|row| row.digests().iter().all(|it| it.digest == digest)));
         let selected = |at| {
             let selection = Selection::Identifier { identifier, dataset: None, at };

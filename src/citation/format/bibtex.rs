@@ -10,7 +10,7 @@ use crate::model::Creator;
 
 /// Writes an entry for biblatex (its manual, § 2.1.1 and § 2.2).
 pub(super) fn write(citation: &Citation) -> String {
-    let record = &citation.record;
+    let record = citation.record();
     let fields = [
         ("author", authors(citation)),
         ("title", Some(format!("{{{}}}", escaped(&citation.title())))),
@@ -34,7 +34,7 @@ pub(super) fn write(citation: &Citation) -> String {
 /// The creators, separated by `and`. An organisation is written in braces, since BibTeX would split
 /// its name into given and family names.
 fn authors(citation: &Citation) -> Option<String> {
-    let authors: Vec<String> = citation.record.creators.iter().map(author).collect();
+    let authors: Vec<String> = citation.record().creators.iter().map(author).collect();
     (!authors.is_empty()).then(|| authors.join(" and "))
 }
 
@@ -42,35 +42,21 @@ fn author(creator: &Creator) -> String {
     let Creator::Person { family, .. } = creator else {
         return format!("{{{}}}", escaped(&single_line(creator.name())));
     };
-    let (given, suffix) = creator.given_and_suffix();
-    if given.is_empty() && suffix.is_empty() {
-        return name_part(family, NamePart::Whole);
-    }
-    let mut parts = vec![name_part(family, NamePart::OneOfSeveral)];
-    if !suffix.is_empty() {
-        parts.push(name_part(suffix, NamePart::OneOfSeveral));
-    }
-    parts.push(name_part(given, NamePart::OneOfSeveral));
-    parts.join(", ")
-}
-
-/// Whether a name has several parts.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum NamePart {
-    /// The part is the whole name.
-    Whole,
-    /// The part is one of several, separated by commas.
-    OneOfSeveral,
-}
-
-/// A part of a name, in braces if BibTeX would split it.
-fn name_part(text: &str, kind: NamePart) -> String {
-    let text = single_line(text);
-    let has_separator =
-        text.contains(',') || text.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
-    let is_split = has_separator || (kind == NamePart::Whole && text.contains(' '));
-    let escaped = escaped(&text);
-    if is_split { format!("{{{escaped}}}") } else { escaped }
+    let parts = match creator.given_and_suffix() {
+        ("", "") => vec![family.as_str()],
+        (given, "") => vec![family, given],
+        (given, suffix) => vec![family, suffix, given],
+    };
+    let is_whole = parts.len() == 1;
+    let written = parts.into_iter().map(|part| {
+        let part = single_line(part);
+        // In braces if BibTeX would split it.
+        let has_and = part.split(' ').any(|word| word.eq_ignore_ascii_case("and"));
+        let is_split = part.contains(',') || has_and || is_whole && part.contains(' ');
+        let escaped = escaped(&part);
+        if is_split { format!("{{{escaped}}}") } else { escaped }
+    });
+    written.collect::<Vec<_>>().join(", ")
 }
 
 /// A DOI for a verbatim field. Braces and backslashes, which few DOIs have, are percent-encoded.

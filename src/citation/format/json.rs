@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::citation::facts::{Citation, CitedLicence, nonblank_line, single_line};
 use crate::model::{Creator, Doi};
+use crate::registry::Cited;
 
 /// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
 /// (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
@@ -18,7 +19,7 @@ pub(super) fn write_csl_item(citation: &Citation) -> String {
 }
 
 fn csl_item(citation: &Citation) -> Value {
-    let record = &citation.record;
+    let record = citation.record();
     let (year, month, day) = citation.accessed.year_month_day();
     without_nulls(json!({
         "id": citation.key(),
@@ -50,15 +51,15 @@ fn csl_author(creator: &Creator) -> Value {
 }
 
 fn custom(citation: &Citation) -> Value {
-    let record = &citation.record;
+    let record = citation.record();
     let orcids = record.creators.iter().filter_map(|creator| {
         Some((single_line(&creator.full_name()), creator.orcid()?.address().into()))
     });
     let orcids: Map<String, Value> = orcids.collect();
     without_nulls(json!({
         "identifier": citation.prefixed_identifier(),
-        "digest": citation.digest,
-        "granules": citation.granules,
+        "digest": citation.cited.set.digest(),
+        "granules": citation.cited.set.granules(),
         "orcid": (!orcids.is_empty()).then_some(orcids),
         "license": record.licence.as_deref().map(single_line),
     }))
@@ -70,7 +71,7 @@ fn custom(citation: &Citation) -> Value {
 /// The identifier is an alternate identifier. The instances before and after it are related
 /// identifiers: the address of the dataset with the identifier as its fragment.
 pub(super) fn write_datacite(citation: &Citation) -> String {
-    let record = &citation.record;
+    let record = citation.record();
     let described = citation
         .description()
         .map(|text| json!({ "description": text, "descriptionType": "Abstract" }));
@@ -91,7 +92,7 @@ pub(super) fn write_datacite(citation: &Citation) -> String {
                 "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
             },
             {
-                "alternateIdentifier": citation.digest,
+                "alternateIdentifier": citation.cited.set.digest(),
                 "alternateIdentifierType": "DatasetInstance digest (sha256-list)",
             },
         ],
@@ -124,8 +125,8 @@ fn datacite_creator(creator: &Creator) -> Value {
 /// When the instance took effect, and the interval in which it was in force: in the notation of
 /// RKMS-ISO8601, in which an open interval ends with the slash.
 fn dates(citation: &Citation) -> Value {
-    let from = citation.from.to_string();
-    let until = citation.until.map(|until| until.to_string()).unwrap_or_default();
+    let from = citation.cited.from().to_string();
+    let until = citation.cited.until().map(|until| until.to_string()).unwrap_or_default();
     let valid = format!("{from}/{until}");
     json!([
         { "date": from, "dateType": "Updated" },
@@ -143,13 +144,12 @@ fn related(citation: &Citation) -> Vec<Value> {
         }))
     };
     let mut related = Vec::new();
-    if let Some(subset) = &citation.subset {
-        related.extend(by_address(citation.address_of(subset.whole), "IsPartOf"));
+    if let Some(whole) = citation.whole() {
+        related.extend(by_address(citation.address_of(whole), "IsPartOf"));
     } else {
-        for (other, relation) in
-            [(citation.previous, "IsNewVersionOf"), (citation.next, "IsPreviousVersionOf")]
-        {
-            let address = other.and_then(|other| citation.address_of(other));
+        let Cited { previous, next, .. } = &citation.cited;
+        for (other, relation) in [(previous, "IsNewVersionOf"), (next, "IsPreviousVersionOf")] {
+            let address = other.as_ref().and_then(|other| citation.address_of(other.identifier));
             related.extend(by_address(address, relation));
         }
     }
@@ -188,12 +188,12 @@ pub(super) enum About {
 /// The output can be put into a `<script>` element unchanged: `<` is written as `\u003c`, so that
 /// no title can end the element with `</script>`, or begin a comment with `<!--`.
 pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
-    let record = &citation.record;
+    let record = citation.record();
     let organisation = |name: String| json!({ "@type": "Organization", "name": name });
     let is_set = about == About::Set;
     let (id, name, url) = match about {
         About::Set => (
-            citation.address_of(citation.identifier),
+            citation.address_of(citation.identifier()),
             citation.title_of_set(),
             citation.opened_address(),
         ),
@@ -201,7 +201,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
             (citation.address(), citation.title(), citation.url().or_else(|| citation.address()))
         }
     };
-    let whole = citation.subset.as_ref().and_then(|subset| citation.address_of(subset.whole));
+    let whole = citation.whole().and_then(|whole| citation.address_of(whole));
     let dataset = citation.address().filter(|_| is_set);
     let dataset =
         dataset.map(|id| json!({ "@type": "Dataset", "@id": id, "name": citation.title() }));
@@ -212,11 +212,12 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         }
         None => dataset,
     };
-    let is_questionable = citation.annotations().iter().any(|noted| noted.questionable);
-    let noted = citation.annotations().iter();
+    let is_questionable = citation.annotations().any(|noted| noted.questionable);
+    let noted = citation.annotations();
     let noted = noted.map(|it| json!({ "@type": "Comment", "text": single_line(&it.note) }));
-    let previous = citation.previous.filter(|_| is_set && citation.subset.is_none());
-    let previous = previous.and_then(|previous| citation.address_of(previous));
+    let previous = citation.cited.previous.as_ref();
+    let previous = previous.filter(|_| is_set && citation.whole().is_none());
+    let previous = previous.and_then(|previous| citation.address_of(previous.identifier));
     let creators = nonempty(record.creators.iter().map(json_ld_creator).collect());
     let object = without_nulls(json!({
         "@context": {
@@ -232,7 +233,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         "creditText": citation.statement(),
         "creator": creators,
         "datePublished": record.year.map(|year| year.to_string()),
-        "dateModified": citation.from.to_string(),
+        "dateModified": citation.cited.from().to_string(),
         "version": citation.version(),
         "publisher": citation.publisher().map(organisation),
         "provider": citation.archive().map(organisation),
@@ -276,7 +277,7 @@ fn json_ld_creator(creator: &Creator) -> Value {
 }
 
 fn identifiers(citation: &Citation, about: About) -> Value {
-    let doi = citation.record.doi.as_ref().filter(|_| about == About::Dataset).map(|doi| {
+    let doi = citation.record().doi.as_ref().filter(|_| about == About::Dataset).map(|doi| {
         json!({
             "@type": "PropertyValue",
             "@id": doi.address(),
@@ -293,7 +294,7 @@ fn identifiers(citation: &Citation, about: About) -> Value {
     let digest = json!({
         "@type": "PropertyValue",
         "propertyID": "DatasetInstance digest (sha256-list)",
-        "value": citation.digest,
+        "value": citation.cited.set.digest(),
     });
     doi.into_iter().chain([identifier, digest]).collect()
 }
@@ -303,7 +304,7 @@ fn checksum(citation: &Citation) -> Value {
     json!({
         "@type": "spdx:Checksum",
         "spdx:algorithm": { "@id": "spdx:checksumAlgorithm_md5" },
-        "spdx:checksumValue": citation.identifier.to_string(),
+        "spdx:checksumValue": citation.identifier().to_string(),
         "rdfs:comment": "An MD5 running chain over the granule ids in the order of their bytes (rule md5-chain), not over the bytes of a file.",
     })
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::citation::facts::{Citation, nonblank_line};
-use crate::model::quoted;
+use crate::model::{ValueError, quoted};
 
 /// A format in which a citation can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,28 +86,19 @@ impl fmt::Display for CitationFormat {
     }
 }
 
-/// The error for a name that no [`CitationFormat`] has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} is not a citation format: use {}", quoted(name), all_names())]
-pub struct UnknownCitationFormat {
-    name: String,
-}
-
-/// The names of all the formats: `text, tuple, … or json-ld`.
-fn all_names() -> String {
-    let [others @ .., last] = CitationFormat::ALL.map(CitationFormat::name);
-    format!("{} or {last}", others.join(", "))
-}
-
 impl FromStr for CitationFormat {
-    type Err = UnknownCitationFormat;
+    type Err = ValueError;
 
     /// # Errors
     ///
     /// - `"word"`, `"BibTeX"`: not one of the names
-    fn from_str(text: &str) -> Result<Self, UnknownCitationFormat> {
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         let named = CitationFormat::ALL.into_iter().find(|format| format.name() == text);
-        named.ok_or_else(|| UnknownCitationFormat { name: text.to_owned() })
+        named.ok_or_else(|| {
+            let [others @ .., last] = CitationFormat::ALL.map(CitationFormat::name);
+            let (given, others) = (quoted(text), others.join(", "));
+            ValueError::new(format!("{given} is not a citation format: use {others} or {last}"))
+        })
     }
 }
 
@@ -167,12 +158,12 @@ impl Citation {
     /// Returns the fields that the format prints and the record does not have.
     pub fn missing_fields(&self, format: CitationFormat) -> Vec<RecordField> {
         let is_missing = [
-            (RecordField::Doi, self.record.doi.is_none()),
-            (RecordField::Title, nonblank_line(self.record.title.as_deref()).is_none()),
-            (RecordField::Creators, self.record.creators.is_empty()),
+            (RecordField::Doi, self.record().doi.is_none()),
+            (RecordField::Title, nonblank_line(self.record().title.as_deref()).is_none()),
+            (RecordField::Creators, self.record().creators.is_empty()),
             (RecordField::Publisher, self.publisher().is_none()),
             (RecordField::Version, self.version().is_none()),
-            (RecordField::Year, self.record.year.is_none()),
+            (RecordField::Year, self.record().year.is_none()),
         ];
         let is_printed =
             |field: RecordField| format != CitationFormat::Tuple || field == RecordField::Doi;

@@ -21,9 +21,9 @@ pub(super) fn write_sentence(citation: &Citation) -> String {
 }
 
 fn creators_and_year(citation: &Citation) -> Option<String> {
-    let names: Vec<String> = citation.record.creators.iter().map(Creator::full_name).collect();
+    let names: Vec<String> = citation.record().creators.iter().map(Creator::full_name).collect();
     let names = (!names.is_empty()).then(|| single_line(&names.join("; ")));
-    let year = citation.record.year.map(|year| format!("({year})"));
+    let year = citation.record().year.map(|year| format!("({year})"));
     let words: Vec<String> = names.into_iter().chain(year).collect();
     (!words.is_empty()).then(|| with_full_stop(&words.join(" ")))
 }
@@ -40,9 +40,9 @@ fn with_full_stop(sentence: &str) -> String {
 /// Writes the tuple of Curt Tilmes' message: `{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }`.
 /// Without a DOI, the name of the dataset takes its place.
 pub(super) fn write_tuple(citation: &Citation) -> String {
-    let dataset = match &citation.record.doi {
+    let dataset = match &citation.record().doi {
         Some(doi) => format!("doi:{doi}"),
-        None => citation.record.name.to_string(),
+        None => citation.record().name.to_string(),
     };
     format!("{{ {dataset}, {}, {} }}\n", citation.as_of, citation.prefixed_identifier())
 }
@@ -54,7 +54,7 @@ pub(super) fn write_tuple(citation: &Citation) -> String {
 /// accession number, `DP` the provider, `Y2` the day of access. RIS has no escaping, so every value
 /// is written on one line.
 pub(super) fn write_ris(citation: &Citation) -> String {
-    let record = &citation.record;
+    let record = citation.record();
     let mut lines = vec![("TY", "DATA".to_owned()), ("ID", citation.key())];
     lines.extend(record.creators.iter().map(|creator| ("AU", single_line(&creator.full_name()))));
     lines.push(("TI", citation.title()));

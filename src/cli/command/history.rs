@@ -348,7 +348,7 @@ impl Resolve {
             _ if resolution.rows.is_empty() => {
                 Some(format!("{identifier} was never in force in {searched}{meant}"))
             }
-            Some(at) if resolution.agreeing == 0 && !resolution.is_unknown_then() => {
+            Some(at) if resolution.agreement().is_none() && !resolution.is_unknown_then() => {
                 Some(format!("{identifier} was not in force at {at} in {searched}"))
             }
             _ => None,

@@ -29,6 +29,16 @@ pub struct Cited {
 }
 
 impl Cited {
+    /// When the cited identifier came into force.
+    pub fn from(&self) -> Timestamp {
+        self.period.first().unwrap_or(self.set.instance()).timestamp
+    }
+
+    /// When another one came into force. `None` means that it is still in force.
+    pub fn until(&self) -> Option<Timestamp> {
+        self.period.last().unwrap_or(self.set.instance()).until
+    }
+
     /// The digests that the period had, in order of time.
     pub fn digests(&self) -> Vec<DigestPeriod> {
         digests_of(&self.period)

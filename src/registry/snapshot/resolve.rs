@@ -22,6 +22,9 @@ pub struct Resolved {
     pub set: Set,
     /// The instances of the period, in order of time, of which there is at least one.
     pub instances: Vec<Instance>,
+    /// Why it agrees with the requested time. `None` means that it does not. Without such a time, it agrees as
+    /// known now.
+    pub agreement: Option<Agreement>,
 }
 
 /// A part of a [`Resolved`] in which the set had one digest.
@@ -133,10 +136,6 @@ pub enum Agreement {
 pub struct Resolution {
     /// The periods in which it was in force: those of instances by dataset and time, then those of subsets.
     pub rows: Vec<Resolved>,
-    /// How many of them agree with the requested time; all of them if no time was requested.
-    pub agreeing: u64,
-    /// Why it agrees: as known now, if any row agrees in that way. `None` means that no row agrees.
-    pub agreement: Option<Agreement>,
 }
 
 impl Snapshot {
@@ -278,7 +277,8 @@ fn periods(
             of_period.push(std::mem::replace(&mut latest, next));
         }
         of_period.push(latest.clone());
-        Some(Ok(Resolved { set: Set::Instance(latest), instances: of_period }))
+        let agreement = Some(Agreement::AsKnownNow);
+        Some(Ok(Resolved { set: Set::Instance(latest), instances: of_period, agreement }))
     })
 }
 
@@ -294,7 +294,8 @@ pub(super) fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
             return Ok(Resolved { set, ..period });
         }
     }
-    Ok(Resolved { instances: vec![set.instance().clone()], set })
+    let instances = vec![set.instance().clone()];
+    Ok(Resolved { set, instances, agreement: Some(Agreement::AsKnownNow) })
 }
 
 impl Resolution {
@@ -302,7 +303,13 @@ impl Resolution {
     /// may have selected it at that time, too, since it is stored once, with the instance of its first
     /// citation.
     pub fn is_unknown_then(&self) -> bool {
-        self.agreement.is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
+        self.agreement().is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
+    }
+
+    /// Why it agrees with the requested time: as known now, if any row agrees in that way. `None` means that no
+    /// row agrees.
+    pub fn agreement(&self) -> Option<Agreement> {
+        self.rows.iter().filter_map(|row| row.agreement).max()
     }
 
     fn add(&mut self, read: &store::View, row: Resolved, at: Option<Moment>) -> Result<()> {
@@ -312,9 +319,7 @@ impl Resolution {
                 agrees = agrees.max(agreement(read, instance, at)?);
             }
         }
-        self.agreeing += u64::from(agrees.is_some());
-        self.agreement = self.agreement.max(agrees);
-        self.rows.push(row);
+        self.rows.push(Resolved { agreement: agrees, ..row });
         Ok(())
     }
 }

@@ -153,7 +153,7 @@ fn shortened(verdict: Verdict, room: &mut usize) -> Quoted {
         *room = room.saturating_sub(bytes);
         is_room
     });
-    let resolution = Resolution { rows: listed.cloned().collect(), ..Resolution::default() };
+    let resolution = Resolution { rows: listed.cloned().collect() };
     Quoted { verdict: Verdict { intervals: Arc::new(resolution), ..verdict }, intervals }
 }
 
