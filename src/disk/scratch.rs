@@ -277,17 +277,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_names_the_directory_and_the_variable() {
-        let error = file_in(Path::new("/nowhere/tmp")).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "cannot create a temporary file in the directory \"/nowhere/tmp\" (the environment variable TMPDIR names another)"
-        );
-        let full = unusable("write", io::ErrorKind::StorageFull.into());
-        assert!(full.to_string().starts_with("cannot write a temporary file in the directory"));
-    }
-
-    #[test]
     fn records_are_read_as_they_were_added_whatever_their_number_and_length() {
         let lengths = [0, 1, 7, 100, MAX_IN_MEMORY - 8, MAX_IN_MEMORY, 3 * MAX_IN_MEMORY];
         for count in [0, 1, 5, 40] {

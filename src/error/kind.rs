@@ -320,11 +320,6 @@ error_kinds! {
 }
 
 impl ErrorKind {
-    /// Whether nothing changed and an immediate retry may succeed, because other changes interfered.
-    pub fn is_conflict(self) -> bool {
-        self == ErrorKind::Conflict
-    }
-
     /// Whether files are checked all the same, and the check is not recorded: the registry cannot be
     /// written, or its disk is full.
     pub fn is_of_recording(self) -> bool {

@@ -161,9 +161,7 @@ fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Fi
     if stability != Stability::Same && checksums.len() < 2 {
         return Err(FileProblem::Changing);
     }
-    Ok(Some(match checksums.into_iter().next() {
-        Some(checksum) => FileContent::Checksum { checksum, size: Some(size) },
-        // The algorithm is one that this program does not compute.
-        None => FileContent::Size(size),
-    }))
+    // Without a checksum, the algorithm is one that this program does not compute.
+    let checksum = checksums.into_iter().next();
+    Ok(Some(FileContent { size: Some(size), checksum }))
 }

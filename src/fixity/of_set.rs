@@ -482,8 +482,7 @@ impl SetCompute {
             match content.and_then(|content| Ok((path?, content))) {
                 Ok((path, content)) => {
                     self.summary.bytes += bytes;
-                    let size = content.as_ref().and_then(FileContent::size);
-                    let checksum = content.as_ref().and_then(FileContent::checksum).cloned();
+                    let FileContent { size, checksum } = content.unwrap_or_default();
                     let known = KnownFile::new(&file.granule_id, Some(path), size, checksum);
                     let content = Content::of(&file.granule_id, known.into_iter().collect()).ok();
                     let entry = Entry::from(file.granule_id);

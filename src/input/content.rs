@@ -35,11 +35,7 @@ impl StatedFile {
         location: &SourceLocation,
     ) -> Result<Option<Content>, Error> {
         let known = |StatedFile { path, content }: StatedFile| {
-            let (size, checksum) = match content {
-                FileContent::Size(size) => (Some(size), None),
-                FileContent::Checksum { checksum, size } => (size, Some(checksum)),
-            };
-            KnownFile::new(granule_id, Some(path), size, checksum)
+            KnownFile::new(granule_id, Some(path), content.size, content.checksum)
         };
         let stated = Content::of(granule_id, files.into_iter().filter_map(known).collect());
         let stated = stated.map_err(|contradiction| {
@@ -77,8 +73,9 @@ impl WrittenFile {
             (Some(name), Some(text)) => Some(checksum(Some(&algorithm(name)?), &text)?),
             (None, Some(text)) => Some(checksum(default, &text)?),
         };
-        let content = FileContent::new(size, checksum);
-        content.map(|content| Ok(StatedFile { path: file_path(path)?, content })).transpose()
+        let content = FileContent { size, checksum };
+        let is_stated = content != FileContent::default();
+        is_stated.then(|| Ok(StatedFile { path: file_path(path)?, content })).transpose()
     }
 }
 
@@ -149,9 +146,9 @@ fn contradicted(files: &[StatedFile]) -> HashSet<FilePath> {
     let mut checksums: HashMap<(&FilePath, &Algorithm), &Checksum> = HashMap::new();
     let mut odd = HashSet::new();
     for StatedFile { path, content } in files {
-        let size = content.size();
+        let size = content.size;
         let is_other_size = size.is_some_and(|size| *sizes.entry(path).or_insert(size) != size);
-        let is_other_checksum = content.checksum().is_some_and(|checksum| {
+        let is_other_checksum = content.checksum.as_ref().is_some_and(|checksum| {
             *checksums.entry((path, checksum.algorithm())).or_insert(checksum) != checksum
         });
         if is_other_size || is_other_checksum {

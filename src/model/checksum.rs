@@ -58,45 +58,13 @@ impl FilePath {
     }
 }
 
-/// What is stated of the bytes of a file at once.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum FileContent {
-    /// Its size in bytes, and no checksum.
-    Size(u64),
+/// What is stated of the bytes of a file at once. `None` means that it is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct FileContent {
+    /// Its size in bytes.
+    pub size: Option<u64>,
     /// A checksum.
-    Checksum {
-        /// The checksum.
-        checksum: Checksum,
-        /// The size in bytes. `None` means that it is not known.
-        size: Option<u64>,
-    },
-}
-
-impl FileContent {
-    /// What a size and a checksum say. `None` means that neither is known.
-    pub fn new(size: Option<u64>, checksum: Option<Checksum>) -> Option<Self> {
-        match (checksum, size) {
-            (Some(checksum), size) => Some(FileContent::Checksum { checksum, size }),
-            (None, Some(size)) => Some(FileContent::Size(size)),
-            (None, None) => None,
-        }
-    }
-
-    /// Returns the size in bytes. `None` means that it is not known.
-    pub fn size(&self) -> Option<u64> {
-        match self {
-            FileContent::Size(size) => Some(*size),
-            FileContent::Checksum { size, .. } => *size,
-        }
-    }
-
-    /// Returns the checksum. `None` means that none is known.
-    pub fn checksum(&self) -> Option<&Checksum> {
-        match self {
-            FileContent::Size(_) => None,
-            FileContent::Checksum { checksum, .. } => Some(checksum),
-        }
-    }
+    pub checksum: Option<Checksum>,
 }
 
 /// An algorithm that computes a checksum from the bytes of a file.

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
-
 use super::message::{ValueError, strip_prefix_of_any_case};
 
 /// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::CanonicalList`]).
@@ -106,12 +104,6 @@ impl FromStr for DigestPrefix {
             true => Ok(DigestPrefix(digits.to_ascii_lowercase().into())),
             false => Err(not_a_digest()),
         }
-    }
-}
-
-impl Serialize for DigestPrefix {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

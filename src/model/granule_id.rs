@@ -1,6 +1,5 @@
 //! The id of a granule.
 
-use std::borrow::Borrow;
 use std::str::FromStr;
 
 /// The id of a granule, exactly as its producer wrote it.
@@ -204,20 +203,6 @@ impl FromStr for GranuleId {
     }
 }
 
-impl AsRef<str> for GranuleId {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-/// `Ord`, `Eq` and `Hash` of an id are those of its string, so a set of ids can be searched with a
-/// `&str`.
-impl Borrow<str> for GranuleId {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
 /// A page of granule ids, packed into one buffer.
 ///
 /// A long list is read and written faster in such pages than as values of [`GranuleId`], each of
@@ -400,16 +385,6 @@ mod tests {
         granule_ids.sort();
         let by_bytes: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
         assert_eq!(by_bytes, ["Z", "a", "a b", "a10", "a9", "z", "é", "\u{ffff}", "\u{10000}"]);
-    }
-
-    #[test]
-    fn a_set_of_ids_can_be_searched_with_a_str() {
-        let granule_id = GranuleId::new("A \"1\"").unwrap();
-        let held: std::collections::BTreeSet<GranuleId> = [granule_id.clone()].into();
-        assert!(held.contains("A \"1\"") && !held.contains("A"));
-        let text: &str = granule_id.as_ref();
-        assert_eq!(text, "A \"1\"");
-        assert_eq!(format!("{granule_id:?}"), r#""A \"1\"""#);
     }
 
     #[test]

@@ -185,16 +185,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_with_or_without_its_prefix_and_in_any_case() {
-        let lower = "7fb1e8ba9b0c9888858b66f6a1732d2c";
-        for text in
-            [lower.to_owned(), lower.to_uppercase(), format!("DI:{lower}"), format!("di:{lower}")]
-        {
-            assert_eq!(text.parse::<Identifier>().unwrap().to_string(), lower);
-        }
-    }
-
-    #[test]
     fn a_string_other_than_32_hexadecimal_characters_is_refused() {
         let lower = "7fb1e8ba9b0c9888858b66f6a1732d2c";
         for text in [

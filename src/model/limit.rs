@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::message::ValueError;
 
@@ -62,12 +62,6 @@ impl fmt::Display for Limit {
             Limit::Granules(most) => write!(f, "{most}"),
             Limit::Percent(percent) => write!(f, "{percent}%"),
         }
-    }
-}
-
-impl Serialize for Limit {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_cas
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use moment::Moment;
 pub use pattern::Pattern;
-pub(crate) use record::AtMost;
+pub(crate) use record::{AtMost, limited};
 pub use record::{Dataset, Doi, Listed, RecordVersion, Year};
 pub use set::{Criteria, Set, Subset};
 pub(crate) use text::{debug, shown_as_str};

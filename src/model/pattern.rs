@@ -232,14 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn a_set_ends_at_its_closing_bracket() {
-        let cases = [("[a]b", 3), ("[!a]b", 4), ("[]]", 3), ("[!]é]", 6), ("[abc]]", 5)];
-        for (text, length) in cases {
-            assert_eq!(set_length(text), Some(length), "{text}");
-        }
-    }
-
-    #[test]
     fn refused_patterns_have_a_reason() {
         assert!("a".repeat(1_024).parse::<Pattern>().is_ok());
         let refused = |text: &str| text.parse::<Pattern>().unwrap_err().to_string();

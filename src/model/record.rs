@@ -81,7 +81,8 @@ fn licence<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
     Ok(licence.map(|licence| licence.as_str().to_owned()))
 }
 
-fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+/// Reads an array of at most [`Dataset::MAX_NAMES`].
+pub(crate) fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
     what: &str,
 ) -> Result<Vec<T>, D::Error> {

@@ -1,14 +1,16 @@
 //! How values that are strings are shown, written as JSON, and read from it.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{
-    Algorithm, Creator, DatasetName, Day, Digest, Doi, FilePath, GranuleId, GranuleUrl, Identifier,
-    Keyword, Licence, LineCheck, Moment, Orcid, Pattern, Temporal, Timestamp, WebAddress,
+    Algorithm, Creator, DatasetName, Day, Digest, DigestPrefix, Doi, FilePath, GranuleId,
+    GranuleUrl, Identifier, Keyword, Licence, Limit, LineCheck, Moment, Orcid, Pattern, Temporal,
+    Timestamp, WebAddress,
 };
 
 /// Shows values as the string that they are.
@@ -36,9 +38,9 @@ macro_rules! debug {
 
 pub(crate) use {debug, shown_as_str};
 
-/// Writes values as JSON as they are shown, and reads them with a function.
+/// Writes values as JSON as they are shown, and reads them as they are parsed.
 macro_rules! serde_as_text {
-    ($($value:ty: $read:expr),+) => { $(
+    ($($value:ty),+) => { $(
         impl Serialize for $value {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -47,7 +49,7 @@ macro_rules! serde_as_text {
 
         impl<'de> Deserialize<'de> for $value {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(Text($read))
+                deserializer.deserialize_str(Text(PhantomData))
             }
         }
     )+ };
@@ -79,33 +81,31 @@ debug!(
 );
 
 serde_as_text!(
-    Creator: Creator::from_str,
-    DatasetName: DatasetName::from_str,
-    Day: Day::from_str,
-    Digest: Digest::from_str,
-    Doi: Doi::from_str,
-    GranuleId: GranuleId::from_str,
-    GranuleUrl: GranuleUrl::from_str,
-    Identifier: Identifier::from_str,
-    Keyword: Keyword::from_str,
-    Licence: Licence::from_str,
-    LineCheck: LineCheck::from_str,
-    Moment: Moment::from_str,
-    Orcid: Orcid::from_str,
-    Pattern: Pattern::from_str,
-    Temporal: Temporal::from_str,
-    Timestamp: Timestamp::from_str,
-    WebAddress: WebAddress::from_str
+    Creator,
+    DatasetName,
+    Day,
+    Digest,
+    DigestPrefix,
+    Doi,
+    GranuleId,
+    GranuleUrl,
+    Identifier,
+    Keyword,
+    Licence,
+    Limit,
+    LineCheck,
+    Moment,
+    Orcid,
+    Pattern,
+    Temporal,
+    Timestamp,
+    WebAddress
 );
 
-/// Reads a string with a function.
-struct Text<Read>(Read);
+/// Parses a string.
+struct Text<T>(PhantomData<T>);
 
-impl<T, Refused, Read> Visitor<'_> for Text<Read>
-where
-    Read: Fn(&str) -> Result<T, Refused>,
-    Refused: fmt::Display,
-{
+impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,7 +113,7 @@ where
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-        (self.0)(text).map_err(E::custom)
+        text.parse().map_err(E::custom)
     }
 }
 

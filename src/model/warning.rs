@@ -34,10 +34,6 @@ macro_rules! warning_kinds {
         }
 
         impl WarningKind {
-            /// Every kind.
-            #[cfg(test)]
-            const ALL: &[WarningKind] = &[$(WarningKind::$kind,)+];
-
             /// The stable name, for scripts.
             pub const fn name(self) -> &'static str {
                 match self {
@@ -131,18 +127,4 @@ warning_kinds! {
     SubsetNotSaved = "subset-not-saved",
     /// The dataset was withdrawn.
     Withdrawn = "withdrawn",
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_has_its_own_name() {
-        let names: Vec<&str> = WarningKind::ALL.iter().map(|kind| kind.name()).collect();
-        assert!(names.is_sorted_by(|left, right| left < right), "{names:?}");
-        for name in names {
-            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{name}");
-        }
-    }
 }

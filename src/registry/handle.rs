@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::monitor::{JointWork, Monitor, Work};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetName;
 use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch};
 
@@ -303,7 +303,7 @@ impl Registry {
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
             match &result {
-                Err(error) if error.kind().is_conflict() => result = attempt(),
+                Err(error) if error.kind() == ErrorKind::Conflict => result = attempt(),
                 _ => break,
             }
         }

@@ -416,7 +416,7 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
     let contents: Vec<_> =
         compute.map(|computed| computed.unwrap().content.map(Option::unwrap)).collect();
     let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();
-    assert_eq!(contents[0], Ok(FileContent::Checksum { checksum, size: Some(3) }));
+    assert_eq!(contents[0], Ok(FileContent { checksum: Some(checksum), size: Some(3) }));
     assert_eq!(contents[1], Err(FileProblem::Size { expected: 3, found: 4 }));
     assert_eq!(contents[2], Err(FileProblem::Missing));
     // What is recorded is checked on the way.

@@ -1,6 +1,6 @@
 //! The head of a log: everything about a dataset that can change.
 
-use serde::de::{Deserializer, Error as _};
+use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -8,8 +8,8 @@ use super::LinesDigest;
 use super::segments::Segments;
 use super::writer::LogWriter;
 use crate::model::{
-    AtMost, Dataset, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
-    check_fields,
+    Dataset, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
+    check_fields, limited,
 };
 use crate::registry::Listed;
 
@@ -86,14 +86,7 @@ struct Beginning {
 const RULE: &str = "md5-chain";
 
 fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<DatasetName>, D::Error> {
-    let read = AtMost::<DatasetName, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
-    match read.has_more {
-        true => {
-            let most = Dataset::MAX_NAMES;
-            Err(D::Error::custom(format_args!("the dataset has more than {most} former names")))
-        }
-        false => Ok(read.elements),
-    }
+    limited(deserializer, "former names")
 }
 
 impl Head {
