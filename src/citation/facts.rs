@@ -51,11 +51,6 @@ impl Citation {
         self.cited.set.subset().map(|_| self.cited.set.instance().identifier)
     }
 
-    /// What was noted about the set, each with whether it is questionable.
-    pub(super) fn annotations(&self) -> impl Iterator<Item = &Annotation> {
-        self.cited.period.iter().flat_map(|instance| &instance.annotations)
-    }
-
     /// Names the digest in words, too. A tuple has no place for it.
     #[must_use]
     pub fn with_digest(self, states_digest: bool) -> Self {
@@ -128,8 +123,8 @@ impl Citation {
         nonblank_line(self.record().archive.as_deref())
     }
 
-    pub(super) fn licence(&self) -> Option<CitedLicence> {
-        nonblank_line(self.record().licence.as_deref()).map(CitedLicence::of)
+    pub(super) fn licence(&self) -> Option<String> {
+        nonblank_line(self.record().licence.as_deref())
     }
 
     /// The web address of the dataset.
@@ -198,7 +193,7 @@ impl Citation {
     /// The statement with what was noted about the set.
     pub(super) fn noted_statement(&self) -> String {
         let mut statement = self.statement();
-        for Annotation { note, questionable, .. } in self.annotations() {
+        for Annotation { note, questionable, .. } in self.cited.annotations() {
             let label = if *questionable { "Questionable" } else { "Noted" };
             statement.push_str(&format!(". {label}: {}", single_line(note)));
         }
@@ -237,32 +232,6 @@ fn criteria(criteria: &Criteria) -> String {
                 format!("selected by {} patterns", patterns.len())
             }
         }
-    }
-}
-
-/// A licence.
-pub(super) enum CitedLicence {
-    /// An identifier of the SPDX licence list, in the spelling of that list.
-    Spdx(&'static str),
-    /// The web address of the licence text.
-    Address(String),
-    /// Any other words.
-    Words(String),
-}
-
-impl CitedLicence {
-    /// Classifies the licence of a record, which spells identifiers as the list does.
-    pub fn of(text: String) -> Self {
-        match spdx::license_id(&text) {
-            Some(known) => CitedLicence::Spdx(known.name),
-            None if text.contains("://") => CitedLicence::Address(encoded(&text)),
-            None => CitedLicence::Words(text),
-        }
-    }
-
-    /// The page of an SPDX identifier.
-    pub fn spdx_address(licence: &str) -> String {
-        format!("https://spdx.org/licenses/{licence}")
     }
 }
 

@@ -115,22 +115,16 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
     stated.iter().zip(&marks).filter(is_new).map(|(citation, _)| citation.clone()).collect()
 }
 
-/// Finds the DOIs that a reference may cite: the one that a field declares or, without such a field, all.
-pub fn dois_of(reference: &Reference) -> Vec<Doi> {
-    match &reference.doi {
-        Some(doi) => vec![doi.clone()],
-        None => dois(&reference.text),
-    }
-}
-
 /// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of
-/// any: it cites their datasets without an identifier, if they are datasets of a registry.
+/// any: it cites their datasets without an identifier, if they are datasets of a registry. Only the one that
+/// a field declares counts, if one does.
 pub fn dois_without_identifier(reference: &Reference, found: &[Pasted]) -> Vec<Doi> {
     let is_cited = |doi: &Doi| {
         found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
     };
     let mut lacking: Vec<Doi> = Vec::new();
-    for doi in dois_of(reference).into_iter().filter(|doi| !is_cited(doi)) {
+    let stated = reference.doi.clone().map_or_else(|| dois(&reference.text), |doi| vec![doi]);
+    for doi in stated.into_iter().filter(|doi| !is_cited(doi)) {
         if lacking.iter().all(|known| !known.is_same_as(&doi)) {
             lacking.push(doi);
         }

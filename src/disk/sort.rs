@@ -8,7 +8,7 @@
 //! In the file, an entry is written as what differs from the one before: of the key what is between the
 //! beginning and the end that both have, of the value what is after the beginning that both have.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::fs::File;
@@ -123,9 +123,9 @@ impl Merge {
         runs.push(Run::Buffered(sorter.buffer.order().into_iter()));
         let mut heads = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
-            let mut entry = Entry::default();
-            if run.read(sorter, &mut entry)? {
-                heads.push(Reverse(Head { entry, run: number }));
+            let mut head = Head { key: Vec::new(), run: number, value: Vec::new() };
+            if run.read(sorter, &mut head)? {
+                heads.push(Reverse(head));
             }
         }
         Ok(Merge { runs, heads })
@@ -145,9 +145,9 @@ impl Merge {
     ) -> Option<Result<T>> {
         let mut first = self.heads.peek_mut()?;
         let Reverse(head) = &mut *first;
-        let decoded = decode(&head.entry.key, &head.entry.value);
+        let decoded = decode(&head.key, &head.value);
         // The run's next entry takes its place, which costs less than to remove it and add another.
-        let has_next = self.runs[head.run].read(sorter, &mut head.entry);
+        let has_next = self.runs[head.run].read(sorter, head);
         if !matches!(has_next, Ok(true)) {
             PeekMut::pop(first);
         }
@@ -166,7 +166,7 @@ enum Run {
 
 impl Run {
     /// Reads the next entry. Returns `false` at the end.
-    fn read(&mut self, sorter: &Sorter, into: &mut Entry) -> Result<bool> {
+    fn read(&mut self, sorter: &Sorter, into: &mut Head) -> Result<bool> {
         let (key, value) = match self {
             Run::Buffered(starts) => match starts.next() {
                 Some(start) => sorter.buffer.entry(start),
@@ -190,30 +190,12 @@ impl Run {
 
 /// The next entry of a run. It is compared by its key and then by its run, so that the entries of one key
 /// keep the order in which they were added.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
-    entry: Entry,
+    key: Vec<u8>,
     run: usize,
+    value: Vec<u8>,
 }
-
-impl Ord for Head {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.entry.key.cmp(&other.entry.key).then_with(|| self.run.cmp(&other.run))
-    }
-}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Head {}
 
 #[derive(Debug, Clone, Default)]
 struct Entry {

@@ -254,8 +254,7 @@ impl FromStr for Orcid {
                 "an ORCID looks like 0000-0002-1825-0097, but {given} does not"
             ))
         };
-        let groups: Vec<&str> = bare.split('-').collect();
-        if !bare.is_ascii() || groups.len() != 4 || groups.iter().any(|group| group.len() != 4) {
+        if !looks_like_orcid(&bare) {
             return Err(form());
         }
         let (digits, check) = bare.split_at(18);
@@ -263,17 +262,13 @@ impl FromStr for Orcid {
         for digit in digits.chars().filter(|character| *character != '-') {
             total = (total + digit.to_digit(10).ok_or_else(form)?) * 2 % 11;
         }
-        let expected = match (12 - total) % 11 {
-            10 => "X".to_owned(),
-            digit => digit.to_string(),
-        };
-        if !check.bytes().all(|byte| byte.is_ascii_digit() || byte == b'X') {
-            return Err(form());
-        }
-        if check == expected {
+        let expected = char::from_digit((12 - total) % 11, 10).unwrap_or('X');
+        if check.starts_with(expected) {
             Ok(Orcid(bare.into()))
-        } else {
+        } else if check.starts_with(|digit: char| digit.is_ascii_digit() || digit == 'X') {
             Err(ValueError::new(format!("the check digit of {bare} is wrong")))
+        } else {
+            Err(form())
         }
     }
 }

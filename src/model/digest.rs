@@ -81,13 +81,9 @@ impl DigestPrefix {
 
     /// The first and the last digest that begin so.
     pub fn range(&self) -> (Digest, Digest) {
-        let whole = |digit: &str| {
-            let digits = format!("{}{}", self.0, digit.repeat(64 - self.0.len()));
-            let mut bytes = [0; 32];
-            hex::decode_to_slice(digits, &mut bytes).expect("64 hexadecimal digits are 32 bytes");
-            Digest(bytes)
-        };
-        (whole("0"), whole("f"))
+        let padded = |digit: &str| format!("{self}{}", digit.repeat(64 - self.0.len()));
+        let whole = |text: String| text.parse().expect("64 hexadecimal digits are a digest");
+        (whole(padded("0")), whole(padded("f")))
     }
 }
 

@@ -131,7 +131,6 @@ pub(crate) fn meant(text: &str) -> Vec<Identifier> {
     if !digits.is_ascii() {
         return Vec::new();
     }
-    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     // The string with each of the sixteen digits in the place of some of its characters.
     let with_digits = |before: &str, after: &str| {
         let variants = (0..16).map(|digit| format!("{before}{digit:x}{after}"));
@@ -139,13 +138,8 @@ pub(crate) fn meant(text: &str) -> Vec<Identifier> {
     };
     let mut found: Vec<String> = match digits.len() {
         31 => (0..=31).flat_map(|at| with_digits(&digits[..at], &digits[at..])).collect(),
-        32 if is_hex(&digits) => {
-            (0..32).flat_map(|at| with_digits(&digits[..at], &digits[at + 1..])).collect()
-        }
-        32 => match digits.find(|character: char| !character.is_ascii_hexdigit()) {
-            Some(at) => with_digits(&digits[..at], &digits[at + 1..]),
-            None => Vec::new(),
-        },
+        // Where there is another letter, only those in its place are identifiers.
+        32 => (0..32).flat_map(|at| with_digits(&digits[..at], &digits[at + 1..])).collect(),
         33 => (0..33).map(|at| format!("{}{}", &digits[..at], &digits[at + 1..])).collect(),
         _ => Vec::new(),
     };

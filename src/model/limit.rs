@@ -155,20 +155,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_default_is_between_its_bounds_and_grows_with_what_is_held(
-            held in 1_u64..,
-            more in 0_u64..1_000,
-        ) {
-            let limits = Limits::default();
-            let most = limits.deletions(held);
-            prop_assert!(most >= 1 && most <= (held / 2).max(1));
-            prop_assert!(most >= (held / 50).min(held / 2));
-            prop_assert!(limits.additions(held) >= 1_000);
-            let held_later = held.saturating_add(more);
-            prop_assert!(most <= limits.deletions(held_later));
-        }
-
-        #[test]
         fn a_limit_of_its_own_is_the_limit(held in 1_u64.., most: u64, percent in 0_u32..=100) {
             let (max_delete, max_add) = (Limit::Granules(most), Limit::Percent(percent));
             let own = Limits {

@@ -1,6 +1,5 @@
 //! Patterns that select granule ids.
 
-use std::cmp::Ordering;
 use std::str::FromStr;
 
 use super::message::{ValueError, quoted};
@@ -34,7 +33,8 @@ use super::message::{ValueError, quoted};
 /// assert!(pattern.matches("FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7"));
 /// # Ok::<(), accession::model::ValueError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+// A `glob::Pattern` is compared by its text first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pattern(glob::Pattern);
 
 impl Pattern {
@@ -140,18 +140,6 @@ impl FromStr for Pattern {
         glob::Pattern::new(&normal_form(text))
             .map(Pattern)
             .or_else(|_| refused(format!("a [ in the pattern {given} is not closed by a ]")))
-    }
-}
-
-impl PartialOrd for Pattern {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Pattern {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.as_str().cmp(other.as_str())
     }
 }
 

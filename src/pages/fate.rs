@@ -41,7 +41,7 @@ struct StillHeld {
 impl Fate {
     pub fn read(snapshot: &Snapshot, cited: &Cited) -> Result<Self> {
         let name = cited.set.dataset();
-        let replaced = cited.period.last().unwrap_or(cited.set.instance()).until;
+        let replaced = cited.until();
         let latest = cited.dataset.latest.clone();
         let (later_changes, counts) = match (replaced, &latest) {
             (Some(replaced), Some(latest)) => (

@@ -303,9 +303,9 @@ impl SetPage {
             div.card {
                 div.top {
                     (self.address(site))
-                    @if let Some(spark) = &shown.spark { (spark.section(self.period())) }
+                    @if let Some(spark) = &shown.spark { (spark.section((self.cited.from(), self.cited.until()))) }
                     p.fate { (shown.fate.sentence(site, &self.cited)) }
-                    @for noted in self.period_annotations().filter(|noted| !noted.questionable) {
+                    @for noted in self.cited.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
                     @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
@@ -375,7 +375,7 @@ impl SetPage {
     fn held(&self, site: &Site) -> Markup {
         let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
         let archive = record.archive.as_deref().or(record.publisher.as_deref());
-        let (from, until) = self.period();
+        let (from, until) = (self.cited.from(), self.cited.until());
         html! {
             p.by {
                 span {
@@ -440,19 +440,8 @@ impl SetPage {
         }
     }
 
-    /// From when until when the set was in force where it is cited, or that from which it was selected.
-    fn period(&self) -> (Timestamp, Option<Timestamp>) {
-        let instance = self.cited.set.instance();
-        let (first, last) = (self.cited.period.first(), self.cited.period.last());
-        (first.unwrap_or(instance).timestamp, last.unwrap_or(instance).until)
-    }
-
-    fn period_annotations(&self) -> impl Iterator<Item = &Annotation> {
-        self.cited.period.iter().flat_map(|instance| &instance.annotations)
-    }
-
     fn questionable(&self) -> impl Iterator<Item = &Annotation> {
-        self.period_annotations().filter(|annotation| annotation.questionable)
+        self.cited.annotations().filter(|annotation| annotation.questionable)
     }
 
     /// The subsets that were cited.

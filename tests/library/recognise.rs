@@ -1,6 +1,8 @@
 //! Citations are recognised in whatever people paste.
 
-use accession::citation::recognise::{Pasted, Statement, citations_of, dois_of, find};
+use accession::citation::recognise::{
+    Pasted, Statement, citations_of, dois_without_identifier, find,
+};
 use accession::citation::references::{Reference, references};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
@@ -349,7 +351,8 @@ fn json_ld_is_read_within_a_page() {
 /// The key, the line and the DOIs of each reference, and how many citations it has.
 fn listed(text: &str) -> Vec<String> {
     let shown = |reference: &Reference| {
-        let dois: Vec<String> = dois_of(reference).iter().map(ToString::to_string).collect();
+        let dois: Vec<String> =
+            dois_without_identifier(reference, &[]).iter().map(ToString::to_string).collect();
         let key = reference.key.as_deref().unwrap_or("-");
         let citations = citations_of(reference).len();
         format!("{key} {} [{}] {citations}", reference.line, dois.join(" "))

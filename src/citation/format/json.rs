@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::citation::facts::{Citation, CitedLicence, nonblank_line, single_line};
+use crate::citation::facts::{Citation, encoded, nonblank_line, single_line};
 use crate::model::{Creator, Doi};
 use crate::registry::Cited;
 
@@ -156,16 +156,17 @@ fn related(citation: &Citation) -> Vec<Value> {
     related
 }
 
-fn rights(licence: CitedLicence) -> Value {
-    match licence {
-        CitedLicence::Address(address) => json!({ "rightsUri": address }),
-        CitedLicence::Words(words) => json!({ "rights": words }),
-        CitedLicence::Spdx(licence) => json!({
-            "rights": licence,
-            "rightsIdentifier": licence,
+/// A licence: an identifier of the SPDX licence list, the address of another licence, or any other words.
+fn rights(licence: String) -> Value {
+    match spdx::license_id(&licence) {
+        Some(known) => json!({
+            "rights": known.name,
+            "rightsIdentifier": known.name,
             "rightsIdentifierScheme": "SPDX",
             "schemeUri": "https://spdx.org/licenses/",
         }),
+        None if licence.contains("://") => json!({ "rightsUri": encoded(&licence) }),
+        None => json!({ "rights": licence }),
     }
 }
 
@@ -212,8 +213,8 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         }
         None => dataset,
     };
-    let is_questionable = citation.annotations().any(|noted| noted.questionable);
-    let noted = citation.annotations();
+    let is_questionable = citation.cited.annotations().any(|noted| noted.questionable);
+    let noted = citation.cited.annotations();
     let noted = noted.map(|it| json!({ "@type": "Comment", "text": single_line(&it.note) }));
     let previous = citation.cited.previous.as_ref();
     let previous = previous.filter(|_| is_set && citation.whole().is_none());
@@ -309,10 +310,12 @@ fn checksum(citation: &Citation) -> Value {
     })
 }
 
-fn licence(licence: CitedLicence) -> String {
-    match licence {
-        CitedLicence::Spdx(licence) => CitedLicence::spdx_address(licence),
-        CitedLicence::Address(text) | CitedLicence::Words(text) => text,
+/// The address of a licence, or its words.
+fn licence(licence: String) -> String {
+    match spdx::license_id(&licence) {
+        Some(known) => format!("https://spdx.org/licenses/{}", known.name),
+        None if licence.contains("://") => encoded(&licence),
+        None => licence,
     }
 }
 

@@ -5,7 +5,7 @@ use super::resolve::{DigestPeriod, Resolved, digests_of, period_of};
 use super::select::{Selected, Selection};
 use super::view::{Snapshot, instance_of};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Instance, Listed, Set, Subset, Timestamp};
+use crate::model::{Annotation, DatasetName, GranuleId, Instance, Listed, Set, Subset, Timestamp};
 use crate::registry::proof::Proof;
 use crate::store;
 
@@ -37,6 +37,11 @@ impl Cited {
     /// When another one came into force. `None` means that it is still in force.
     pub fn until(&self) -> Option<Timestamp> {
         self.period.last().unwrap_or(self.set.instance()).until
+    }
+
+    /// What was noted about the set, each with whether it is questionable.
+    pub fn annotations(&self) -> impl Iterator<Item = &Annotation> {
+        self.period.iter().flat_map(|instance| &instance.annotations)
     }
 
     /// The digests that the period had, in order of time.
