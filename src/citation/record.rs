@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, Doi, ValueError, WebAddress, Year, quoted};
+use crate::model::{Creator, Doi, Licence, ValueError, WebAddress};
 use crate::registry::{DatasetEdit, Edit};
 
 /// Reads a record as an edit that sets the properties which the string contains.
@@ -50,14 +50,8 @@ pub fn read(text: &str) -> Result<DatasetEdit, ValueError> {
 
 fn csl(item: &Value) -> Result<DatasetEdit, ValueError> {
     // Crossref writes [[null]] if it does not know the date.
-    let issued = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
-    let year = match issued {
-        Some(year) => Some(value_of("issued", year)?),
-        None => {
-            let raw = item.pointer("/issued/raw").or_else(|| item.pointer("/issued/literal"));
-            raw.map(year_of_date).transpose()?
-        }
-    };
+    let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
+    let year = year.map(|year| value_of("issued", year)).transpose()?;
     let licence = match item.get("custom").and_then(|custom| present(custom, "license")) {
         Some(licence) => Some(text("custom.license", licence)?),
         None => item.pointer("/license/0/URL").map(|url| text("license", url)).transpose()?,
@@ -121,7 +115,7 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, ValueError> {
     let rights = list(attributes, "rightsList")?.unwrap_or_default();
     let licence = rights.first().and_then(|rights| {
         let parts = ["rightsIdentifier", "rightsUri", "rights"].map(|name| part(rights, name));
-        parts.into_iter().find(|part| !part.is_empty()).map(spdx)
+        parts.into_iter().find(|part| !part.is_empty()).map(licence_of)
     });
     // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it
     // there.
@@ -175,14 +169,9 @@ fn datacite_creator(creator: &Value) -> Result<Creator, ValueError> {
     .map_err(|error| wrong("creators", &error))
 }
 
-/// DataCite writes SPDX identifiers in lower case. Those of Creative Commons are upper case in the
-/// SPDX list, and not every reader ignores case.
-fn spdx(licence: &str) -> String {
-    if licence.starts_with("cc-") || licence.starts_with("cc0-") {
-        licence.to_ascii_uppercase()
-    } else {
-        licence.to_owned()
-    }
+/// DataCite writes SPDX identifiers in lower case, which not every reader takes.
+fn licence_of(text: &str) -> String {
+    text.parse::<Licence>().map_or_else(|_| text.to_owned(), |known| known.to_string())
 }
 
 fn field(field: &str, what: &str) -> ValueError {
@@ -238,20 +227,6 @@ fn parsed<T: FromStr<Err: Display>>(object: &Value, name: &str) -> Result<Option
 /// A string or a number that is parsed as `T`.
 fn value_of<T: FromStr<Err: Display>>(name: &str, value: &Value) -> Result<T, ValueError> {
     text(name, value)?.parse().map_err(|error| wrong(name, &error))
-}
-
-/// The year in a date that is written in words: the only number of four digits in it.
-fn year_of_date(value: &Value) -> Result<Year, ValueError> {
-    let text = text("issued", value)?;
-    let numbers = text.split(|character: char| !character.is_ascii_digit());
-    let mut years = numbers.filter(|number| number.len() == 4);
-    match (years.next(), years.next()) {
-        (Some(one), None) => value_of("issued", &one.into()),
-        _ => {
-            let what = format!("is wrong: {} does not contain exactly one year", quoted(&text));
-            Err(field("issued", &what))
-        }
-    }
 }
 
 #[cfg(test)]
@@ -337,19 +312,10 @@ mod tests {
     }
 
     #[test]
-    fn a_year_is_read_from_every_form_of_date() {
-        let year = |issued: &str| {
+    fn a_date_that_is_not_known_gives_no_year() {
+        for issued in [r#"{"date-parts":[[null]]}"#, r#"{"literal":"January 2015"}"#] {
             let text = format!(r#"{{"type":"dataset","title":"t","issued":{issued}}}"#);
-            read(&text).map(|edit| edit.year.into_value().map(|year| year.as_number()))
-        };
-        assert_eq!(year(r#"{"date-parts":[[2015,1]]}"#).unwrap(), Some(2015));
-        assert_eq!(year(r#"{"date-parts":[[null]]}"#).unwrap(), None);
-        assert_eq!(year(r#"{"literal":"January 2015"}"#).unwrap(), Some(2015));
-        assert_eq!(year(r#"{"raw":"2015-01-31"}"#).unwrap(), Some(2015));
-        for issued in [r#"{"raw":"2014 or 2015"}"#, r#"{"literal":"no date"}"#] {
-            assert!(
-                year(issued).unwrap_err().to_string().contains("does not contain exactly one year")
-            );
+            assert_eq!(read(&text).unwrap().year, Edit::Keep, "{issued}");
         }
     }
 
@@ -372,6 +338,10 @@ mod tests {
             (
                 r#"{"type":"dataset","title":"t","author":[{"given":"A"}]}"#,
                 "the field author contains an author without a \"family\" or \"literal\" name",
+            ),
+            (
+                r#"{"type":"dataset","title":"t","issued":{"date-parts":[["MMI"]]}}"#,
+                "the field issued is wrong: a year has four digits, 1000 to 9999",
             ),
             (
                 r#"{"titles":[],"publicationYear":"MMI"}"#,
