@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::recognise::{Statement, find};
-use crate::error::{Error, ErrorKind, Result, Unknown};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
     ValueError, strip_prefix_of_any_case,
@@ -252,10 +252,7 @@ impl GivenIdentifier {
     pub fn whole(&self, snapshot: &Snapshot, dataset: Option<&DatasetName>) -> Result<Identifier> {
         match &self.digits {
             Ok(digits) => snapshot.identifier_beginning(digits, dataset),
-            Err(error) => {
-                let unknown = Unknown::Identifier(self.text.clone());
-                Err(Error::new(ErrorKind::Usage, error.to_string()).about(unknown))
-            }
+            Err(error) => Err(Error::new(ErrorKind::Usage, error.to_string()).about(&self.text)),
         }
     }
 

@@ -1,7 +1,6 @@
 //! What a command says about a dataset besides its result: the library's warnings about it, those that
 //! need the registry again, and which identifier may have been meant by one that is unknown.
 
-use accession::error::Unknown;
 use accession::model::WarningKind;
 use accession::{Access, DatasetName, ErrorKind, Snapshot};
 
@@ -55,12 +54,8 @@ pub fn with_suggestion(error: Error, session: &Session) -> Error {
 }
 
 /// A question that names the identifiers that come close. `None` means that none does.
-pub fn suggestion(snapshot: &Snapshot, unknown: &Unknown) -> Option<String> {
-    let text = match unknown {
-        Unknown::Identifier(text) => text.as_str(),
-        Unknown::Dataset(name) => name.as_str(),
-    };
-    let similar = snapshot.similar_identifiers(text).unwrap_or_default();
+pub fn suggestion(snapshot: &Snapshot, unknown: &str) -> Option<String> {
+    let similar = snapshot.similar_identifiers(unknown).unwrap_or_default();
     let meant: Vec<String> = similar.iter().map(|identifier| format!("DI:{identifier}")).collect();
     let (last, others) = meant.split_last()?;
     Some(match others {

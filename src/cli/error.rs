@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use accession::error::{FrontEnd, Unknown};
+use accession::error::FrontEnd;
 use accession::model::is_interpreted;
 use accession::{ErrorKind, SourceLocation};
 use serde::Serialize;
@@ -71,7 +71,7 @@ impl Error {
     }
 
     /// What is unknown.
-    pub fn unknown(&self) -> Option<&Unknown> {
+    pub fn unknown(&self) -> Option<&str> {
         self.0.error.unknown()
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub use self::hint::FrontEnd;
 pub use self::kind::ErrorKind;
-use crate::model::{DatasetName, GranuleId, SourceLocation, quoted};
+use crate::model::{GranuleId, SourceLocation, quoted};
 
 /// The result of an operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -37,15 +37,6 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug)]
 pub struct Error(Box<Repr>);
 
-/// What was named that a registry does not have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unknown {
-    /// A dataset.
-    Dataset(DatasetName),
-    /// An identifier, as it was written.
-    Identifier(String),
-}
-
 #[derive(Debug, Clone)]
 struct Repr {
     kind: ErrorKind,
@@ -54,7 +45,7 @@ struct Repr {
     granule: Option<GranuleId>,
     path: Option<PathBuf>,
     line: Option<u64>,
-    unknown: Option<Unknown>,
+    unknown: Option<String>,
     is_of_store: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -104,10 +95,10 @@ impl Error {
         self
     }
 
-    /// Adds what is unknown.
+    /// Adds what was named that a registry does not have: a dataset or an identifier, as it was written.
     #[must_use]
-    pub(crate) fn about(mut self, unknown: Unknown) -> Self {
-        self.0.unknown = Some(unknown);
+    pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
+        self.0.unknown = Some(unknown.to_string());
         self
     }
 
@@ -174,9 +165,9 @@ impl Error {
         self.0.line
     }
 
-    /// What was named that is unknown. `None` if that is not the error.
-    pub fn unknown(&self) -> Option<&Unknown> {
-        self.0.unknown.as_ref()
+    /// The dataset or the identifier that was named and is unknown. `None` if that is not the error.
+    pub fn unknown(&self) -> Option<&str> {
+        self.0.unknown.as_deref()
     }
 
     /// Whether the error is of a stored registry, and not of what a caller asked of it.

@@ -50,6 +50,11 @@ impl fmt::Display for CollectionId {
 pub struct HashLength(u8);
 
 impl HashLength {
+    /// Returns every length, the shortest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (1..=22).map(HashLength)
+    }
+
     /// Returns the length as a number.
     pub fn get(self) -> usize {
         usize::from(self.0)

@@ -33,12 +33,6 @@ fn name() -> DatasetName {
     "US".parse().unwrap()
 }
 
-/// An error and its causes.
-fn causes(error: &dyn std::error::Error) -> String {
-    let chain = std::iter::successors(Some(error), |error| error.source());
-    chain.map(|error| format!("{error}: ")).collect()
-}
-
 /// A registry with a dataset that has changed twice.
 fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
@@ -191,7 +185,10 @@ fn every_operation_is_done_or_not_done_whichever_call_of_the_store_fails() {
                 match operation(&failing, directory.path()) {
                     Ok(()) => assert_eq!(registry.contents().unwrap(), after, "{at}"),
                     Err(error) => {
-                        assert!(causes(&*error).contains("the fault of call"), "{at}: {error}");
+                        assert!(
+                            crate::Error::chain_of(&*error).contains("the fault of call"),
+                            "{at}: {error}"
+                        );
                         assert!(!directory.path().join("copy.db").exists(), "{at}");
                         if kind == ErrorKind::OutcomeUnknown {
                             assert_eq!(registry.contents().unwrap(), after, "{at}");

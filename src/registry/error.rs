@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, ErrorKind, Unknown};
+use crate::error::{Error, ErrorKind};
 use crate::model::{
     DatasetName, Event, EventKind, GranuleId, Identifier, Moment, Timestamp, quoted,
 };
@@ -11,7 +11,7 @@ impl Error {
     /// There is no dataset with this name.
     pub(crate) fn dataset_unknown(name: &DatasetName) -> Self {
         Error::new(ErrorKind::DatasetUnknown, format!("the registry has no dataset {name}"))
-            .about(Unknown::Dataset(name.clone()))
+            .about(name)
     }
 
     /// There is already a dataset with this name.
@@ -41,8 +41,7 @@ impl Error {
             Some(name) => format!("{identifier} was never in force in {name}"),
             None => format!("{identifier} was never in force in any dataset of this registry"),
         };
-        Error::new(ErrorKind::IdentifierUnknown, message)
-            .about(Unknown::Identifier(identifier.to_string()))
+        Error::new(ErrorKind::IdentifierUnknown, message).about(identifier)
     }
 
     /// A value is longer than any log may have it.

@@ -1,6 +1,5 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
-use accession::error::Unknown;
 use accession::model::{GranulePrefix, Warning, WarningKind, quoted};
 use accession::registry::{DigestPeriod, FoundPeriod};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot};
@@ -318,7 +317,7 @@ impl Resolve {
         self.site.follow(session, [self.named.on_site()])?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
-        let meant = |unknown: &Unknown| {
+        let meant = |unknown: &str| {
             suggestion(&snapshot, unknown).map_or(String::new(), |meant| format!(": {meant}"))
         };
         let resolution = match self.named.resolve(&snapshot, dataset, self.at) {
@@ -334,7 +333,7 @@ impl Resolve {
             (named, _) => named.to_string(),
         };
         let meant = match resolution.rows.is_empty() {
-            true => meant(&Unknown::Identifier(identifier.clone())),
+            true => meant(&identifier),
             false => String::new(),
         };
         let mut datasets: Vec<_> = resolution.rows.iter().map(|row| row.set.dataset()).collect();

@@ -3,7 +3,7 @@
 
 use super::select::{Selection, select};
 use super::view::Snapshot;
-use crate::error::{Error, ErrorKind, Result, Unknown};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Doi, Identifier, IdentifierPrefix, Timestamp, meant};
 
 /// How many names or identifiers an error lists.
@@ -53,8 +53,7 @@ impl Snapshot {
             [] => {
                 let place = dataset.map_or(String::new(), |name| format!(" of {name}"));
                 let message = format!("no identifier{place} begins with {prefix}");
-                let unknown = Unknown::Identifier(prefix.to_string());
-                Err(Error::new(ErrorKind::IdentifierUnknown, message).about(unknown))
+                Err(Error::new(ErrorKind::IdentifierUnknown, message).about(prefix))
             }
             [identifier] => Ok(*identifier),
             several => {
