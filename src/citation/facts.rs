@@ -46,7 +46,7 @@ impl Citation {
         self.cited.set.identifier()
     }
 
-    /// The identifier of the instance from which the subset is selected. `None` if all its granules are cited.
+    /// The identifier of the instance from which the subset is selected. `None` if all of it is cited.
     pub(super) fn whole(&self) -> Option<Identifier> {
         self.cited.set.subset().map(|_| self.cited.set.instance().identifier)
     }

@@ -3,7 +3,6 @@
 //! An error is worded where it is raised. Who handles it decides by its [`ErrorKind`], never by the
 //! text of its message.
 
-mod hint;
 mod kind;
 
 use std::error::Error as StdError;
@@ -11,8 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::hint::FrontEnd;
-pub use self::kind::ErrorKind;
+pub use self::kind::{ErrorKind, FrontEnd};
 use crate::model::{GranuleId, SourceLocation, quoted};
 
 /// The result of an operation of the library.

@@ -303,7 +303,9 @@ impl SetPage {
             div.card {
                 div.top {
                     (self.address(site))
-                    @if let Some(spark) = &shown.spark { (spark.section((self.cited.from(), self.cited.until()))) }
+                    @if let Some(spark) = &shown.spark {
+                        (spark.section((self.cited.from(), self.cited.until())))
+                    }
                     p.fate { (shown.fate.sentence(site, &self.cited)) }
                     @for noted in self.cited.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }

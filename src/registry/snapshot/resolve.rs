@@ -22,8 +22,8 @@ pub struct Resolved {
     pub set: Set,
     /// The instances of the period, in order of time, of which there is at least one.
     pub instances: Vec<Instance>,
-    /// Why it agrees with the requested time. `None` means that it does not. Without such a time, it agrees as
-    /// known now.
+    /// Why it agrees with the requested time. `None` means that it does not. Without such a time, it agrees
+    /// as known now.
     pub agreement: Option<Agreement>,
 }
 
@@ -306,8 +306,8 @@ impl Resolution {
         self.agreement().is_none() && self.rows.iter().any(|row| row.set.subset().is_some())
     }
 
-    /// Why it agrees with the requested time: as known now, if any row agrees in that way. `None` means that no
-    /// row agrees.
+    /// Why it agrees with the requested time: as known now, if any row agrees in that way. `None` means that
+    /// no row agrees.
     pub fn agreement(&self) -> Option<Agreement> {
         self.rows.iter().filter_map(|row| row.agreement).max()
     }
