@@ -90,8 +90,8 @@ fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
     let recorded = computed.map(|computed| {
         let computed = computed.unwrap();
         let content = computed.content.unwrap().unwrap();
-        let checksums = content.checksum().cloned().into_iter().collect();
-        RecordedFile { size: content.size(), checksums, ..computed.file }
+        let checksums = content.checksum.into_iter().collect();
+        RecordedFile { size: content.size, checksums, ..computed.file }
     });
     recorded.collect()
 }
