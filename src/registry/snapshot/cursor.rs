@@ -166,8 +166,8 @@ impl Position {
         Position { dataset, at, kind: Kind::Held, rows: None, after: None, is_over: false }
     }
 
-    /// The same in pages of so many granules, where only the first ones are wanted. Those that patterns select
-    /// may be rare.
+    /// The same in pages of so many granules, where only the first ones are wanted. Those that patterns
+    /// select may be rare.
     pub fn in_pages_of(self, rows: usize) -> Self {
         let is_searched = matches!(self.kind, Kind::Selected(_));
         Position { rows: u32::try_from(rows).ok().filter(|_| !is_searched), ..self }
