@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, NamedTempFile, PathPersistError, TempPath};
 
 use super::directory::Directory;
-use super::reserved;
+use super::reserved::{self, LOCK, PREFIX, STEM_LENGTH};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 
@@ -198,14 +198,6 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-// A temporary file is named `.accession-STEM.new`, and its lock `.accession-STEM.lock`. The stem is random.
-// The temporary files of `Directory` are named differently, so they are never taken for leftovers.
-const PREFIX: &str = ".accession-";
-const LOCK: &str = ".lock";
-const NEW: &str = ".new";
-/// How many characters a stem has: letters and digits.
-const STEM_LENGTH: usize = 6;
-
 /// The lock that protects the temporary file with the same stem. Dropping it removes the lock file.
 pub(super) struct Lock {
     file: NamedTempFile,
@@ -236,14 +228,14 @@ impl Lock {
 
     /// Creates the temporary file that this lock protects.
     pub(super) fn new_file(&self) -> io::Result<NamedTempFile> {
-        let path = new_of(self.file.path());
+        let path = reserved::new_of(self.file.path());
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
         Ok(NamedTempFile::from_parts(file, TempPath::try_from_path(path)?))
     }
 
     /// Creates the temporary directory that this lock protects, for its owner alone.
     pub(super) fn new_directory(&self) -> io::Result<PathBuf> {
-        let path = new_of(self.file.path());
+        let path = reserved::new_of(self.file.path());
         DirBuilder::new().mode(0o700).create(&path).map(|()| path)
     }
 }
@@ -268,9 +260,10 @@ impl Drop for Companions {
 pub(super) fn remove(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let stems: BTreeSet<String> = names.filter_map(|name| stem(&name).map(str::to_owned)).collect();
+    let stems: BTreeSet<String> =
+        names.filter_map(|name| reserved::stem(&name).map(str::to_owned)).collect();
     for stem in stems {
-        remove_stem(&directory.join(format!("{PREFIX}{stem}{LOCK}")));
+        remove_stem(&directory.join(reserved::lock_of(&stem)));
     }
 }
 
@@ -284,7 +277,7 @@ fn remove_stem(lock_path: &Path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(_) => return,
     };
-    let path = new_of(lock_path);
+    let path = reserved::new_of(lock_path);
     drop(Companions::of(&path));
     // Of a link, the link itself is removed.
     if std::fs::remove_file(&path).is_err() {
@@ -293,23 +286,6 @@ fn remove_stem(lock_path: &Path) {
     if lock.is_some() {
         let _ = std::fs::remove_file(lock_path);
     }
-}
-
-/// The stem in the name of a lock file, a temporary file, or a file beside one. `None` for any
-/// other name.
-fn stem(name: &str) -> Option<&str> {
-    let (stem, ending) = name.strip_prefix(PREFIX)?.split_once('.')?;
-    let is_ours = match ending {
-        "lock" | "new" => true,
-        ending => ending.strip_prefix("new").is_some_and(|rest| reserved::ENDINGS.contains(&rest)),
-    };
-    let is_random = stem.len() == STEM_LENGTH && stem.bytes().all(|it| it.is_ascii_alphanumeric());
-    (is_ours && is_random).then_some(stem)
-}
-
-/// The temporary file that a lock file protects.
-fn new_of(lock_path: &Path) -> PathBuf {
-    lock_path.with_extension(&NEW[1..])
 }
 
 /// Creates an empty lock file with the permissions that the umask allows: anyone who may write to
@@ -444,22 +420,5 @@ mod tests {
         assert_eq!(directory_of(Path::new("accession.db")), Path::new("."));
         assert_eq!(directory_of(Path::new("a/accession.db")), Path::new("a"));
         assert_eq!(directory_of(Path::new("/accession.db")), Path::new("/"));
-    }
-
-    #[test]
-    fn only_names_of_temporary_files_have_a_stem() {
-        for name in ["lock", "new", "new-wal", "new-shm", "new-journal"] {
-            assert_eq!(stem(&format!(".accession-aB3dE6.{name}")), Some("aB3dE6"));
-        }
-        for name in ["accession.db", ".accession-aB3dE6", "aB3dE6.new"] {
-            assert_eq!(stem(name), None, "{name}");
-        }
-        for ending in ["newer", "db"] {
-            assert_eq!(stem(&format!(".accession-aB3dE6.{ending}")), None, "{ending}");
-        }
-        // What publishing has in its directories.
-        for name in [".accession-publish.new", ".accession-publish.lock"] {
-            assert_eq!(stem(name), None, "{name}");
-        }
     }
 }

@@ -16,11 +16,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::reserved::SHARED_NEW;
 use crate::error::{Error, Result};
-
-/// The name of a file that is being written by the only process that writes into the directory. A process
-/// that was killed leaves it, and the next one writes it again.
-const DRAFT: &str = ".accession-publish.new";
 
 const LINK: &str = "it is a symbolic link, and none is followed here";
 
@@ -109,10 +106,10 @@ impl Directory {
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<()> {
         self.refuse_link(name)?;
-        let mut file = self.create(DRAFT)?;
+        let mut file = self.create(SHARED_NEW)?;
         write(&mut file).map_err(|source| self.failed("write", name, source))?;
         drop(file);
-        renameat(&self.handle, DRAFT, &self.handle, name)
+        renameat(&self.handle, SHARED_NEW, &self.handle, name)
             .map_err(|error| self.failed("create", name, error.into()))
     }
 
@@ -222,7 +219,7 @@ mod tests {
         inner.create("x").unwrap().write_all(b"one").unwrap();
         assert_eq!(text(inner.read("x").unwrap()).as_deref(), Some("one"));
         // As a process leaves it that was killed.
-        std::fs::write(inner.path_of(DRAFT), "something longer").unwrap();
+        std::fs::write(inner.path_of(SHARED_NEW), "something longer").unwrap();
         inner.replace("x", |file| file.write_all(b"two")).unwrap();
         assert_eq!(text(inner.read("x").unwrap()).as_deref(), Some("two"));
         assert_eq!(inner.names().unwrap(), ["x"]);
@@ -239,7 +236,7 @@ mod tests {
         let root = Directory::open(&at("link")).unwrap();
         symlink(at("victim"), at("real/file")).unwrap();
         symlink(at("real/sub"), at("real/directory")).unwrap();
-        symlink(at("victim"), at("real").join(DRAFT)).unwrap();
+        symlink(at("victim"), at("real").join(SHARED_NEW)).unwrap();
         let refused = [
             root.read("file").map(drop),
             root.write("file").map(drop),

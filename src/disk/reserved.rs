@@ -1,8 +1,14 @@
-//! Names that SQLite gives to files beside a database.
+//! Names of files that no user gives: those beside a database, and those of temporary files.
 //!
 //! SQLite treats any file with such a name as its own: it deletes the file, or writes its content
 //! into the database. Such names are refused even if the database does not exist, since it may be
 //! created later.
+//!
+//! A temporary file is named `.accession-STEM.new`, and `.accession-STEM.lock` protects it. The stem of an
+//! `AtomicFile` is random: any number of processes write into a directory, and what one left that was killed
+//! is found by its lock, which nobody holds. The stem of a `Directory` is always the same: its lock stays,
+//! one process at a time holds it and writes one file after the other, and the next one writes again what a
+//! killed one left.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -44,6 +50,40 @@ pub fn check(path: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::ReservedName, message).in_path(path))
 }
 
+pub(super) const PREFIX: &str = ".accession-";
+pub(super) const LOCK: &str = ".lock";
+const NEW: &str = ".new";
+
+/// How many characters a random stem has: letters and digits.
+pub(super) const STEM_LENGTH: usize = 6;
+
+/// The temporary file of a `Directory`, and its lock. Their stem has another length than a random one, so
+/// that they are never taken for leftovers.
+pub(super) const SHARED_NEW: &str = ".accession-publish.new";
+pub(crate) const SHARED_LOCK: &str = ".accession-publish.lock";
+
+/// The name of the lock file with a stem.
+pub(super) fn lock_of(stem: &str) -> String {
+    format!("{PREFIX}{stem}{LOCK}")
+}
+
+/// The temporary file that a lock file protects.
+pub(super) fn new_of(lock_path: &Path) -> PathBuf {
+    lock_path.with_extension(&NEW[1..])
+}
+
+/// The random stem in the name of a lock file, a temporary file, or a file beside one. `None` for any other
+/// name.
+pub(super) fn stem(name: &str) -> Option<&str> {
+    let (stem, ending) = name.strip_prefix(PREFIX)?.split_once('.')?;
+    let is_ours = match ending {
+        "lock" | "new" => true,
+        ending => ending.strip_prefix("new").is_some_and(|rest| ENDINGS.contains(&rest)),
+    };
+    let is_random = stem.len() == STEM_LENGTH && stem.bytes().all(|it| it.is_ascii_alphanumeric());
+    (is_ours && is_random).then_some(stem)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,6 +100,23 @@ mod tests {
     fn other_names_are_free() {
         for name in ["x.db", "wal", "x-wal.db", "x-wal/y", "journal", "", "..", "x-wal-"] {
             check(Path::new(name)).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_names_of_temporary_files_have_a_stem() {
+        for name in ["lock", "new", "new-wal", "new-shm", "new-journal"] {
+            assert_eq!(stem(&format!(".accession-aB3dE6.{name}")), Some("aB3dE6"));
+        }
+        for name in ["accession.db", ".accession-aB3dE6", "aB3dE6.new"] {
+            assert_eq!(stem(name), None, "{name}");
+        }
+        for ending in ["newer", "db"] {
+            assert_eq!(stem(&format!(".accession-aB3dE6.{ending}")), None, "{ending}");
+        }
+        // What publishing has in its directories.
+        for name in [SHARED_NEW, SHARED_LOCK] {
+            assert_eq!(stem(name), None, "{name}");
         }
     }
 }

@@ -158,14 +158,22 @@ impl Spool {
         Ok(at)
     }
 
-    /// Adds a value, for [`Spool::values`].
+    /// Adds a value, for [`Spool::values`]. Returns where it is, for [`Spool::value_at`].
     ///
     /// # Errors
     ///
     /// Those of [`Spool::add`].
-    pub(crate) fn add_value(&mut self, value: &impl Serialize) -> Result<()> {
-        let record = serde_json::to_vec(value).map_err(|error| unusable("write", error.into()))?;
-        self.add(&record).map(drop)
+    pub(crate) fn add_value(&mut self, value: &impl Serialize) -> Result<u64> {
+        self.add(&record_of(value)?)
+    }
+
+    /// Reads the value that is there.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::record_at`].
+    pub(crate) fn value_at<T: DeserializeOwned>(&self, at: u64) -> Result<T> {
+        value_of(&self.record_at(at)?)
     }
 
     /// Reads the values, from the first one.
@@ -205,6 +213,15 @@ impl Spool {
     }
 }
 
+/// The record of a value: JSON.
+///
+/// # Errors
+///
+/// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): it cannot be written as JSON.
+pub(crate) fn record_of(value: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(value).map_err(|error| unusable("write", error.into()))
+}
+
 /// The value in a record.
 ///
 /// # Errors
@@ -222,6 +239,15 @@ pub struct SpooledRecords<'spool> {
 }
 
 impl SpooledRecords<'_> {
+    /// Reads the next record as a value.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): there is none, or it cannot be read.
+    pub(crate) fn value<T: DeserializeOwned>(&mut self) -> Result<T> {
+        value_of(&self.next().unwrap_or_else(|| Err(unreadable()))?)
+    }
+
     fn read(&mut self) -> io::Result<Vec<u8>> {
         // A record is either in the file or in memory.
         let is_in_file = self

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tempfile::SpooledTempFile;
 
+use crate::disk::reserved::SHARED_LOCK;
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
@@ -18,8 +19,6 @@ pub(super) const DATASETS: &str = "datasets";
 pub(super) const SUBSETS: &str = "subsets.jsonl";
 /// The annotations of a dataset, if it has any.
 pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
-
-const LOCK: &str = ".accession-publish.lock";
 
 /// What publishing writes into the root of a directory.
 const PUBLISHED: [&str; 13] = [
@@ -54,21 +53,21 @@ impl PublishDirectory {
     pub fn to_publish(path: &Path) -> Result<Self> {
         let root = Directory::create_all(path)?;
         // A run that was killed has left the lock, and one that was refused has not.
-        if root.read(LOCK)?.is_none() {
+        if root.read(SHARED_LOCK)?.is_none() {
             refuse_to_replace(&root)?;
         }
-        let file = root.lock_file(LOCK)?;
-        file.lock().map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
+        let file = root.lock_file(SHARED_LOCK)?;
+        file.lock().map_err(|source| Error::cannot("lock", &root.path_of(SHARED_LOCK), source))?;
         Ok(PublishDirectory { root, _lock: Some(file) })
     }
 
     /// Opens a directory to read it, and waits until no process publishes into it.
     pub fn to_read(path: &Path) -> Result<Self> {
         let root = Directory::open(path)?;
-        let file = root.read(LOCK)?;
+        let file = root.read(SHARED_LOCK)?;
         if let Some(file) = &file {
             let locked = file.lock_shared();
-            locked.map_err(|source| Error::cannot("lock", &root.path_of(LOCK), source))?;
+            locked.map_err(|source| Error::cannot("lock", &root.path_of(SHARED_LOCK), source))?;
         }
         Ok(PublishDirectory { root, _lock: file })
     }

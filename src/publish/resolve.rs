@@ -7,12 +7,11 @@ use std::io::{Seek, Write};
 use std::iter::Peekable;
 
 use flate2::{Compression, GzBuilder};
-use serde::Serialize;
 use tempfile::SpooledTempFile;
 
 use super::files::{text_in, write, write_spooled};
 use crate::citation::Citation;
-use crate::disk::scratch::{self, value_of};
+use crate::disk::scratch::{self, record_of, value_of};
 use crate::disk::{Directory, SortedEntries, Sorter};
 use crate::error::{Error, Result};
 use crate::mirror::{SHARDS, Shard, ShardPeriod};
@@ -117,11 +116,11 @@ impl Resolver {
 
     fn lead(&mut self, identifier: Identifier, digest: Digest) -> Result<()> {
         let digits = hex::encode(digest.as_bytes());
-        self.digests.add(&[digits.as_bytes()], &[&encoded(&identifier)?])
+        self.digests.add(&[digits.as_bytes()], &[&record_of(&identifier)?])
     }
 
     fn lead_set(&mut self, identifier: Identifier, held: &ShardPeriod) -> Result<()> {
-        self.sets.add(&[identifier.to_string().as_bytes()], &[&encoded(held)?])
+        self.sets.add(&[identifier.to_string().as_bytes()], &[&record_of(held)?])
     }
 
     /// Writes the canonical list of a set, which is proved, unless it is there.
@@ -202,11 +201,6 @@ impl Resolver {
         }
         Ok(())
     }
-}
-
-/// A value as [`value_of`] reads it.
-fn encoded(value: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(value).map_err(|error| scratch::unusable("write", error.into()))
 }
 
 /// A line of the map: the address of an identifier, and where it leads.

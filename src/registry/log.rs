@@ -24,7 +24,7 @@ impl LogChanges {
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, change: &LogChange) -> Result<()> {
         self.first.get_or_insert((change.number, change.timestamp));
-        self.spool.add_value(change)
+        self.spool.add_value(change).map(drop)
     }
 
     /// The number and the time of the first change. `None` means that there is none.

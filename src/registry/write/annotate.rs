@@ -231,7 +231,7 @@ impl LoggedAnnotations {
             SourceLocation::Argument { number } => (String::new(), number),
         };
         let kept: Spooled = (timestamp, annotation, source, line);
-        self.spool.add_value(&kept)
+        self.spool.add_value(&kept).map(drop)
     }
 
     /// Keeps the annotations. `annotated` returns the instances that an annotation of the change at a time

@@ -7,7 +7,7 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use super::cite::{Members, batches, identify_named};
-use crate::disk::{Spool, SpooledRecords, scratch};
+use crate::disk::{Spool, SpooledRecords};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Criteria, DatasetName, Digest, GranuleId, Identifier, Instance, Pattern, SourceLocation,
@@ -242,15 +242,14 @@ impl CitedSubsets {
 
 /// Reads the next subset.
 fn next(records: &mut SpooledRecords<'_>) -> Result<CitedSubset> {
-    let mut record = || records.next().unwrap_or_else(|| Err(scratch::unreadable()));
-    let spooled: SpooledSubset = scratch::value_of(&record()?)?;
-    let SpooledSubset { set, timestamp, cited, granules, patterns, named, place } = spooled;
+    let SpooledSubset { set, timestamp, cited, granules, patterns, named, place } =
+        records.value()?;
     let members = match patterns {
         Some(patterns) => Members::Patterns(patterns),
         None => {
             let mut listing = Listing::new();
             while listing.count() < named {
-                let ids: Vec<GranuleId> = scratch::value_of(&record()?)?;
+                let ids: Vec<GranuleId> = records.value()?;
                 ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
             }
             Members::Listed(listing)

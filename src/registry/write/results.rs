@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::disk::{Spool, scratch};
+use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Digest, Identifier, Limit, LogChange, SourceLocation, Timestamp, check_characters,
@@ -44,7 +44,7 @@ impl Results {
     pub fn note(&mut self, at: Timestamp, note: Option<&str>) -> Result<()> {
         check_note(note)?;
         match note {
-            Some(note) => drop(self.places.insert(at, self.spool.add(note.as_bytes())?)),
+            Some(note) => drop(self.places.insert(at, self.spool.add_value(&note)?)),
             None => drop(self.places.remove(&at)),
         }
         Ok(())
@@ -52,10 +52,7 @@ impl Results {
 
     /// The note of the change at a time. `None` means that it has none.
     pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
-        let Some(place) = self.places.get(&at) else { return Ok(None) };
-        Ok(Some(
-            String::from_utf8(self.spool.record_at(*place)?).map_err(|_| scratch::unreadable())?,
-        ))
+        self.places.get(&at).map(|place| self.spool.value_at(*place)).transpose()
     }
 }
 
