@@ -8,7 +8,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -79,7 +78,7 @@ fn seconds(act: impl FnOnce()) -> f64 {
 }
 
 fn options() -> ReadOptions {
-    ReadOptions::new(std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN))
+    ReadOptions::new(None)
 }
 
 fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {

@@ -12,7 +12,6 @@ use pyo3::types::PyCapsule;
 
 use crate::error::Failure;
 use crate::target::{LIST, Target};
-use crate::work::check;
 
 /// The columns that usually have the ids, as the input formats know them.
 const USUAL: [&str; 7] =
@@ -57,7 +56,7 @@ impl Column {
             let mut add = |id: Option<&str>| {
                 number += 1;
                 if number % 4_096 == 0 {
-                    check(monitor)?;
+                    monitor.go_on()?;
                 }
                 match id {
                     Some(id) => target.add_id(id, &source, number),

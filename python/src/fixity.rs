@@ -1,51 +1,35 @@
 //! What is known of files: recorded, computed, checked, listed.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use accession::fixity::{
-    CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, ListStyle, Mounted,
-    ReadOptions, Root, SetCheck, SetCompute, algorithm_of, each_checksum, no_checksums,
-    root_name as of_directory,
+    self, CheckOptions, CheckSummary, Depth, FileFinding, FileRun, FileTree, FoundFiles, ListStyle,
+    Mounted, ReadOptions, each_checksum,
 };
 use accession::model::{Algorithm, Extent};
-use accession::registry::NewCheck;
-use accession::{Change, ChangeOptions, DatasetName, EventKind, Monitor, Set};
+use accession::{Change, ChangeOptions, DatasetName, EventKind, Set, Snapshot};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::ids;
 use crate::keywords::Keywords;
 use crate::opened::Opened;
-use crate::record::{self, object, warn};
+use crate::record::{self, object, warn_all};
 use crate::target::Target;
 use crate::time::ChangeTime;
-use crate::work::{self, run};
+use crate::work::run;
 
 /// A directory with files, and how it is read.
-struct Tree {
-    root: PathBuf,
-    jobs: Option<NonZeroUsize>,
-    mounted: Mounted,
-}
-
-impl Tree {
-    fn of(root: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
-        let is_mounted = options.is_set("mounted")?;
-        let mounted = if is_mounted { Mounted::Yes } else { Mounted::Unknown };
-        Ok(Tree { root, jobs: options.value("jobs")?, mounted })
-    }
-
-    fn open(&self) -> Result<Arc<Root>, Failure> {
-        Ok(Arc::new(Root::open(&self.root, self.mounted)?))
-    }
-
-    fn reading(&self, monitor: Arc<dyn Monitor>) -> ReadOptions {
-        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        ReadOptions { monitor: Some(monitor), ..ReadOptions::new(self.jobs.unwrap_or(cores)) }
-    }
+fn tree(root: PathBuf, options: &Keywords<'_, '_>) -> Result<FileTree, Failure> {
+    let duration = options.duration("for_")?;
+    let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
+    Ok(FileTree {
+        root,
+        mounted: if options.is_set("mounted")? { Mounted::Yes } else { Mounted::Unknown },
+        reading: ReadOptions { begin_until, ..ReadOptions::new(options.value("jobs")?) },
+    })
 }
 
 /// States what is known of files.
@@ -90,7 +74,7 @@ pub fn compute<'py>(
     root: PathBuf,
     options: &Keywords<'_, 'py>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let (tree, note) = (Tree::of(root, options)?, options.value("note")?);
+    let (mut tree, note) = (tree(root, options)?, options.value("note")?);
     let algorithm: Option<String> = options.value("algorithm")?;
     let algorithm = algorithm_named(algorithm.as_deref().unwrap_or("sha-256"))?;
     if matches!(algorithm, Algorithm::Other(_)) {
@@ -98,14 +82,10 @@ pub fn compute<'py>(
         return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
     }
     let result = run(py, |monitor| {
-        let root = tree.open()?;
         let registry = opened.writer(Arc::clone(&monitor))?;
-        let (reading, stamp) = (tree.reading(monitor), opened.stamp(ChangeTime::default()));
-        let of = (&registry, dataset);
-        let mut files = SetCompute::start(of, &root, &algorithm, note, reading, &stamp)?;
-        let findings = files.by_ref().collect::<Result<Vec<_>, _>>();
-        let summary = files.finish()?;
-        Ok((findings?, summary))
+        tree.reading.monitor = Some(monitor);
+        let stamp = opened.stamp(ChangeTime::default());
+        found(fixity::compute(&registry, dataset, tree, algorithm, note, &stamp)?)
     })?;
     checked(py, result)
 }
@@ -122,44 +102,25 @@ pub fn check<'py>(
     root: PathBuf,
     options: &Keywords<'_, 'py>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let (tree, duration) = (Tree::of(root, options)?, options.duration("for_")?);
-    let root_name: Option<String> = options.value("root_name")?;
-    let (lists_unexpected, size_only) =
-        (options.is_set("unexpected")?, options.is_set("size_only")?);
-    if lists_unexpected && duration.is_some() {
+    let mut tree = tree(root, options)?;
+    let depth = if options.is_set("size_only")? { Depth::Size } else { Depth::Content };
+    let (lists_unexpected, root_name) =
+        (options.is_set("unexpected")?, options.value("root_name")?);
+    if lists_unexpected && tree.reading.begin_until.is_some() {
         let message = "unexpected files are those that no file of the whole set is";
         return Err(Failure::usage(message, "leave out for_, or unexpected"));
     }
+    let of = CheckOptions { depth, lists_unexpected, root_name };
     let (result, not_recorded) = run(py, |monitor| {
-        let began = Instant::now();
-        let root = tree.open()?;
-        let directory = lists_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
-        let (registry, not_writable) = match opened.writer(Arc::clone(&monitor)) {
-            Err(Failure::Library(error)) if error.kind().is_of_recording() => {
-                (opened.reader(Arc::clone(&monitor))?, Some(error))
-            }
-            registry => (registry?, None),
-        };
-        FilesOfSet::new(&registry, set.clone()).require_any(&root)?;
-        let new = NewCheck {
-            root: root_name.unwrap_or_else(|| of_directory(root.path())),
-            is_rolling: duration.is_some(),
-            is_recorded: not_writable.is_none(),
-        };
-        let begin_until = duration.and_then(|duration| began.checked_add(duration));
-        let reading = ReadOptions { begin_until, ..tree.reading(monitor) };
+        let registry = opened.reader(Arc::clone(&monitor))?;
+        tree.reading.monitor = Some(Arc::clone(&monitor));
+        let (writable, select) = (|| opened.writable(monitor), |_: &Snapshot| Ok(set.clone()));
         let stamp = opened.stamp(ChangeTime::default());
-        let depth = if size_only { Depth::Size } else { Depth::Content };
-        let (of, new) = ((&registry, set), (new, depth));
-        let mut check = SetCheck::start(of, &root, new, directory, reading, &stamp)?;
-        let not_recorded = not_writable.or(check.why_not_recorded());
-        let findings = check.by_ref().collect::<Result<Vec<_>, _>>();
-        let summary = check.finish()?;
-        Ok(((findings?, summary), not_recorded))
+        let check = fixity::check(&registry, writable, select, (tree, of), &stamp)?;
+        let not_recorded = check.not_recorded();
+        Ok((found(check)?, not_recorded))
     })?;
-    if let Some(why) = not_recorded {
-        warn(py, &format!("{why}: the check is not recorded"))?;
-    }
+    warn_all(py, not_recorded.as_slice())?;
     checked(py, result)
 }
 
@@ -180,23 +141,18 @@ pub fn compare<'py>(
     let result = run(py, move |monitor| {
         taken.read(&mut Target::Found(&mut files), &monitor)?;
         let registry = opened.reader(Arc::clone(&monitor))?;
-        for file in FilesOfSet::new(&registry, set.clone()).read()? {
-            files.expect(&file?)?;
-        }
-        let mut summary = CheckSummary { complete: true, ..CheckSummary::default() };
-        let mut findings = Vec::new();
-        for compared in files.compare()? {
-            let (file, problem) = compared?;
-            summary.files += 1;
-            if summary.files.is_multiple_of(4_096) {
-                work::check(&monitor)?;
-            }
-            findings.extend(problem.map(|problem| FileFinding::of(file, &problem)));
-        }
-        summary.findings = findings.len() as u64;
-        Ok((findings, summary))
+        let mut compared = files.compare_with(&registry, set.clone(), Some(monitor))?;
+        let findings = compared.by_ref().collect::<Result<Vec<_>, _>>()?;
+        Ok((findings, compared.summary()))
     })?;
     checked(py, result)
+}
+
+/// Reads files: what is found is kept whether it fails or not.
+fn found(mut run: FileRun) -> Result<(Vec<FileFinding>, CheckSummary), Failure> {
+    let findings = run.by_ref().collect::<Result<Vec<_>, _>>();
+    let summary = run.finish()?;
+    Ok((findings?, summary))
 }
 
 fn checked<'py>(
@@ -225,24 +181,14 @@ pub fn list(
     style: ListStyle,
 ) -> Result<String, Failure> {
     let algorithm = algorithm.map(algorithm_named).transpose()?;
-    let (text, algorithm, lacking) = run(py, |monitor| {
-        let snapshot = opened.reader(monitor)?.snapshot()?;
-        let algorithm = algorithm_of(&snapshot, set, algorithm.as_ref())?;
-        let algorithm = algorithm.ok_or_else(|| no_checksums(set, None))?;
-        let (files, mut text) = (snapshot.files(set)?, Vec::new());
-        drop(snapshot);
-        let lacking = each_checksum::<Failure>(files, &algorithm, |id, file, checksum| {
+    let (text, listed) = opened.read(py, |snapshot| {
+        let mut text = Vec::new();
+        let listed = each_checksum::<Failure>(snapshot, set, algorithm, |id, file, checksum| {
             Ok(style.write_line(&mut text, checksum, file.path(id))?)
         })?;
-        if lacking.listed == 0 {
-            return Err(no_checksums(set, Some(&algorithm)).into());
-        }
-        Ok((String::from_utf8_lossy(&text).into_owned(), algorithm, lacking))
+        Ok((String::from_utf8_lossy(&text).into_owned(), listed))
     })?;
-    if lacking.granules + lacking.files > 0 {
-        let (granules, files) = (lacking.granules, lacking.files);
-        warn(py, &format!("left out without {algorithm}: {granules} granules, {files} files"))?;
-    }
+    warn_all(py, listed.warning().as_slice())?;
     Ok(text)
 }
 

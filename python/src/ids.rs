@@ -17,7 +17,6 @@ use pyo3::types::{PyDict, PyMapping, PyString};
 use crate::arrow_in::Column;
 use crate::error::Failure;
 use crate::target::{LIST, Target};
-use crate::work::check;
 
 /// The ids that are read while Python's lock is held, before signals are asked for.
 const BATCH_IDS: u64 = 16_384;
@@ -237,7 +236,7 @@ fn read_records(
     for (number, record) in input::open(file, name, &options)?.enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
-            check(monitor)?;
+            monitor.go_on()?;
         }
         if record.is_deleted {
             continue;

@@ -12,7 +12,7 @@ use pyo3::types::PyCapsule;
 
 use crate::error::Failure;
 use crate::process::Owned;
-use crate::work::{check, run};
+use crate::work::run;
 
 /// Some rows of a list, which are read together.
 pub trait Page: Send + Sync {
@@ -177,7 +177,7 @@ impl Rows {
         let batches = run(py, |monitor| {
             let mut read = Vec::new();
             for batch in self.batches(Arc::clone(&monitor))? {
-                check(&monitor)?;
+                monitor.go_on()?;
                 read.push(batch?);
             }
             Ok(read)

@@ -31,10 +31,7 @@ impl Target<'_> {
                     false => Ok(()),
                 }
             }
-            Target::Found(found) => {
-                let content = entry.content.unwrap_or_default();
-                content.files().iter().try_for_each(|file| found.add(&entry.granule_id, file))
-            }
+            Target::Found(found) => found.add(&entry),
         }
     }
 

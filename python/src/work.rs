@@ -73,15 +73,3 @@ pub fn run<T: Send>(
         (_, Some(signal)) => Err(signal.into()),
     }
 }
-
-/// Stops reading when the monitor says so.
-///
-/// # Errors
-///
-/// Of kind `interrupted`.
-pub fn check(monitor: &Arc<dyn Monitor>) -> Result<(), Failure> {
-    match monitor.advance(0).is_break() {
-        true => Err(Failure::Here("interrupted", "the call was stopped".to_owned(), "")),
-        false => Ok(()),
-    }
-}

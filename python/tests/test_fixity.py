@@ -106,7 +106,7 @@ def test_what_contradicts_a_record_is_refused_until_it_is_accepted(dataset: ar.D
     assert replaced and replaced.replaced == 1 and replaced.identifier == described.identifier
     assert replaced.digest == dataset.set().digest != described.digest == dataset.set(at=described.timestamp).digest
     assert list(dataset.set().files()) == [other]
-    with pytest.warns(UserWarning, match="left out without sha-256: 2 granules"):
+    with pytest.warns(UserWarning, match="left out 2 granules without sha-256"):
         assert dataset.set(at=described.timestamp).fixity_list().startswith(sha256(b"abc"))
 
     sums = tmp_path / "sha256sum.txt"

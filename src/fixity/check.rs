@@ -1,11 +1,13 @@
 //! Files, what is recorded of them, and what is found to be wrong with them once they were read.
 
+use serde::{Deserialize, Serialize};
+
 use super::problem::FileProblem;
 use super::root::FileRefusal;
 use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
 /// A file of a granule, with everything that is known of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
     /// The granule that the file belongs to.
     pub granule_id: GranuleId,
@@ -126,9 +128,8 @@ impl CheckedFile {
 
 /// Compares what was read of a file with what is recorded.
 fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<FileProblem> {
-    let wrong_size = file.size.filter(|expected| *expected != read.size);
-    let wrong_size = wrong_size.map(|expected| FileProblem::Size { expected, found: read.size });
-    let wrong = wrong_size.or_else(|| wrong_checksum(file, read));
+    let wrong = FileProblem::of_sizes(file.size, Some(read.size));
+    let wrong = wrong.or_else(|| FileProblem::of_checksums(&file.checksums, &read.checksums));
     let uncomputed = || {
         let expected = file.checksums.first().filter(|_| read.checksums.is_empty())?;
         let is_wanted = *purpose == Purpose::Check(Depth::Content);
@@ -140,15 +141,6 @@ fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<Fi
         Stability::Touched => wrong.map(|_| FileProblem::Changing),
         Stability::Written => Some(FileProblem::Changing),
     }
-}
-
-/// The strongest algorithm of which the checksums differ.
-fn wrong_checksum(file: &RecordedFile, read: &ReadFile) -> Option<FileProblem> {
-    let found = |algorithm| read.checksums.iter().find(|it| it.algorithm() == algorithm);
-    let compared = file.checksums.iter().filter_map(|it| Some((it, found(it.algorithm())?)));
-    let wrong = compared.filter(|(expected, found)| expected != found);
-    let (expected, found) = wrong.max_by_key(|(it, _)| it.algorithm().checksum_bytes())?;
-    Some(FileProblem::Checksum { expected: expected.clone(), found: found.clone() })
 }
 
 fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, FileProblem> {
@@ -164,4 +156,50 @@ fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Fi
     // Without a checksum, the algorithm is one that this program does not compute.
     let checksum = checksums.into_iter().next();
     Ok(Some(FileContent { size: Some(size), checksum }))
+}
+
+/// A file that is not as it is recorded.
+///
+/// Its fields, in this order, are those of the rows of `fixity check` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileFinding {
+    /// The granule. `None` means that no granule has the file.
+    pub granule: Option<String>,
+    /// The path below the root.
+    pub path: String,
+    /// What is wrong: the name of a [`FileProblem`].
+    pub status: &'static str,
+    /// What is recorded. `None` means nothing.
+    pub expected: Option<String>,
+    /// What was found instead. `None` means nothing.
+    pub found: Option<String>,
+}
+
+impl FileFinding {
+    /// What is wrong with the file of a granule.
+    pub fn of(file: RecordedFile, problem: &FileProblem) -> Self {
+        let granule = Some(file.granule_id.to_string());
+        FileFinding { granule, ..FileFinding::at(file.path, problem) }
+    }
+
+    pub(super) fn at(path: String, problem: &FileProblem) -> Self {
+        let (expected, found) = (problem.expected(), problem.found());
+        FileFinding { granule: None, path, status: problem.status(), expected, found }
+    }
+}
+
+/// How much was read, and how much was wrong.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CheckSummary {
+    /// The files of granules.
+    pub files: u64,
+    /// The bytes that were read of them.
+    pub bytes: u64,
+    /// The files that are not as they are recorded.
+    pub findings: u64,
+    /// Whether all files up to the end of the set were read.
+    pub complete: bool,
+    /// The files with a checksum that were not checked, since only sizes are and theirs is unknown.
+    #[serde(skip)]
+    pub sizes_unknown: u64,
 }

@@ -1,23 +1,34 @@
 //! Files whose checksums another program computed.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::RecordedFile;
+use super::check::{CheckSummary, FileFinding, RecordedFile};
+use super::of_set::FilesOfSet;
 use super::problem::FileProblem;
 use super::unexpected::plain;
-use crate::disk::{SortedEntries, Sorter, scratch};
+use crate::disk::scratch::{record_of, value_of};
+use crate::disk::{SortedEntries, Sorter};
 use crate::error::Result;
-use crate::model::{Checksum, GranuleId, KnownFile};
+use crate::model::{Checksum, Entry, Set};
+use crate::registry::{Monitor, Registry};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
 /// in a temporary file.
 #[derive(Debug, Default)]
 pub struct FoundFiles {
-    /// The values are one content each.
+    /// The values are one [`FoundFile`] each.
     found: Sorter,
+    /// The values are one [`RecordedFile`] each.
     recorded: Sorter,
+}
+
+/// What was found at a path: a size, and at most one checksum of each algorithm.
+#[derive(Default, Serialize, Deserialize)]
+struct FoundFile {
+    size: Option<u64>,
+    checksums: Vec<Checksum>,
 }
 
 impl FoundFiles {
@@ -26,14 +37,23 @@ impl FoundFiles {
         FoundFiles::default()
     }
 
-    /// Adds what was found of a file of a granule.
+    /// Adds what was found of the files of a granule.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
-    pub fn add(&mut self, granule_id: &GranuleId, file: &KnownFile) -> Result<()> {
-        let value = encoded(&kept(file.size(), file.checksums()));
-        self.found.add(&[plain(file.path(granule_id)).as_bytes()], &[&value])
+    pub fn add(&mut self, entry: &Entry) -> Result<()> {
+        for file in entry.content.iter().flat_map(|content| content.files()) {
+            let found = FoundFile { size: file.size(), checksums: file.checksums().to_vec() };
+            let path = plain(file.path(&entry.granule_id));
+            self.found.add(&[path.as_bytes()], &[&record_of(&found)?])?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was found of any file.
+    pub fn is_empty(&self) -> bool {
+        self.found.count() == 0
     }
 
     /// Adds what is recorded of a file.
@@ -42,9 +62,24 @@ impl FoundFiles {
     ///
     /// Those of [`FoundFiles::add`].
     pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
-        let kept = kept(file.size, &file.checksums);
-        let value = encoded(&(file.granule_id.as_str(), &file.path, kept));
-        self.recorded.add(&[plain(&file.path).as_bytes()], &[&value])
+        self.recorded.add(&[plain(&file.path).as_bytes()], &[&record_of(file)?])
+    }
+
+    /// Compares what was found with what is recorded of the files of a set, until the monitor stops it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FilesOfSet::read`] and [`FoundFiles::compare`].
+    pub fn compare_with(
+        mut self,
+        registry: &Registry,
+        set: Set,
+        monitor: Option<Arc<dyn Monitor>>,
+    ) -> Result<ComparedFiles> {
+        for file in FilesOfSet::new(registry, set).read()? {
+            self.expect(&file?)?;
+        }
+        Ok(ComparedFiles { monitor, ..self.compare()? })
     }
 
     /// Compares them.
@@ -52,63 +87,65 @@ impl FoundFiles {
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
-    pub fn compare(self) -> Result<Compared> {
-        let mut compared = Compared {
+    pub fn compare(self) -> Result<ComparedFiles> {
+        let mut compared = ComparedFiles {
             recorded: SortedEntries::of(self.recorded)?,
             found: SortedEntries::of(self.found)?,
             next_found: None,
             current: None,
+            monitor: None,
+            summary: CheckSummary { complete: true, ..CheckSummary::default() },
         };
         compared.next_found = compared.found.next().transpose()?;
         Ok(compared)
     }
 }
 
-/// A path, and what is known of it.
-type Entry = (Box<[u8]>, Box<[u8]>);
+/// A path, and the value at it.
+type PathValue = (Box<[u8]>, Box<[u8]>);
 
-/// What is recorded beside what was found, in the order of the paths: each file, and what is wrong with it.
-/// A file that was found and is not recorded is left out.
-pub struct Compared {
+/// The recorded files that are not as they were found, in the order of the paths. A file that was found and
+/// is not recorded is left out.
+pub struct ComparedFiles {
     recorded: SortedEntries,
     found: SortedEntries,
-    next_found: Option<Entry>,
+    next_found: Option<PathValue>,
     /// What was found at the path of the last file: several granules may have the same one.
-    current: Option<(Box<[u8]>, Content)>,
+    current: Option<(Box<[u8]>, FoundFile)>,
+    monitor: Option<Arc<dyn Monitor>>,
+    summary: CheckSummary,
 }
 
-/// A size, and at most one checksum of each algorithm.
-#[derive(Default)]
-struct Content {
-    size: Option<u64>,
-    checksums: Vec<Checksum>,
-}
+impl ComparedFiles {
+    /// How many files were compared so far, and how many of them are findings.
+    pub fn summary(&self) -> CheckSummary {
+        self.summary
+    }
 
-impl Compared {
-    fn compare(&mut self, (path, value): Entry) -> Result<(RecordedFile, Option<FileProblem>)> {
-        let (id, file_path, kept): (String, String, SpooledFile<'_>) = decoded(&value)?;
-        let Content { size, checksums } = content(kept)?;
-        let granule_id = GranuleId::new(id).map_err(|_| unreadable())?;
-        let file = RecordedFile { granule_id, path: file_path, size, checksums };
-        if self.current.as_ref().is_none_or(|(current, _)| *current != path) {
-            self.current = self.content_at(&path)?.map(|content| (path, content));
+    fn step(&mut self) -> Result<Option<FileFinding>> {
+        while let Some((path, value)) = self.recorded.next().transpose()? {
+            let file: RecordedFile = value_of(&value)?;
+            self.summary.files += 1;
+            self.monitor.as_ref().map_or(Ok(()), |monitor| monitor.go_on())?;
+            if self.current.as_ref().is_none_or(|(current, _)| *current != path) {
+                self.current = self.found_at(&path)?.map(|found| (path, found));
+            }
+            let found = self.current.as_ref().map(|(_, found)| found);
+            if let Some(problem) = problem(&file, found) {
+                self.summary.findings += 1;
+                return Ok(Some(FileFinding::of(file, &problem)));
+            }
         }
-        let content = self.current.as_ref().map(|(_, content)| content);
-        let problem = match content {
-            _ if file.size.is_none() && file.checksums.is_empty() => Some(FileProblem::NoRecord),
-            Some(content) => problem(&file, content),
-            None => Some(FileProblem::Missing),
-        };
-        Ok((file, problem))
+        Ok(None)
     }
 
     /// What was found at a path. `None` means that there is no such file.
-    fn content_at(&mut self, path: &[u8]) -> Result<Option<Content>> {
+    fn found_at(&mut self, path: &[u8]) -> Result<Option<FoundFile>> {
         let mut all = None;
         while let Some((found, value)) = self.next_found.take_if(|(found, _)| **found <= *path) {
             if *found == *path {
-                let all: &mut Content = all.get_or_insert_default();
-                let Content { size, checksums } = content(decoded(&value)?)?;
+                let all: &mut FoundFile = all.get_or_insert_default();
+                let FoundFile { size, checksums } = value_of(&value)?;
                 all.size = size.or(all.size);
                 all.checksums.extend(checksums);
             }
@@ -118,66 +155,28 @@ impl Compared {
     }
 }
 
-impl Iterator for Compared {
-    type Item = Result<(RecordedFile, Option<FileProblem>)>;
+impl Iterator for ComparedFiles {
+    type Item = Result<FileFinding>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        Some(self.recorded.next()?.and_then(|entry| self.compare(entry)))
+        self.step().transpose()
     }
 }
 
-fn problem(file: &RecordedFile, found: &Content) -> Option<FileProblem> {
-    if let (Some(expected), Some(found)) = (file.size, found.size)
-        && expected != found
-    {
-        return Some(FileProblem::Size { expected, found });
+/// What is wrong with a file of which this was found (`None`: it was not found).
+fn problem(file: &RecordedFile, found: Option<&FoundFile>) -> Option<FileProblem> {
+    if file.size.is_none() && file.checksums.is_empty() {
+        return Some(FileProblem::NoRecord);
     }
-    let of_found = |algorithm| found.checksums.iter().filter(move |it| it.algorithm() == algorithm);
-    let pairs =
-        file.checksums.iter().flat_map(|it| of_found(it.algorithm()).map(move |of| (it, of)));
-    let compared: Vec<(&Checksum, &Checksum)> = pairs.collect();
-    let differing = compared.iter().filter(|(expected, found)| expected != found);
-    if let Some((expected, found)) = differing.max_by_key(|(it, _)| it.algorithm().checksum_bytes())
-    {
-        let (expected, found) = ((*expected).clone(), (*found).clone());
-        return Some(FileProblem::Checksum { expected, found });
-    }
-    match file.checksums.first() {
-        Some(expected) if compared.is_empty() => {
+    let Some(found) = found else { return Some(FileProblem::Missing) };
+    let wrong = FileProblem::of_sizes(file.size, found.size);
+    let wrong = wrong.or_else(|| FileProblem::of_checksums(&file.checksums, &found.checksums));
+    let has = |algorithm| found.checksums.iter().any(|it| it.algorithm() == algorithm);
+    wrong.or_else(|| match file.checksums.first() {
+        Some(expected) if !file.checksums.iter().any(|it| has(it.algorithm())) => {
             Some(FileProblem::CannotCompute { expected: expected.clone() })
         }
-        None if file.size.is_none() || found.size.is_none() => Some(FileProblem::NoRecord),
+        None if found.size.is_none() => Some(FileProblem::NoRecord),
         _ => None,
-    }
-}
-
-/// A size, and checksums with their algorithms, as they are kept while they are sorted.
-type SpooledFile<'a> = (Option<u64>, Vec<(Cow<'a, str>, String)>);
-
-fn kept<'a>(
-    size: Option<u64>,
-    checksums: impl IntoIterator<Item = &'a Checksum>,
-) -> SpooledFile<'a> {
-    let checksums = checksums.into_iter();
-    (size, checksums.map(|it| (it.algorithm().as_str().into(), it.to_string())).collect())
-}
-
-fn encoded(value: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(value).expect("strings and numbers are always JSON")
-}
-
-fn decoded<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| scratch::unusable("read", error.into()))
-}
-
-fn content((size, checksums): SpooledFile<'_>) -> Result<Content> {
-    let parsed = |(algorithm, text): (Cow<'_, str>, String)| {
-        Checksum::parse(algorithm.parse().ok()?, &text).ok()
-    };
-    let checksums: Option<Vec<Checksum>> = checksums.into_iter().map(parsed).collect();
-    Ok(Content { size, checksums: checksums.ok_or_else(unreadable)? })
-}
-
-fn unreadable() -> crate::Error {
-    scratch::unusable("read", std::io::ErrorKind::InvalidData.into())
+    })
 }

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Algorithm, Checksum, DatasetName, Digest, GranuleId, Identifier, KnownFile, Moment, Set,
+    Warning, WarningKind, count,
 };
-use crate::registry::{FileList, GranuleFiles, Selection, Snapshot};
+use crate::registry::{GranuleFiles, Selection, Snapshot};
 
 /// The form of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,58 +62,69 @@ impl ListStyle {
     }
 }
 
-/// What has no checksum of an algorithm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Lacking {
-    /// How many granules have no known file.
-    pub granules: u64,
-    /// How many files have none of this algorithm.
-    pub files: u64,
+/// What was listed of an algorithm, and what has no checksum of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedChecksums {
+    /// The algorithm.
+    pub algorithm: Algorithm,
     /// How many files have one.
     pub listed: u64,
+    /// How many files have none.
+    pub files: u64,
+    /// How many granules have no known file.
+    pub granules: u64,
 }
 
-/// Calls `each` for every file with a checksum of an algorithm.
+impl ListedChecksums {
+    /// The warning that something was left out. `None` means that nothing was.
+    pub fn warning(&self) -> Option<Warning> {
+        let parts = [(self.granules, "granule"), (self.files, "file")];
+        let parts = parts.iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<String> = parts.map(|(number, what)| count(*number, what)).collect();
+        let what = format!("left out {} without {}", parts.join(" and "), self.algorithm);
+        (!parts.is_empty()).then(|| Warning::new(WarningKind::NoChecksum, what))
+    }
+}
+
+/// Calls `each` for every file of a set that has a checksum of an algorithm. `None` means sha-256 if a file
+/// has one, else the strongest that is there.
 ///
 /// # Errors
 ///
-/// Those of reading the list, and of `each`.
+/// [`ErrorKind::NoChecksums`]: no file has one; those of reading the list, and of `each`.
 pub fn each_checksum<E: From<Error>>(
-    files: FileList,
-    algorithm: &Algorithm,
+    snapshot: Snapshot,
+    set: &Set,
+    algorithm: Option<Algorithm>,
     mut each: impl FnMut(&GranuleId, &KnownFile, &Checksum) -> std::result::Result<(), E>,
-) -> std::result::Result<Lacking, E> {
-    let mut lacking = Lacking::default();
+) -> std::result::Result<ListedChecksums, E> {
+    let algorithm = match algorithm {
+        Some(algorithm) => algorithm,
+        None => {
+            let usual = snapshot.files(set)?.totals()?.usual_algorithm().cloned();
+            usual.ok_or_else(|| no_checksums(set, "checksum"))?
+        }
+    };
+    let files = snapshot.files(set)?;
+    drop(snapshot);
+    let mut listed = ListedChecksums { algorithm, listed: 0, files: 0, granules: 0 };
     for granule in files {
         let GranuleFiles { granule_id, content } = granule?;
-        lacking.granules += u64::from(content.is_empty());
+        listed.granules += u64::from(content.is_empty());
         for file in content.files() {
-            match file.checksums().iter().find(|checksum| checksum.algorithm() == algorithm) {
+            let mut checksums = file.checksums().iter();
+            match checksums.find(|checksum| *checksum.algorithm() == listed.algorithm) {
                 Some(checksum) => {
-                    lacking.listed += 1;
+                    listed.listed += 1;
                     each(&granule_id, &file, checksum)?;
                 }
-                None => lacking.files += 1,
+                None => listed.files += 1,
             }
         }
     }
-    Ok(lacking)
-}
-
-/// The algorithm that was asked for, or the usual one of a set. `None` means that the set has no
-/// checksums.
-///
-/// # Errors
-///
-/// Those of reading the list.
-pub fn algorithm_of(
-    snapshot: &Snapshot,
-    set: &Set,
-    algorithm: Option<&Algorithm>,
-) -> Result<Option<Algorithm>> {
-    match algorithm {
-        Some(algorithm) => Ok(Some(algorithm.clone())),
-        None => Ok(snapshot.files(set)?.totals()?.usual_algorithm().cloned()),
+    match listed.listed {
+        0 => Err(no_checksums(set, listed.algorithm.as_str()).into()),
+        _ => Ok(listed),
     }
 }
 
@@ -172,9 +184,8 @@ fn ambiguous(identifier: Identifier, sets: &[Set]) -> Error {
     Error::new(ErrorKind::Ambiguous, message)
 }
 
-/// The error for a set of which no file has a checksum of an algorithm (`None`: of any).
-pub fn no_checksums(set: &Set, algorithm: Option<&Algorithm>) -> Error {
-    let what = algorithm.map_or("checksum".to_owned(), ToString::to_string);
+/// The error for a set of which no file has a checksum, or one of an algorithm.
+fn no_checksums(set: &Set, what: &str) -> Error {
     let (dataset, identifier) = (set.dataset(), set.identifier());
     let message = format!("no file of {identifier} in {dataset} has a {what}");
     Error::new(ErrorKind::NoChecksums, message)

@@ -1,8 +1,8 @@
 //! Checks of files against what is recorded of them.
 //!
 //! This layer reads files below a [`Root`]: what is recorded of the files comes in as an iterator, and what
-//! is wrong with them goes out as values, in the same order. [`SetCheck`] does that with the files of a set
-//! of a registry, and records it.
+//! is wrong with them goes out as values, in the same order. [`check`](check()) does that with the files of a
+//! set of a registry, and records it; [`compute`] states the checksums of files that have none.
 //!
 //! # Examples
 //!
@@ -40,10 +40,10 @@ mod reader;
 mod root;
 mod unexpected;
 
-pub use check::{CheckedFile, Depth, Purpose, RecordedFile};
-pub use found::{Compared, FoundFiles};
-pub use list::{Lacking, ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
-pub use of_set::{CheckSummary, FileFinding, FilesOfSet, SetCheck, SetCompute, root_name};
+pub use check::{CheckSummary, CheckedFile, Depth, FileFinding, Purpose, RecordedFile};
+pub use found::{ComparedFiles, FoundFiles};
+pub use list::{ListStyle, ListedChecksums, each_checksum, listed_set};
+pub use of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute};
 pub use problem::FileProblem;
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};

@@ -1,22 +1,22 @@
-//! Checks, and computations, of all files of a set, which are recorded as they go.
+//! The files of a set: checks of them, and computations of their checksums, which are recorded as they go.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use super::check::{CheckedFile, Depth, Purpose, RecordedFile};
+use super::check::{CheckSummary, CheckedFile, Depth, FileFinding, Purpose, RecordedFile};
 use super::problem::FileProblem;
 use super::reader::{Check, ReadOptions};
-use super::root::Root;
+use super::root::{Mounted, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Algorithm, Content, DatasetName, Entry, Extent, FileContent, FilePath, KnownFile, Set,
+    Algorithm, Content, DatasetName, Entry, Extent, FileContent, FilePath, KnownFile, Set, Warning,
+    WarningKind,
 };
 use crate::registry::{
-    Change, ChangeOptions, FileCheck, GranuleFiles, Monitor, NewCheck, Registry, Selection, Stamp,
+    Change, ChangeOptions, FileCheck, GranuleFiles, Monitor, NewCheck, Registry, Selection,
+    Snapshot, Stamp, Work,
 };
 
 /// How often what was checked is recorded, and how often what was computed is stated, which is a change; and
@@ -36,8 +36,6 @@ pub struct FilesOfSet {
     set: Set,
     without: Option<Algorithm>,
 }
-
-type Files = Box<dyn Iterator<Item = Result<RecordedFile>>>;
 
 impl FilesOfSet {
     /// All files of a set.
@@ -75,7 +73,7 @@ impl FilesOfSet {
             file.checksums.iter().all(|it| Some(it.algorithm()) != without.as_ref())
         };
         let files = of_granules(self.registry.snapshot()?.files(&self.set)?);
-        let files = files.take_while(move |_| go_on(monitor.as_ref()).is_ok());
+        let files = files.take_while(move |_| monitor.as_ref().is_none_or(|it| it.go_on().is_ok()));
         Ok(files.filter(move |file| file.as_ref().map_or(true, &has_none)))
     }
 
@@ -85,7 +83,7 @@ impl FilesOfSet {
     /// # Errors
     ///
     /// Those of [`Root::require_any`], and of reading the files.
-    pub fn require_any(&self, root: &Root) -> Result<()> {
+    fn require_any(&self, root: &Root) -> Result<()> {
         // Reading all records costs little beside reading all files, but is not needed if the first file
         // is there.
         let first = self.read()?.next().map(|file| file.map(|file| file.path));
@@ -98,16 +96,33 @@ impl FilesOfSet {
         root.require_any(sample.map(|(_, file)| file.map(|file| file.path)))
     }
 
+    /// Checks that a root has some of them, and begins to report to the monitor that they are read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FilesOfSet::require_any`].
+    fn begin(&self, root: &Root, reading: &ReadOptions) -> Result<Work> {
+        self.require_any(root)?;
+        let is_watched = reading.monitor.as_ref().is_some_and(|monitor| monitor.is_watched());
+        // How many there will be until a time is not known.
+        let total = match is_watched && reading.begin_until.is_none() {
+            true => Some(self.bytes()?).filter(|bytes| *bytes > 0),
+            false => None,
+        };
+        Ok(Work::begin(reading.monitor.clone(), "reading", "bytes", total))
+    }
+
     /// The sum of the known sizes of the files, in bytes.
     ///
     /// # Errors
     ///
     /// Those of [`FilesOfSet::read`].
-    pub fn bytes(&self) -> Result<u64> {
+    fn bytes(&self) -> Result<u64> {
         self.read()?.map(|file| Ok(file?.size.unwrap_or(0))).sum()
     }
 }
 
+/// The files of granules.
 fn of_granules(
     granules: impl Iterator<Item = Result<GranuleFiles>>,
 ) -> impl Iterator<Item = Result<RecordedFile>> {
@@ -134,132 +149,185 @@ fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
     recorded.collect()
 }
 
-/// A file that is not as it is recorded.
+/// The directory that has the files of a set, and how they are read.
+#[derive(Clone)]
+pub struct FileTree {
+    /// Its path.
+    pub root: PathBuf,
+    /// Whether it is known to be the right one.
+    pub mounted: Mounted,
+    /// How many files are read at a time, and until when.
+    pub reading: ReadOptions,
+}
+
+impl FileTree {
+    fn open(&self) -> Result<Arc<Root>> {
+        Root::open(&self.root, self.mounted).map(Arc::new)
+    }
+}
+
+/// What of the files of a set is checked.
+#[derive(Debug, Clone, Default)]
+pub struct CheckOptions {
+    /// How much of each file.
+    pub depth: Depth,
+    /// Whether files of the directory that no granule of the set has are findings, too.
+    pub lists_unexpected: bool,
+    /// The name under which checks of the directory are recorded. `None` means `HOST:PATH`.
+    pub root_name: Option<String>,
+}
+
+/// Begins to check files of a set below a directory. What was checked is recorded once a minute, and when it
+/// is finished, if it is the checksums of all files that a dataset holds now; if the registry cannot be
+/// written, that is not, either, which [`FileRun::not_recorded`] says. A check that begins no file after some
+/// time goes on where the last one of this directory has ended.
 ///
-/// Its fields, in this order, are those of the rows of `fixity check` in the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileFinding {
-    /// The granule. `None` means that no granule has the file.
-    pub granule: Option<String>,
-    /// The path below the root.
-    pub path: String,
-    /// What is wrong: the name of a [`FileProblem`].
-    pub status: &'static str,
-    /// What is recorded. `None` means nothing.
-    pub expected: Option<String>,
-    /// What was found instead. `None` means nothing.
-    pub found: Option<String>,
+/// # Errors
+///
+/// Those of `select`, [`Registry::check_files`] and [`Check::start`]; the directory cannot be read, or has
+/// none of the files.
+pub fn check(
+    registry: &Registry,
+    writable: impl FnOnce() -> Result<Registry>,
+    select: impl FnOnce(&Snapshot) -> Result<Set>,
+    (tree, options): (FileTree, CheckOptions),
+    stamp: &Stamp,
+) -> Result<FileRun> {
+    let (root, CheckOptions { depth, lists_unexpected, root_name }) = (tree.open()?, options);
+    // Before the set is read, so that a file that is registered meanwhile is not unexpected.
+    let listed = lists_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+    let set = select(&registry.snapshot()?)?;
+    let mut work = FilesOfSet::new(registry, set.clone()).begin(&root, &tree.reading)?;
+    let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
+    let is_rolling = tree.reading.begin_until.is_some();
+    let mut begin = |registry: &Registry, is_recorded| {
+        let new = NewCheck { root: root_name.clone(), is_rolling, is_recorded };
+        while_busy(&mut work, || registry.check_files(&set, new.clone(), stamp))
+    };
+    let is_present = set.subset().is_none() && set.instance().until.is_none();
+    let recorded = (is_present && depth == Depth::Content)
+        .then(|| writable().and_then(|registry| begin(&registry, true)));
+    let (check, not_recorded) = match recorded {
+        Some(Err(error)) if error.kind().is_of_recording() => {
+            (begin(registry, false)?, Some(format!("{error}: the check is not recorded")))
+        }
+        Some(check) => (check?, None),
+        None => (begin(registry, false)?, None),
+    };
+    let mut granules = check.granules()?.peekable();
+    // All files of the first granule are checked in any case: a part of it is not recorded.
+    let at_least = match granules.peek() {
+        Some(Ok(granule)) => granule.content.files().len().max(1) as u64,
+        _ => 1,
+    };
+    let (reading, files) = (ReadOptions { at_least, ..tree.reading }, of_granules(granules));
+    let records = Records::Check { check, listed, unexpected: None };
+    let run =
+        FileRun::start(&root, Box::new(files), Purpose::Check(depth), reading, records, work)?;
+    let not_recorded = not_recorded.map(|it| Warning::new(WarningKind::CheckNotRecorded, it));
+    Ok(FileRun { not_recorded, ..run })
 }
 
-impl FileFinding {
-    /// What is wrong with the file of a granule.
-    pub fn of(file: RecordedFile, problem: &FileProblem) -> Self {
-        let granule = Some(file.granule_id.to_string());
-        FileFinding { granule, ..FileFinding::at(file.path, problem) }
-    }
-
-    fn at(path: String, problem: &FileProblem) -> Self {
-        let (expected, found) = (problem.expected(), problem.found());
-        FileFinding { granule: None, path, status: problem.status(), expected, found }
-    }
+/// The name under which the checks of a root are recorded that has no other: that of the host, and the path.
+fn name_of(root: &Path) -> String {
+    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = named.as_deref().map_or("localhost", str::trim);
+    format!("{host}:{}", root.display())
 }
 
-/// How much was read, and how much was wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct CheckSummary {
-    /// The files of granules.
-    pub files: u64,
-    /// The bytes that were read of them.
-    pub bytes: u64,
-    /// The files that are not as they are recorded.
-    pub findings: u64,
-    /// Whether all files up to the end of the set were read.
-    pub complete: bool,
+/// Begins to compute the checksums of files of a dataset that have none of an algorithm. The findings are the
+/// files that get none. What was computed is stated once an hour, and when it is finished.
+///
+/// # Errors
+///
+/// Those of [`Registry::change`] and [`Check::start`], before a file is read; the directory cannot be read,
+/// or has none of the files.
+pub fn compute(
+    registry: &Registry,
+    dataset: &DatasetName,
+    tree: FileTree,
+    algorithm: Algorithm,
+    note: Option<String>,
+    stamp: &Stamp,
+) -> Result<FileRun> {
+    let (root, reading) = (tree.open()?, tree.reading);
+    let (registry, dataset, stamp) = (registry.clone(), dataset.clone(), stamp.clone());
+    // A granule that was deleted meanwhile needs no checksum.
+    let options = ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() };
+    let files = FilesOfSet::without(&registry, &dataset, &algorithm)?;
+    let mut work = files.begin(&root, &reading)?;
+    let mut statement =
+        Statement { registry, dataset, options, stamp, change: Change::stating(Extent::Named) };
+    // A dataset that accepts no change, or a note, is refused before its files are read.
+    while_busy(&mut work, || statement.state())?;
+    let files = Box::new(files.read_while(reading.monitor.clone())?);
+    let records = Records::Compute(Box::new(statement));
+    FileRun::start(&root, files, Purpose::Compute(algorithm), reading, records, work)
 }
 
-/// A check of the files of a set: an iterator over those that are not as recorded, by granule and path. What
-/// was checked is saved once a minute, and by [`SetCheck::finish`].
+/// The files that are read.
+type Files = Box<dyn Iterator<Item = Result<RecordedFile>>>;
+
+/// Files of a set that are being read: an iterator over those that are not as recorded, by granule and path.
+/// What was found out is saved from time to time, and by [`FileRun::finish`].
 ///
 /// If the monitor of the options stops it, that is the last error.
-pub struct SetCheck {
-    check: FileCheck,
-    why_not_recorded: Option<Error>,
-    depth: Depth,
+pub struct FileRun {
     /// `None` once all were read.
     files: Option<Check<Files>>,
-    /// The files of the root, if those that no granule has are findings.
-    directory: Option<DirectoryFiles>,
-    unexpected: Option<UnexpectedFiles>,
+    records: Records,
     saved: Instant,
-    monitor: Option<Arc<dyn Monitor>>,
+    work: Work,
     summary: CheckSummary,
-    sizes_unknown: u64,
+    not_recorded: Option<Warning>,
 }
 
-impl SetCheck {
-    /// Begins to check the files of a set below a root. Only a check of the checksums of all files that a
-    /// dataset holds now is recorded; if the registry cannot be written, that is not, either.
-    /// `directory`: those of its files that no granule of the set has are findings, too; it was listed before
-    /// the set was read, so that what is registered meanwhile is not.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::check_files`] and [`Check::start`].
-    pub fn start(
-        (registry, set): (&Registry, &Set),
+/// What becomes of what was found out.
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
+enum Records {
+    Check {
+        check: FileCheck,
+        /// The files of the directory, if those that no granule has are findings.
+        listed: Option<DirectoryFiles>,
+        unexpected: Option<UnexpectedFiles>,
+    },
+    Compute(Box<Statement>),
+}
+
+/// What was computed and not stated yet, and how it is stated.
+struct Statement {
+    registry: Registry,
+    dataset: DatasetName,
+    options: ChangeOptions,
+    stamp: Stamp,
+    change: Change,
+}
+
+impl FileRun {
+    fn start(
         root: &Arc<Root>,
-        (new, depth): (NewCheck, Depth),
-        directory: Option<DirectoryFiles>,
-        options: ReadOptions,
-        stamp: &Stamp,
+        files: Files,
+        purpose: Purpose,
+        reading: ReadOptions,
+        records: Records,
+        work: Work,
     ) -> Result<Self> {
-        let monitor = options.monitor.clone();
-        let is_present = set.subset().is_none() && set.instance().until.is_none();
-        let is_recorded = new.is_recorded && is_present && depth == Depth::Content;
-        let new = NewCheck { is_recorded, ..new };
-        let begun = while_busy(monitor.as_ref(), || registry.check_files(set, new.clone(), stamp));
-        let (check, why_not_recorded) = match begun {
-            Err(error) if error.kind().is_of_recording() => {
-                let new = NewCheck { is_recorded: false, ..new };
-                (registry.check_files(set, new, stamp)?, Some(error))
-            }
-            check => (check?, None),
-        };
-        let mut granules = check.granules()?.peekable();
-        // All files of the first granule are checked in any case: a part of it is not recorded.
-        let at_least = match granules.peek() {
-            Some(Ok(granule)) => granule.content.files().len().max(1) as u64,
-            _ => 1,
-        };
-        let options = ReadOptions { at_least, ..options };
-        let files: Files = Box::new(of_granules(granules));
-        Ok(SetCheck {
-            check,
-            why_not_recorded,
-            depth,
-            files: Some(Check::start(root, files, Purpose::Check(depth), options)?),
-            directory,
-            unexpected: None,
-            saved: Instant::now(),
-            monitor,
-            summary: CheckSummary::default(),
-            sizes_unknown: 0,
-        })
+        let files = Some(Check::start(root, files, purpose, reading)?);
+        let (saved, summary) = (Instant::now(), CheckSummary::default());
+        Ok(FileRun { files, records, saved, work, summary, not_recorded: None })
     }
 
-    /// How many files with a checksum were not checked, since only sizes are and theirs is unknown.
-    pub fn sizes_unknown(&self) -> u64 {
-        self.sizes_unknown
-    }
-
-    /// Why it is not recorded, although it should be.
-    pub fn why_not_recorded(&self) -> Option<Error> {
-        self.why_not_recorded.clone()
-    }
-
-    /// Whether it is recorded.
+    /// Whether what is found out is recorded.
     pub fn is_recorded(&self) -> bool {
-        self.check.is_recorded()
+        match &self.records {
+            Records::Check { check, .. } => check.is_recorded(),
+            Records::Compute(_) => true,
+        }
+    }
+
+    /// Why it is not recorded, although it should be. `None` means that it is, or should not be.
+    pub fn not_recorded(&self) -> Option<Warning> {
+        self.not_recorded.clone()
     }
 
     /// Saves the rest. Files that were begun are not finished.
@@ -269,236 +337,49 @@ impl SetCheck {
     /// The error of a registry.
     pub fn finish(mut self) -> Result<CheckSummary> {
         self.files = None;
-        let complete = while_busy(self.monitor.as_ref(), || self.check.finish())?;
-        Ok(CheckSummary { complete, ..self.summary })
+        let summary = self.summary;
+        while_busy(&mut self.work, || match &mut self.records {
+            Records::Check { check, .. } => {
+                Ok(CheckSummary { complete: check.finish()?, ..summary })
+            }
+            Records::Compute(statement) => statement.finish().map(|()| summary),
+        })
     }
 
     fn step(&mut self) -> Result<Option<FileFinding>> {
         while let Some(files) = &mut self.files {
-            go_on(self.monitor.as_ref())?;
+            self.work.advance_by(0)?;
             let is_ready = files.wait(TICK);
-            if self.saved.elapsed() >= SAVED_EVERY || self.check.is_full() {
-                match self.check.save() {
-                    Err(error) if error.kind() == ErrorKind::BeingChecked => return Err(error),
-                    // If it fails otherwise, it is tried again, and the last time counts.
-                    _ => self.saved = Instant::now(),
-                }
-            }
+            self.records.save(&mut self.saved)?;
             if !is_ready {
                 continue;
             }
             let Some(checked) = files.next() else {
-                self.files = None;
-                self.unexpected =
-                    self.directory.take().map(DirectoryFiles::unexpected).transpose()?;
+                // The files may have ended because the monitor stopped the search for the next one.
+                self.work.advance_by(0)?;
+                (self.files, self.summary.complete) = (None, true);
+                if let Records::Check { listed, unexpected, .. } = &mut self.records {
+                    *unexpected = listed.take().map(DirectoryFiles::unexpected).transpose()?;
+                }
                 break;
             };
             let CheckedFile { file, bytes, content } = checked?;
-            let problem = content.err();
-            if let Some(directory) = &mut self.directory {
-                directory.expect(&file.path)?;
-            }
-            let is_unknown = self.depth == Depth::Size && problem == Some(FileProblem::NoRecord);
-            self.sizes_unknown += u64::from(is_unknown && !file.checksums.is_empty());
-            let found = problem.as_ref().map(|it| (it.status(), it.expected(), it.found()));
-            self.check.add(&file.granule_id, &file.path, bytes, found);
             self.summary.files += 1;
             self.summary.bytes += bytes;
-            if let Some(problem) = problem {
+            let is_unknown = content == Err(FileProblem::NoRecord) && !file.checksums.is_empty();
+            self.summary.sizes_unknown += u64::from(is_unknown);
+            if let Some(problem) = self.records.add(&file, bytes, content)? {
                 self.summary.findings += 1;
                 return Ok(Some(FileFinding::of(file, &problem)));
             }
         }
-        let Some(unexpected) = &mut self.unexpected else { return Ok(None) };
-        let Some((path, problem)) = unexpected.next().transpose()? else {
-            self.check.end_unexpected();
-            self.unexpected = None;
-            return Ok(None);
-        };
-        self.check.add_unexpected(&path, problem.status());
-        self.summary.findings += 1;
-        Ok(Some(FileFinding::at(path, &problem)))
+        let unexpected = self.records.next_unexpected()?;
+        self.summary.findings += u64::from(unexpected.is_some());
+        Ok(unexpected)
     }
 }
 
-/// Repeats what another writer does not let through, until the monitor stops the work: a lock of one delays
-/// what is recorded, and loses nothing.
-fn while_busy<T>(
-    monitor: Option<&Arc<dyn Monitor>>,
-    mut record: impl FnMut() -> Result<T>,
-) -> Result<T> {
-    loop {
-        match record() {
-            Err(error) if error.kind() == ErrorKind::Busy && go_on(monitor).is_ok() => {}
-            recorded => return recorded,
-        }
-    }
-}
-
-/// # Errors
-///
-/// Of kind `interrupted`: the monitor stops the work.
-fn go_on(monitor: Option<&Arc<dyn Monitor>>) -> Result<()> {
-    match monitor.is_some_and(|monitor| monitor.advance(0).is_break()) {
-        true => Err(Error::interrupted()),
-        false => Ok(()),
-    }
-}
-
-impl Iterator for SetCheck {
-    type Item = Result<FileFinding>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let step = self.step();
-        if step.is_err() {
-            (self.files, self.directory, self.unexpected) = (None, None, None);
-        }
-        step.transpose()
-    }
-}
-
-/// The name under which the checks of a root are recorded that has no other: that of the host, and the path.
-pub fn root_name(root: &Path) -> String {
-    let named = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let host = named.as_deref().map_or("localhost", str::trim);
-    format!("{host}:{}", root.display())
-}
-
-/// The checksums of files that have none of an algorithm: an iterator over the files that get none. What was
-/// computed is stated once an hour, and by [`SetCompute::finish`].
-///
-/// If the monitor of the options stops it, that is the last error.
-pub struct SetCompute {
-    registry: Registry,
-    dataset: DatasetName,
-    options: ChangeOptions,
-    stamp: Stamp,
-    /// `None` once all were read.
-    files: Option<Check<Files>>,
-    /// What was computed and not stated yet.
-    change: Change,
-    saved: Instant,
-    monitor: Option<Arc<dyn Monitor>>,
-    summary: CheckSummary,
-}
-
-impl SetCompute {
-    /// Refuses a dataset that accepts no change, or a note, before its files are read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::change`].
-    pub fn check(
-        registry: &Registry,
-        dataset: &DatasetName,
-        note: Option<&str>,
-        stamp: &Stamp,
-    ) -> Result<()> {
-        let mut nothing = Change::stating(Extent::Named);
-        nothing.options.note = note.map(str::to_owned);
-        nothing.options.skip_missing = true;
-        registry.change_computed(dataset, &nothing, stamp).map(drop)
-    }
-
-    /// Begins to compute the checksums of files of a dataset.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::change`] and [`Check::start`].
-    pub fn start(
-        (registry, dataset): (&Registry, &DatasetName),
-        root: &Arc<Root>,
-        algorithm: &Algorithm,
-        note: Option<String>,
-        options: ReadOptions,
-        stamp: &Stamp,
-    ) -> Result<Self> {
-        let files = FilesOfSet::without(registry, dataset, algorithm)?;
-        files.require_any(root)?;
-        let (monitor, files) = (
-            options.monitor.clone(),
-            Box::new(files.read_while(options.monitor.clone())?) as Files,
-        );
-        Ok(SetCompute {
-            registry: registry.clone(),
-            dataset: dataset.clone(),
-            // A granule that was deleted meanwhile needs no checksum.
-            options: ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() },
-            stamp: stamp.clone(),
-            files: Some(Check::start(root, files, Purpose::Compute(algorithm.clone()), options)?),
-            change: Change::stating(Extent::Named),
-            saved: Instant::now(),
-            monitor,
-            summary: CheckSummary::default(),
-        })
-    }
-
-    /// Records the rest. Files that were begun are not finished.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::change`].
-    pub fn finish(&mut self) -> Result<CheckSummary> {
-        self.files = None;
-        let monitor = self.monitor.clone();
-        while_busy(monitor.as_ref(), || self.record())?;
-        Ok(self.summary)
-    }
-
-    fn record(&mut self) -> Result<()> {
-        self.saved = Instant::now();
-        if self.change.count() == 0 {
-            return Ok(());
-        }
-        self.change.options.clone_from(&self.options);
-        self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
-        self.change = Change::stating(Extent::Named);
-        Ok(())
-    }
-
-    fn step(&mut self) -> Result<Option<FileFinding>> {
-        while let Some(files) = &mut self.files {
-            go_on(self.monitor.as_ref())?;
-            let is_ready = files.wait(TICK);
-            let computed = if is_ready { files.next() } else { None };
-            if self.saved.elapsed() >= STATED_EVERY {
-                match self.record() {
-                    // It is recorded with what is computed next.
-                    Err(error) if error.kind() == ErrorKind::Busy => {}
-                    recorded => recorded?,
-                }
-            }
-            let Some(computed) = computed else {
-                if is_ready {
-                    go_on(self.monitor.as_ref())?;
-                    (self.files, self.summary.complete) = (None, true);
-                }
-                continue;
-            };
-            let CheckedFile { file, bytes, content } = computed?;
-            self.summary.files += 1;
-            let path = FilePath::new(file.path.as_str());
-            let path = path.map_err(|cause| FileProblem::Unreadable { reason: cause.to_string() });
-            match content.and_then(|content| Ok((path?, content))) {
-                Ok((path, content)) => {
-                    self.summary.bytes += bytes;
-                    let FileContent { size, checksum } = content.unwrap_or_default();
-                    let known = KnownFile::new(&file.granule_id, Some(path), size, checksum);
-                    let content = Content::of(&file.granule_id, known.into_iter().collect()).ok();
-                    let entry = Entry::from(file.granule_id);
-                    self.change.describe(Entry { content, ..entry })?;
-                }
-                Err(problem) => {
-                    self.summary.findings += 1;
-                    return Ok(Some(FileFinding::of(file, &problem)));
-                }
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Iterator for SetCompute {
+impl Iterator for FileRun {
     type Item = Result<FileFinding>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -507,5 +388,106 @@ impl Iterator for SetCompute {
             self.files = None;
         }
         step.transpose()
+    }
+}
+
+impl Records {
+    /// Saves what was added, if it is time. What another process delays is saved the next time.
+    fn save(&mut self, saved: &mut Instant) -> Result<()> {
+        match self {
+            Records::Check { check, .. } if saved.elapsed() >= SAVED_EVERY || check.is_full() => {
+                *saved = Instant::now();
+                match check.save() {
+                    Err(error) if error.kind() == ErrorKind::BeingChecked => Err(error),
+                    // If it fails otherwise, it is tried again, and the last time counts.
+                    _ => Ok(()),
+                }
+            }
+            Records::Compute(statement) if saved.elapsed() >= STATED_EVERY => {
+                *saved = Instant::now();
+                match statement.finish() {
+                    // It is stated with what is computed next.
+                    Err(error) if error.kind() == ErrorKind::Busy => Ok(()),
+                    stated => stated,
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds what was found out about the next file, and says what is wrong with it.
+    fn add(
+        &mut self,
+        file: &RecordedFile,
+        bytes: u64,
+        content: Result<Option<FileContent>, FileProblem>,
+    ) -> Result<Option<FileProblem>> {
+        match self {
+            Records::Check { check, listed, .. } => {
+                let problem = content.err();
+                if let Some(listed) = listed {
+                    listed.expect(&file.path)?;
+                }
+                let found = problem.as_ref().map(|it| (it.status(), it.expected(), it.found()));
+                check.add(&file.granule_id, &file.path, bytes, found);
+                Ok(problem)
+            }
+            Records::Compute(statement) => statement.add(file, content),
+        }
+    }
+
+    /// After all files of the set, a file that no granule has.
+    fn next_unexpected(&mut self) -> Result<Option<FileFinding>> {
+        let Records::Check { check, unexpected, .. } = self else { return Ok(None) };
+        let Some(files) = unexpected else { return Ok(None) };
+        let Some((path, problem)) = files.next().transpose()? else {
+            check.end_unexpected();
+            *unexpected = None;
+            return Ok(None);
+        };
+        check.add_unexpected(&path, problem.status());
+        Ok(Some(FileFinding::at(path, &problem)))
+    }
+}
+
+impl Statement {
+    fn add(
+        &mut self,
+        file: &RecordedFile,
+        content: Result<Option<FileContent>, FileProblem>,
+    ) -> Result<Option<FileProblem>> {
+        let path = FilePath::new(file.path.as_str());
+        let path = path.map_err(|cause| FileProblem::Unreadable { reason: cause.to_string() });
+        let (path, content) = match content.and_then(|content| Ok((path?, content))) {
+            Ok(computed) => computed,
+            Err(problem) => return Ok(Some(problem)),
+        };
+        let FileContent { size, checksum } = content.unwrap_or_default();
+        let known = KnownFile::new(&file.granule_id, Some(path), size, checksum);
+        let content = Content::of(&file.granule_id, known.into_iter().collect()).ok();
+        self.change.describe(Entry { content, ..Entry::from(file.granule_id.clone()) })?;
+        Ok(None)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if self.change.count() == 0 { Ok(()) } else { self.state() }
+    }
+
+    fn state(&mut self) -> Result<()> {
+        self.change.options.clone_from(&self.options);
+        self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
+        self.change = Change::stating(Extent::Named);
+        Ok(())
+    }
+}
+
+/// Repeats what another writer does not let through, until the monitor stops the work: a lock of one delays
+/// what is recorded, and loses nothing.
+fn while_busy<T>(work: &mut Work, mut record: impl FnMut() -> Result<T>) -> Result<T> {
+    loop {
+        match record() {
+            Err(error) if error.kind() == ErrorKind::Busy && work.advance_by(0).is_ok() => {}
+            recorded => return recorded,
+        }
     }
 }

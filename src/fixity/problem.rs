@@ -44,6 +44,23 @@ pub enum FileProblem {
 }
 
 impl FileProblem {
+    /// That the sizes differ, if both are known.
+    pub(super) fn of_sizes(expected: Option<u64>, found: Option<u64>) -> Option<Self> {
+        let (expected, found) =
+            expected.zip(found).filter(|(expected, found)| expected != found)?;
+        Some(FileProblem::Size { expected, found })
+    }
+
+    /// That the checksums of an algorithm differ: of the strongest such one.
+    pub(super) fn of_checksums(expected: &[Checksum], found: &[Checksum]) -> Option<Self> {
+        let pairs = expected.iter().flat_map(|expected| found.iter().map(move |it| (expected, it)));
+        let wrong = pairs.filter(|(expected, found)| {
+            expected.algorithm() == found.algorithm() && expected != found
+        });
+        let (expected, found) = wrong.max_by_key(|(it, _)| it.algorithm().checksum_bytes())?;
+        Some(FileProblem::Checksum { expected: expected.clone(), found: found.clone() })
+    }
+
     /// Returns the name of the problem: `missing`, `size`, `checksum`, `unreadable`, `changing`,
     /// `no-record`, `cannot-compute` or `unexpected`.
     pub fn status(&self) -> &'static str {
@@ -64,7 +81,7 @@ impl FileProblem {
         match self {
             FileProblem::Size { expected, .. } => Some(expected.to_string()),
             FileProblem::Checksum { expected, .. } | FileProblem::CannotCompute { expected } => {
-                Some(with_algorithm(expected))
+                Some(format!("{expected:?}"))
             }
             _ => None,
         }
@@ -74,15 +91,11 @@ impl FileProblem {
     pub fn found(&self) -> Option<String> {
         match self {
             FileProblem::Size { found, .. } => Some(found.to_string()),
-            FileProblem::Checksum { found, .. } => Some(with_algorithm(found)),
+            FileProblem::Checksum { found, .. } => Some(format!("{found:?}")),
             FileProblem::Unreadable { reason } => Some(reason.clone()),
             _ => None,
         }
     }
-}
-
-fn with_algorithm(checksum: &Checksum) -> String {
-    format!("{}:{checksum}", checksum.algorithm())
 }
 
 impl fmt::Display for FileProblem {

@@ -124,8 +124,10 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Reads all files, so many at a time.
-    pub fn new(jobs: NonZeroUsize) -> Self {
+    /// Reads all files, so many at a time. `None` means the number of cores.
+    pub fn new(jobs: impl Into<Option<NonZeroUsize>>) -> Self {
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let jobs = jobs.into().unwrap_or(cores);
         ReadOptions { jobs, begin_until: None, at_least: 1, monitor: None }
     }
 }

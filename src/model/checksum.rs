@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
 use super::message::ValueError;
 
 /// The path of a file, relative to the root directory of a dataset's files.
@@ -334,8 +336,38 @@ impl fmt::Display for Checksum {
 }
 
 impl fmt::Debug for Checksum {
+    /// The algorithm and the value, as a log has them: `sha-256:ba78…`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{self}", self.algorithm)
+    }
+}
+
+impl FromStr for Checksum {
+    type Err = ValueError;
+
+    /// Reads what [`Debug`](fmt::Debug) writes.
+    ///
+    /// # Errors
+    ///
+    /// - `"ba78"`: no algorithm
+    /// - those of [`Checksum::parse`]
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let parts = text.split_once(':');
+        let (algorithm, value) =
+            parts.ok_or_else(|| ValueError::new("a checksum has no algorithm"))?;
+        Checksum::parse(algorithm.parse()?, value)
+    }
+}
+
+impl Serialize for Checksum {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{self:?}"))
+    }
+}
+
+impl<'de> Deserialize<'de> for Checksum {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
 }
 

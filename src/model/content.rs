@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::checksum::{Checksum, FilePath};
 use super::granule_id::GranuleId;
 use super::known_file::{EncodedFiles, KnownFile, encode};
-use super::message::quoted;
+use super::message::{ValueError, quoted};
 
 /// What is known of the files of a granule, in ascending order of the bytes of their paths. Empty means
 /// that nothing is known.
@@ -253,10 +253,8 @@ impl Content {
             let path = path.map(FilePath::new).transpose().map_err(|error| error.to_string())?;
             let mut known = size.map(|_| None).into_iter().collect::<Vec<Option<Checksum>>>();
             for text in &checksums {
-                let parts = text.split_once(':').ok_or("a checksum has no algorithm")?;
-                let algorithm = parts.0.parse().map_err(|error| format!("{error}"))?;
-                let checksum = Checksum::parse(algorithm, parts.1);
-                known.push(Some(checksum.map_err(|error| error.to_string())?));
+                let checksum = text.parse().map_err(|error: ValueError| error.to_string())?;
+                known.push(Some(checksum));
             }
             let file = |checksum| KnownFile::new(granule_id, path.clone(), size, checksum);
             files.extend(known.into_iter().filter_map(file));

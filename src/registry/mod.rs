@@ -34,6 +34,7 @@ pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Outcomes, Replay, Replayed};
 pub use monitor::Monitor;
+pub(crate) use monitor::Work;
 pub(crate) use parallel::{Ahead, InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};

@@ -27,6 +27,23 @@ pub trait Monitor: Send + Sync {
     /// The work has ended, whether it succeeded or not.
     fn end(&self);
 
+    /// Whether anybody sees the reports. A total that takes time to find out is only found out then.
+    fn is_watched(&self) -> bool {
+        false
+    }
+
+    /// Asks whether to continue.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the work is to stop.
+    fn go_on(&self) -> Result<()> {
+        match self.advance(0) {
+            ControlFlow::Break(()) => Err(Error::interrupted()),
+            ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
     /// A change was committed, whatever the operation that made it fails with afterwards.
     fn committed(&self) {}
 }
@@ -78,7 +95,7 @@ const REPORTED_THINGS: u64 = 4_096;
 
 impl Work {
     /// Reports that work begins; when it is dropped, that it ends.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         monitor: Option<Arc<dyn Monitor>>,
         what: &'static str,
         things: &'static str,

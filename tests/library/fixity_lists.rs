@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use accession::fixity::{DirectoryFiles, FileProblem, FoundFiles, Mounted, RecordedFile, Root};
-use accession::model::{Algorithm, Checksum, KnownFile};
+use accession::Entry;
+use accession::fixity::{DirectoryFiles, FoundFiles, Mounted, RecordedFile, Root};
+use accession::model::{Algorithm, Checksum, Content, KnownFile};
 
 fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
     let root = Root::open(root, Mounted::Unknown).unwrap();
@@ -70,6 +71,14 @@ fn recorded(path: &str, size: Option<u64>, checksums: &[Checksum]) -> RecordedFi
     file
 }
 
+/// What was found of a file whose path is the id of its granule.
+fn found(path: &str, size: Option<u64>, checksum: Option<Checksum>) -> Entry {
+    let granule_id = path.parse().unwrap();
+    let file = KnownFile::new(&granule_id, None, size, checksum).unwrap();
+    let content = Some(Content::of(&granule_id, vec![file]).unwrap());
+    Entry { content, ..Entry::from(granule_id) }
+}
+
 #[test]
 fn a_list_of_another_program_is_compared_as_the_files_are() {
     let mut files = FoundFiles::new();
@@ -87,9 +96,7 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
         ("other-algorithm", (Some(3), Some(md5("b")))),
         ("no-size", (None, Some(md5("b")))),
     ] {
-        let granule_id = path.parse().unwrap();
-        let file = KnownFile::new(&granule_id, None, size, checksum).unwrap();
-        files.add(&granule_id, &file).unwrap();
+        files.add(&found(path, size, checksum)).unwrap();
     }
     for file in [
         recorded("z", None, &[sha256("a")]),
@@ -105,27 +112,25 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
     ] {
         files.expect(&file).unwrap();
     }
-    let compared = files.compare().unwrap().map(Result::unwrap);
+    let mut compared = files.compare().unwrap();
     let lines: Vec<String> = compared
-        .map(|(file, problem)| {
-            assert_eq!(file.granule_id.as_str(), format!("granule of {}", file.path));
-            let status = problem.as_ref().map_or("good", FileProblem::status);
-            format!("{} {status}", file.path)
+        .by_ref()
+        .map(|finding| {
+            let finding = finding.unwrap();
+            assert_eq!(finding.granule, Some(format!("granule of {}", finding.path)));
+            format!("{} {}", finding.path, finding.status)
         })
         .collect();
+    assert_eq!((compared.summary().files, compared.summary().findings), (10, 6));
     assert_eq!(
         lines,
         [
-            "both good",
-            "good good",
             "missing missing",
             "no-size no-record",
             "nothing no-record",
-            "only-size good",
             "other-algorithm cannot-compute",
             "second checksum",
             "size size",
-            "z good",
         ]
     );
 }
@@ -133,15 +138,13 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
 #[test]
 fn two_granules_may_have_the_same_file() {
     let mut files = FoundFiles::new();
-    let granule_id = "A".parse().unwrap();
-    let file = KnownFile::new(&granule_id, None, None, Some(md5("b"))).unwrap();
-    files.add(&granule_id, &file).unwrap();
+    files.add(&found("A", None, Some(md5("b")))).unwrap();
     for id in ["one", "two"] {
         let mut file = recorded("A", None, &[md5("b")]);
         file.granule_id = id.parse().unwrap();
         files.expect(&file).unwrap();
     }
-    let compared: Vec<_> = files.compare().unwrap().map(|file| file.unwrap()).collect();
-    assert_eq!(compared.len(), 2);
-    assert!(compared.iter().all(|(_, problem)| problem.is_none()));
+    let mut compared = files.compare().unwrap();
+    assert!(compared.next().is_none());
+    assert_eq!(compared.summary().files, 2);
 }

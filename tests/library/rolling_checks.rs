@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use accession::fixity::{CheckSummary, Depth, Mounted, ReadOptions, Root, SetCheck, SetCompute};
+use accession::fixity::{
+    self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, Mounted, ReadOptions,
+};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, GranuleFiles, NewCheck, Oldest, OpenFinding, RootState};
 use accession::{
-    Access, Error, ErrorKind, OpenOptions, Registry, Selection, Set, Stamp, Timestamp,
+    Access, Error, ErrorKind, OpenOptions, Registry, Selection, Set, Snapshot, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -229,12 +230,26 @@ fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
     (directory, path, registry)
 }
 
-fn compute(registry: &Registry, root: &Arc<Root>) -> Result<CheckSummary, Error> {
-    let (options, stamp) = (ReadOptions::new(NonZeroUsize::MIN), at(1));
-    let of = (registry, &name("D"));
-    let mut computed = SetCompute::start(of, root, &Algorithm::Sha256, None, options, &stamp)?;
+fn tree(directory: &Path) -> FileTree {
+    let (root, reading) = (directory.to_owned(), ReadOptions::new(NonZeroUsize::MIN));
+    FileTree { root, mounted: Mounted::Unknown, reading }
+}
+
+fn compute(registry: &Registry, directory: &Path) -> Result<CheckSummary, Error> {
+    let (tree, algorithm) = (tree(directory), Algorithm::Sha256);
+    let mut computed = fixity::compute(registry, &name("D"), tree, algorithm, None, &at(1))?;
     computed.by_ref().try_for_each(|finding| finding.map(drop))?;
     computed.finish()
+}
+
+fn here() -> CheckOptions {
+    CheckOptions { root_name: Some("here".to_owned()), ..CheckOptions::default() }
+}
+
+fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions) -> FileRun {
+    let (writable, select) = (|| Ok(registry.clone()), |_: &Snapshot| Ok(set.clone()));
+    let of = (tree(directory), options);
+    fixity::check(registry, writable, select, of, &at(2)).unwrap()
 }
 
 #[test]
@@ -242,7 +257,6 @@ fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
     let (directory, path, _) = with_directory(&["A", "B"]);
     let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
     let registry = options.open(&path).unwrap();
-    let root = Arc::new(Root::open(directory.path(), Mounted::Unknown).unwrap());
     let locked = |work: &dyn Fn() -> CheckSummary| {
         let writer = rusqlite::Connection::open(&path).unwrap();
         writer.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -254,11 +268,9 @@ fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
         rest.join().unwrap();
         assert_eq!((summary.files, summary.complete), (2, true));
     };
-    locked(&|| compute(&registry, &root).unwrap());
+    locked(&|| compute(&registry, directory.path()).unwrap());
     locked(&|| {
-        let (options, new) = (ReadOptions::new(NonZeroUsize::MIN), root_check(true));
-        let (of, new) = ((&registry, &latest(&registry)), (new, Depth::Content));
-        let mut check = SetCheck::start(of, &root, new, None, options, &at(2)).unwrap();
+        let mut check = check(&registry, &latest(&registry), directory.path(), here());
         assert!(check.is_recorded() && check.next().is_none());
         check.finish().unwrap()
     });
@@ -268,15 +280,12 @@ fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
 #[test]
 fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     let (directory, _, registry) = with_directory(&["A", "B"]);
-    let root = Arc::new(Root::open(directory.path(), Mounted::Unknown).unwrap());
-    compute(&registry, &root).unwrap();
+    compute(&registry, directory.path()).unwrap();
     std::fs::remove_file(directory.path().join("A")).unwrap();
     let former = latest(&registry);
     let check = |set: &Set, depth| {
-        let new = (root_check(false), depth);
-        let options = ReadOptions::new(NonZeroUsize::MIN);
-        let mut check =
-            SetCheck::start((&registry, set), &root, new, None, options, &at(2)).unwrap();
+        let options = CheckOptions { depth, ..here() };
+        let mut check = check(&registry, set, directory.path(), options);
         assert_eq!(check.by_ref().count(), 1);
         let is_recorded = check.is_recorded();
         check.finish().unwrap();
@@ -290,21 +299,20 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
     let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
     assert!(!check(&former, Depth::Content));
-    compute(&registry, &root).unwrap();
+    compute(&registry, directory.path()).unwrap();
     assert!(check(&latest(&registry), Depth::Content));
 }
 
 #[test]
 fn one_new_file_that_is_missing_does_not_make_a_directory_the_wrong_one() {
     let (directory, _, registry) = with_directory(&["A", "B"]);
-    let root = Arc::new(Root::open(directory.path(), Mounted::Unknown).unwrap());
-    assert_eq!(compute(&registry, &root).unwrap().files, 2);
+    assert_eq!(compute(&registry, directory.path()).unwrap().files, 2);
     registry.change(&name("D"), &change(["NEW"], []), &at(1)).unwrap();
-    let summary = compute(&registry, &root).unwrap();
+    let summary = compute(&registry, directory.path()).unwrap();
     assert_eq!((summary.files, summary.findings), (1, 1));
     std::fs::remove_file(directory.path().join("A")).unwrap();
     std::fs::remove_file(directory.path().join("B")).unwrap();
-    assert_eq!(compute(&registry, &root).unwrap_err().kind(), ErrorKind::NotMounted);
+    assert_eq!(compute(&registry, directory.path()).unwrap_err().kind(), ErrorKind::NotMounted);
 }
 
 #[test]

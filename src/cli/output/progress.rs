@@ -32,6 +32,8 @@ pub struct Progress {
     committed: Arc<AtomicBool>,
     /// Becomes true when the work is to stop.
     interrupt: Arc<AtomicBool>,
+    /// When the work ends, however much is left then. `None` means when all is done.
+    ends_at: Option<Instant>,
 }
 
 /// What is being done at present. `None` between two phases.
@@ -46,7 +48,6 @@ struct Phase {
     total: Option<u64>,
     done: u64,
     started: Instant,
-    /// When it ends, however much is left then. `None` means when all is done.
     ends_at: Option<Instant>,
     bar: Option<ProgressBar>,
 }
@@ -61,7 +62,7 @@ impl Progress {
             current
         });
         let (committed, interrupt) = Default::default();
-        Progress { current, rows: AtomicU64::new(0), committed, interrupt }
+        Progress { current, rows: AtomicU64::new(0), committed, interrupt, ends_at: None }
     }
 
     /// The same, which notes here that a change is committed.
@@ -76,18 +77,10 @@ impl Progress {
         self
     }
 
-    /// Whether anybody can see it.
-    pub fn is_shown(&self) -> bool {
-        self.current.is_some()
-    }
-
-    /// What was begun ends at a time, however much is left then.
-    pub fn ends_at(&self, time: Option<Instant>) {
-        if let Some(mut phase) = self.phase()
-            && let Some(phase) = &mut *phase
-        {
-            phase.ends_at = time;
-        }
+    /// The same, of work that ends at a time, however much is left then. `None` means when all is done.
+    pub fn ending_at(mut self, ends_at: Option<Instant>) -> Self {
+        self.ends_at = ends_at;
+        self
     }
 
     /// One more row is done. Cheap enough to be called for every row of a file.
@@ -123,8 +116,8 @@ impl Monitor for Progress {
         self.end();
         if let Some(mut phase) = self.phase() {
             let started = Instant::now();
-            let new = Phase { activity, things, total, done: 0, started, ends_at: None, bar: None };
-            *phase = Some(new);
+            let ends_at = self.ends_at;
+            *phase = Some(Phase { activity, things, total, done: 0, started, ends_at, bar: None });
         }
     }
 
@@ -146,6 +139,10 @@ impl Monitor for Progress {
         if let Some(bar) = phase.and_then(|phase| phase.bar) {
             bar.finish_and_clear();
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.current.is_some()
     }
 
     fn committed(&self) {

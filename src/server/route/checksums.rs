@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::granules::stored;
 use super::set::{at_path, identifier_in};
 use crate::error::Error;
-use crate::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
+use crate::fixity::{ListStyle, each_checksum, listed_set};
 use crate::model::{Algorithm, Identifier, Set};
 use crate::pages::Site;
 use crate::registry::{FileList, GranuleFiles, Registry, Selection};
@@ -98,19 +98,16 @@ impl ChecksumQuery {
 
     fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
         let snapshot = self.registry.snapshot()?;
-        let files = snapshot.files(&self.set)?;
         let algorithm = match &self.lines {
-            Lines::Checksums(algorithm) => algorithm,
+            Lines::Checksums(algorithm) => algorithm.clone(),
             Lines::Canonical => {
+                let files = snapshot.files(&self.set)?;
                 drop(snapshot);
                 return write_canonical(files, writer);
             }
         };
-        let found = algorithm_of(&snapshot, &self.set, algorithm.as_ref())?;
-        let algorithm = found.ok_or_else(|| no_checksums(&self.set, None))?;
-        drop(snapshot);
         let (mut out, mut failed) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), None);
-        let lacking = each_checksum(files, &algorithm, |granule_id, file, checksum| {
+        let listed = each_checksum(snapshot, &self.set, algorithm, |granule_id, file, checksum| {
             let written =
                 ListStyle::Checksums.write_line(&mut out, checksum, file.path(granule_id));
             written.map_err(|error| {
@@ -121,12 +118,9 @@ impl ChecksumQuery {
         if let Some(error) = failed {
             return Err(error.into());
         }
-        let lacking = lacking?;
-        if lacking.listed == 0 {
-            return Err(no_checksums(&self.set, Some(&algorithm)).into());
-        }
+        let listed = listed?;
         out.flush()?;
-        out.get_mut().left_out = lacking.granules + lacking.files;
+        out.get_mut().left_out = listed.granules + listed.files;
         Ok(())
     }
 }

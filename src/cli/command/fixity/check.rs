@@ -2,23 +2,18 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use accession::fixity::{
-    CheckSummary, Depth, DirectoryFiles, FileFinding, FilesOfSet, FoundFiles, SetCheck, listed_set,
-    root_name,
-};
-use accession::model::{WarningKind, age};
-use accession::registry::NewCheck;
-use accession::{Access, DatasetName, Entry, ErrorKind, Registry, Set};
+use accession::fixity::{self, CheckOptions, Depth, FoundFiles, listed_set};
+use accession::model::age;
+use accession::{Access, DatasetName, Set, Snapshot, Timestamp};
 use clap::builder::NonEmptyStringValueParser;
 
-use super::files::{FINDINGS, TreeArgs, nothing_stated, print_summary};
+use super::files::{FINDINGS, TreeArgs, nothing_stated, print_run, print_summary};
 use crate::cli::args::{FileColumns, FormatArgs, TypedSet, named_path};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::paths::PathArgs;
-use crate::cli::program::watch_for_interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
-use crate::cli::session::{PrintedList, Session};
+use crate::cli::session::Session;
 
 /// Check files against their recorded sizes and checksums
 ///
@@ -93,147 +88,49 @@ pub struct Args {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut findings = Findings::new(session);
         match &self.root {
-            Some(root) => self.check_directory(root, session, &mut findings)?,
-            None => self.check_list(session, &mut findings)?,
+            Some(root) => self.check_directory(root, session),
+            None => self.check_list(session),
         }
-        findings.finish(session)
     }
 
-    fn check_directory(
-        &self,
-        root: &Path,
-        session: &mut Session,
-        findings: &mut Findings,
-    ) -> Result<()> {
-        let root = self.tree.open(root)?;
-        // Before the records are read, so that a file that is registered meanwhile is not unexpected.
-        let directory = self.unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
-        let (registry, unwritable) = match session.open(Access::Write) {
-            Err(error) if error.kind().is_of_recording() => {
-                (session.open(Access::Read)?, Some(error))
-            }
-            opened => (opened?, None),
+    fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
+        let tree = self.tree.read(root, self.duration)?;
+        let options = CheckOptions {
+            depth: if self.size_only { Depth::Size } else { Depth::Content },
+            lists_unexpected: self.unexpected,
+            root_name: self.root_name.clone(),
         };
-        let set = self.set_of(&registry, session)?;
-        let files = FilesOfSet::new(&registry, set.clone());
-        files.require_any(&root)?;
-        let interrupt = watch_for_interrupt()?;
-        let options = self.tree.begin(&files, self.duration, &interrupt)?;
-        let progress = options.monitor.clone();
-        let stamp = session.stamp(None)?;
-        let new = NewCheck {
-            root: self.root_name.clone().unwrap_or_else(|| root_name(root.path())),
-            is_rolling: self.duration.is_some(),
-            is_recorded: unwritable.is_none(),
-        };
-        let depth = if self.size_only { Depth::Size } else { Depth::Content };
-        let (registered, new) = ((&registry, &set), (new, depth));
-        let mut check = SetCheck::start(registered, &root, new, directory, options, &stamp)?;
-        if let Some(error) = unwritable.or_else(|| check.why_not_recorded()) {
-            session.warn(
-                WarningKind::CheckNotRecorded,
-                &format!("{error}: the check is not recorded"),
-            );
-        }
-        let mut stopped = Ok(());
-        for finding in check.by_ref() {
-            match finding {
-                Ok(finding) => findings.print(session, &finding)?,
-                Err(error) => stopped = Err(error),
-            }
-        }
-        if let Some(progress) = progress {
-            progress.end();
-        }
-        if check.sizes_unknown() > 0 {
-            let files = count(check.sizes_unknown(), "file");
-            let what = format!(
-                "no size is recorded of {files}, so --size-only has nothing to compare; without it, their checksums are compared"
-            );
-            session.warn(WarningKind::SizesUnknown, &what);
-        }
-        let is_recorded = check.is_recorded();
-        let finished = check.finish();
-        match stopped {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {
-                findings.stopped = Some(match is_recorded {
-                    true => "stopped: what was checked so far is recorded",
-                    false => "stopped: nothing is recorded",
-                });
-            }
-            stopped => stopped?,
-        }
-        findings.summary = finished?;
-        Ok(())
+        let registry = session.open(Access::Read)?;
+        let (stamp, now) = (session.stamp(None)?, session.now()?);
+        let (writable, select) =
+            (|| session.open(Access::Write), |snapshot: &Snapshot| self.select(now, snapshot));
+        let run = fixity::check(&registry, writable, select, (tree, options), &stamp)?;
+        print_run(session, run, "checked")
     }
 
-    fn check_list(&self, session: &mut Session, findings: &mut Findings) -> Result<()> {
-        let (mut found, mut stated) = (FoundFiles::new(), 0_u64);
+    fn check_list(&self, session: &mut Session) -> Result<Exit> {
+        let mut found = FoundFiles::new();
         let options = self.columns.reading(self.format.options());
         // The ids are of no interest: what is compared are the paths.
         let paths = PathArgs::default();
         let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
         for entry in entries {
-            let Entry { granule_id, content, .. } = entry?;
-            for file in content.unwrap_or_default().files() {
-                found.add(&granule_id, &file)?;
-                stated += 1;
-            }
+            found.add(&entry?)?;
         }
-        if stated == 0 {
+        if found.is_empty() {
             return Err(nothing_stated());
         }
         let registry = session.open(Access::Read)?;
-        let set = self.set_of(&registry, session)?;
-        for file in FilesOfSet::new(&registry, set).read()? {
-            found.expect(&file?)?;
-        }
-        for compared in found.compare()? {
-            let (file, problem) = compared?;
-            findings.summary.files += 1;
-            if let Some(problem) = problem {
-                findings.summary.findings += 1;
-                findings.print(session, &FileFinding::of(file, &problem))?;
-            }
-        }
-        Ok(())
+        let set = self.select(session.now()?, &registry.snapshot()?)?;
+        let mut compared = found.compare_with(&registry, set, None)?;
+        session.rows(FINDINGS, compared.by_ref())?;
+        print_summary(session, &compared.summary(), "checked")
     }
 
-    fn set_of(&self, registry: &Registry, session: &Session) -> Result<Set> {
-        let snapshot = registry.snapshot()?;
-        let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
-        Ok(listed_set(&snapshot, &selection)?)
-    }
-}
-
-/// What was found so far, which is printed at once.
-struct Findings {
-    list: PrintedList,
-    summary: CheckSummary,
-    /// What became of a check that was stopped.
-    stopped: Option<&'static str>,
-}
-
-impl Findings {
-    fn new(session: &Session) -> Self {
-        let summary = CheckSummary { complete: true, ..CheckSummary::default() };
-        Findings { list: session.list(FINDINGS), summary, stopped: None }
-    }
-
-    fn print(&mut self, session: &mut Session, found: &FileFinding) -> Result<()> {
-        Ok(self.list.add(session, found)?)
-    }
-
-    fn finish(self, session: &mut Session) -> Result<Exit> {
-        self.list.finish(session)?;
-        print_summary(session, &self.summary, "checked")?;
-        match self.stopped {
-            Some(what) => Err(Error::new(ErrorKind::Interrupted, what)),
-            None if self.summary.findings == 0 => Ok(Exit::Done),
-            None => Ok(Exit::Differs),
-        }
+    fn select(&self, now: Timestamp, snapshot: &Snapshot) -> accession::error::Result<Set> {
+        let selection = self.set.clone().into_selection(now, snapshot)?;
+        listed_set(snapshot, &selection)
     }
 }
 

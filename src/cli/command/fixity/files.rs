@@ -5,14 +5,15 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use accession::Monitor;
-use accession::fixity::{CheckSummary, FilesOfSet, Mounted, ReadOptions, Root};
+use accession::fixity::{CheckSummary, FileRun, FileTree, Mounted, ReadOptions};
+use accession::model::WarningKind;
+use accession::{ErrorKind, Monitor};
 
-use crate::cli::error::{Error, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Progress, count};
+use crate::cli::program::watch_for_interrupt;
 use crate::cli::session::Session;
 
 /// How the files of a directory are read.
@@ -29,34 +30,15 @@ pub struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// Opens the directory.
-    pub fn open(&self, root: &Path) -> Result<Arc<Root>> {
-        let mounted = if self.mounted { Mounted::Yes } else { Mounted::Unknown };
-        Ok(Arc::new(Root::open(root, mounted)?))
-    }
-
-    /// Begins to report the progress of reading these files. Files are read as the result says.
-    /// No further file is begun after the duration; how many there will be is then not known.
-    pub fn begin(
-        &self,
-        files: &FilesOfSet,
-        duration: Option<Duration>,
-        interrupt: &Arc<AtomicBool>,
-    ) -> Result<ReadOptions> {
-        let began = Instant::now();
-        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        let progress = Progress::new().stopping(interrupt);
-        let total = match progress.is_shown() && duration.is_none() {
-            true => Some(files.bytes()?).filter(|bytes| *bytes > 0),
-            false => None,
-        };
-        let begin_until = duration.and_then(|duration| began.checked_add(duration));
-        progress.begin("reading", "bytes", total);
-        progress.ends_at(begin_until);
-        Ok(ReadOptions {
-            monitor: Some(Arc::new(progress)),
-            begin_until,
-            ..ReadOptions::new(self.jobs.unwrap_or(cores))
+    /// Reads a directory. No further file is begun after the duration, or once the program is asked to end.
+    pub fn read(&self, root: &Path, duration: Option<Duration>) -> Result<FileTree> {
+        let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
+        let progress = Progress::new().stopping(&watch_for_interrupt()?).ending_at(begin_until);
+        let monitor: Option<Arc<dyn Monitor>> = Some(Arc::new(progress));
+        Ok(FileTree {
+            root: root.to_owned(),
+            mounted: if self.mounted { Mounted::Yes } else { Mounted::Unknown },
+            reading: ReadOptions { monitor, begin_until, ..ReadOptions::new(self.jobs) },
         })
     }
 }
@@ -77,13 +59,50 @@ pub const FINDINGS: &[Column] = &[
     Column::prose("found"),
 ];
 
-/// Prints what was read, after the findings; `verb` names what was done with the files.
-pub fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> Result<()> {
+/// Reads files, and prints what is found while they are read, and what became of all of them; `verb` names
+/// what is done with them.
+pub fn print_run(session: &mut Session, mut run: FileRun, verb: &str) -> Result<Exit> {
+    session.warn_all(run.not_recorded());
+    let (mut list, mut stopped) = (session.list(FINDINGS), None);
+    for finding in run.by_ref() {
+        match finding {
+            Ok(finding) => list.add(session, &finding)?,
+            Err(error) => stopped = Some(error),
+        }
+    }
+    list.finish(session)?;
+    let is_recorded = run.is_recorded();
+    let finished = run.finish();
+    match stopped {
+        None => print_summary(session, &finished?, verb),
+        Some(error) if error.kind() == ErrorKind::Interrupted => {
+            print_summary(session, &finished?, verb)?;
+            let what = match is_recorded {
+                true => format!("stopped: what was {verb} so far is recorded"),
+                false => "stopped: nothing is recorded".to_owned(),
+            };
+            Err(Error::new(ErrorKind::Interrupted, what))
+        }
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// Prints what was read, after the findings.
+pub fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> Result<Exit> {
+    if summary.sizes_unknown > 0 {
+        let files = count(summary.sizes_unknown, "file");
+        let what = format!(
+            "no size is recorded of {files}, so --size-only has nothing to compare; without it, their checksums are compared"
+        );
+        session.warn(WarningKind::SizesUnknown, &what);
+    }
+    let exit = if summary.findings == 0 { Exit::Done } else { Exit::Differs };
     if session.is_json() {
-        return Ok(session.json(&BTreeMap::from([("summary", summary)]))?);
+        session.json(&BTreeMap::from([("summary", summary)]))?;
+        return Ok(exit);
     }
     if session.is_quiet() && summary.findings == 0 {
-        return Ok(());
+        return Ok(exit);
     }
     let (files, bytes) = (count(summary.files, "file"), count(summary.bytes, "byte"));
     let part = if summary.complete { "" } else { " of a part of the set" };
@@ -93,5 +112,6 @@ pub fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) 
         0 => "all good".to_owned(),
         findings => format!("NOT good, {}", count(findings, "finding")),
     };
-    Ok(writeln!(session.out(), "{verb} {files}{part}, read {bytes}: {result}")?)
+    writeln!(session.out(), "{verb} {files}{part}, read {bytes}: {result}")?;
+    Ok(exit)
 }

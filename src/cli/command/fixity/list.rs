@@ -1,5 +1,5 @@
-use accession::fixity::{ListStyle, algorithm_of, each_checksum, listed_set, no_checksums};
-use accession::model::{Algorithm, WarningKind};
+use accession::fixity::{ListStyle, each_checksum, listed_set};
+use accession::model::Algorithm;
 use accession::{Access, DatasetName, ErrorKind, Selection, Set, Snapshot};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::cli::args::{KnownAtArgs, SetArgs};
 use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::count;
 use crate::cli::session::Session;
 
 /// List the checksums of the files of a set, as sha256sum --check reads them
@@ -84,40 +83,25 @@ impl ListChecksums {
 
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (snapshot, set) = self.select(session)?;
-        let Some(algorithm) = algorithm_of(&snapshot, &set, self.algorithm.as_ref())? else {
-            return Err(no_checksums(&set, None).into());
-        };
-        let files = snapshot.files(&set)?;
-        drop(snapshot);
         let format = if session.is_json() { Format::Json } else { self.format };
-        let lacking = each_checksum::<Error>(files, &algorithm, |granule_id, file, checksum| {
+        let algorithm = self.algorithm;
+        let listed = each_checksum::<Error>(snapshot, &set, algorithm, |id, file, checksum| {
             let style = match format {
                 Format::Checksums => ListStyle::Checksums,
                 Format::Bagit => ListStyle::BagIt,
                 Format::Json => {
                     return Ok(session.json(&FileRow {
-                        granule: granule_id.as_str(),
-                        path: file.path(granule_id),
-                        algorithm: algorithm.as_str(),
+                        granule: id.as_str(),
+                        path: file.path(id),
+                        algorithm: checksum.algorithm().as_str(),
                         size: file.size(),
                         checksum: checksum.to_string(),
                     })?);
                 }
             };
-            Ok(style.write_line(session.out(), checksum, file.path(granule_id))?)
+            Ok(style.write_line(session.out(), checksum, file.path(id))?)
         })?;
-        if lacking.listed == 0 {
-            return Err(no_checksums(&set, Some(&algorithm)).into());
-        }
-        let parts: Vec<String> = [(lacking.granules, "granule"), (lacking.files, "file")]
-            .into_iter()
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, thing)| count(number, thing))
-            .collect();
-        if !parts.is_empty() {
-            let what = format!("left out {} without {algorithm}", parts.join(" and "));
-            session.warn(WarningKind::NoChecksum, &what);
-        }
+        session.warn_all(listed.warning());
         Ok(Exit::Done)
     }
 }

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use accession::fixity::{FilesOfSet, SetCompute};
+use accession::fixity;
 use accession::model::{Algorithm, Extent};
-use accession::{Access, Change, ChangeOptions, DatasetName, ErrorKind};
+use accession::{Access, Change, ChangeOptions, DatasetName};
 
-use super::files::{FINDINGS, TreeArgs, nothing_stated, print_summary};
+use super::files::{TreeArgs, nothing_stated, print_run};
 use crate::cli::applied::{ChangeArgs, ClockArgs, apply};
 use crate::cli::args::{ContentArgs, FileColumns, FormatArgs, named_path};
-use crate::cli::error::{Error, Exit, Result};
+use crate::cli::error::{Exit, Result};
 use crate::cli::paths::PathArgs;
-use crate::cli::program::watch_for_interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 
@@ -130,41 +129,10 @@ fn computed(text: &str) -> Result<Algorithm, String> {
 
 impl ComputeChecksums {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let root = self.tree.open(&self.root)?;
-        let registry = session.open(Access::Write)?;
-        let stamp = session.stamp(self.clock.time())?;
-        SetCompute::check(&registry, &self.dataset, self.note.as_deref(), &stamp)?;
-        let files = FilesOfSet::without(&registry, &self.dataset, &self.algorithm)?;
-        let interrupt = watch_for_interrupt()?;
-        let options = self.tree.begin(&files, None, &interrupt)?;
-        let progress = options.monitor.clone();
-        let dataset = (&registry, &self.dataset);
-        let mut files =
-            SetCompute::start(dataset, &root, &self.algorithm, self.note, options, &stamp)?;
-        let mut list = session.list(FINDINGS);
-        let mut stopped = Ok(());
-        for finding in files.by_ref() {
-            match finding {
-                Ok(finding) => list.add(session, &finding)?,
-                Err(error) => stopped = Err(error),
-            }
-        }
-        let summary = files.finish();
-        let summary = summary?;
-        if let Some(progress) = progress {
-            progress.end();
-        }
-        list.finish(session)?;
-        print_summary(session, &summary, "computed")?;
-        match stopped {
-            Err(error) if error.kind() == ErrorKind::Interrupted => Err(Error::new(
-                ErrorKind::Interrupted,
-                "stopped: what was computed so far is recorded",
-            )),
-            stopped => {
-                stopped?;
-                Ok(if summary.findings == 0 { Exit::Done } else { Exit::Differs })
-            }
-        }
+        let tree = self.tree.read(&self.root, None)?;
+        let (registry, stamp) = (session.open(Access::Write)?, session.stamp(self.clock.time())?);
+        let (dataset, algorithm) = (&self.dataset, self.algorithm);
+        let run = fixity::compute(&registry, dataset, tree, algorithm, self.note, &stamp)?;
+        print_run(session, run, "computed")
     }
 }
