@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use accession::disk::Spool;
 use accession::model::IdPage;
-use accession::{Difference, GranuleId, Listing};
+use accession::registry::{Differences, TwoSides};
+use accession::{GranuleId, Listing};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -55,8 +56,17 @@ pub struct Sides {
 }
 
 impl Sides {
-    pub fn new(matched: u64, lists: impl IntoIterator<Item = Spool>) -> Self {
-        Sides { matched, lists: lists.into_iter().map(Arc::new).collect() }
+    /// Reads all granules that only one of two sets has.
+    fn read<R>(differences: &mut Differences<R>) -> Result<Self, accession::Error> {
+        let mut sides = TwoSides::keeping(u64::MAX);
+        sides.read(differences)?;
+        Ok(sides.into())
+    }
+}
+
+impl From<TwoSides> for Sides {
+    fn from(TwoSides { counts, left, right, other, .. }: TwoSides) -> Self {
+        Sides { matched: counts.matched, lists: [left, right, other].map(Arc::new).into() }
     }
 }
 
@@ -119,10 +129,8 @@ pub fn compare<'py>(
             let (left, right) = (left.selection(&snapshot)?, right.selection(&snapshot)?);
             let mut differences = snapshot.compare(&left, &right)?;
             drop(snapshot);
-            let lists = spooled(differences.by_ref())?;
-            let [left, right] = [differences.left(), differences.right()];
-            let matched = differences.counts().matched;
-            Ok((left.identifier(), right.identifier(), Sides::new(matched, lists)))
+            let sides = Sides::read(&mut differences)?;
+            Ok((differences.left().identifier(), differences.right().identifier(), sides))
         })
     } else {
         let mut listing = Listing::new();
@@ -132,25 +140,10 @@ pub fn compare<'py>(
             let snapshot = opened.reader(monitor)?.snapshot()?;
             let mut differences = snapshot.compare_with(&left.selection(&snapshot)?, listing)?;
             drop(snapshot);
-            let lists = spooled(differences.by_ref())?;
-            let (left, right) = (differences.left().identifier(), differences.identifier());
-            Ok((left, right, Sides::new(differences.counts().matched, lists)))
+            let sides = Sides::read(&mut differences)?;
+            Ok((differences.left().identifier(), differences.identifier(), sides))
         })
     };
     let (left, right, sides) = compared?;
     made(py, "Comparison", (left.to_string(), right.to_string(), sides))
-}
-
-fn spooled(
-    differences: impl Iterator<Item = accession::error::Result<Difference>>,
-) -> Result<[Spool; 2], accession::Error> {
-    let (mut left, mut right) = (Spool::default(), Spool::default());
-    for difference in differences {
-        match difference? {
-            Difference::OnlyLeft(id) => left.add(id.as_str().as_bytes())?,
-            Difference::OnlyRight(id) => right.add(id.as_str().as_bytes())?,
-            Difference::OtherBytes(..) => continue,
-        };
-    }
-    Ok([left, right])
 }

@@ -4,14 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::refuse_future;
-use accession::disk::Spool;
 use accession::input::{InputFormat, OpenedFile};
-use accession::mirror::{
-    MirrorDifference, OtherContent, Outcome, PrimarySource, PullOptions, Pulled, Status,
-    read_replica,
-};
-use accession::model::{ContentMatch, SourceOptions};
-use accession::{ChangeOptions, DatasetName, Error, Import, Moment, Monitor};
+use accession::mirror::{ComparedMirror, PrimarySource, PullOptions, Pulled, Status, read_replica};
+use accession::model::SourceOptions;
+use accession::{ChangeOptions, DatasetName, Error, Import, Moment, Monitor, mirror};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -21,7 +17,6 @@ use crate::keywords::Keywords;
 use crate::opened::Opened;
 use crate::record::{object, shown, warn, warn_all};
 use crate::time::{ChangeTime, now};
-use crate::work::check;
 
 /// The primary of a mirror, as it was named.
 pub struct Primary {
@@ -120,41 +115,16 @@ pub fn compare(
     primary: Primary,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<(String, Option<u64>, Sides), Failure> {
-    let (at, stamp) = (primary.at, opened.stamp(ChangeTime::default()));
+    let (wanted, stamp) = ((primary.at, u64::MAX), opened.stamp(ChangeTime::default()));
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
     let writable = || opened.writable(Arc::clone(monitor));
-    let compared = source.compare(&registry, writable, mirror, at, &stamp);
-    let (dataset, comparison) = compared.map_err(Error::from)?;
-    let [mut missing, mut unexpected, mut other_content] = [(); 3].map(|()| Spool::default());
-    let mut differences = comparison.differences()?;
-    for difference in differences.by_ref() {
-        let (ids, granule_id) = match difference? {
-            MirrorDifference::Missing(entry) => (&mut missing, entry.granule_id),
-            MirrorDifference::Unexpected(granule_id) => (&mut unexpected, granule_id),
-            MirrorDifference::Content(OtherContent { granule_id, compared, .. }) => {
-                match compared {
-                    ContentMatch::Other(_) => (&mut other_content, granule_id),
-                    _ => continue,
-                }
-            }
-        };
-        ids.add(granule_id.as_str().as_bytes())?;
-    }
-    let matched = differences.counts().matched;
-    drop(differences);
-    if comparison.has_memory() {
-        // A registry that cannot be written can be compared all the same.
-        let _ = writable().and_then(|registry| {
-            comparison.remember(&registry, &dataset, &stamp, Outcome::Compared)
-        });
-    }
-    let found = comparison.status();
+    let compared = source.compare(&registry, writable, mirror, wanted, &stamp);
+    let ComparedMirror { status: found, sides, .. } = compared.map_err(Error::from)?;
     let behind = found.standing.filter(|_| found.status == Status::Behind);
     let status = serde_json::to_value(found.status).ok();
     let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
-    let sides = Sides::new(matched, [unexpected, missing, other_content]);
-    Ok((status, behind.map(|behind| behind.changes_ago), sides))
+    Ok((status, behind.map(|behind| behind.changes_ago), sides.into()))
 }
 
 /// A history that is imported.
@@ -217,31 +187,27 @@ pub fn import(
     let registry = opened.writer(Arc::clone(monitor))?;
     let stamp = opened.stamp(at);
     let name = wanted.source.to_string_lossy();
+    let refuse_days = |import: &Import| match import.is_daily {
+        true => Err(Failure::usage("a log has its own times: they cannot become days", "")),
+        false => Ok(()),
+    };
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
-        if import.is_daily {
-            return Err(Failure::usage("a log has its own times: they cannot become days", ""));
-        }
+        refuse_days(&import)?;
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
         return Ok(replica.import(&registry, dataset, &import, &stamp)?);
     }
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
     if file.format(&wanted.reading)? == InputFormat::Manifest {
-        if import.is_daily {
-            return Err(Failure::usage(
-                "a manifest has its own times: they cannot become days",
-                "",
-            ));
-        }
-        let reader =
-            accession::mirror::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
-        reader.read_into(&mut import, |_| {})?;
+        refuse_days(&import)?;
+        let manifest = mirror::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
+        manifest.read_into(&mut import, |_| {})?;
     } else {
         let mut events = file.events(&wanted.reading)?;
         let mut number = 0_u64;
         for event in events.by_ref() {
             number += 1;
             if number.is_multiple_of(4_096) {
-                check(monitor)?;
+                monitor.go_on()?;
             }
             import.add(event?)?;
         }

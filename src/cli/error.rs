@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use accession::error::FrontEnd;
 use accession::model::is_interpreted;
-use accession::{ErrorKind, SourceLocation};
+use accession::{ErrorKind, GranuleId, SourceLocation};
 use serde::Serialize;
 
 use super::output::{Failure, Label, json, one_line, write_message};
@@ -73,6 +73,11 @@ impl Error {
     /// What is unknown.
     pub fn unknown(&self) -> Option<&str> {
         self.0.error.unknown()
+    }
+
+    /// The granule that it is about.
+    pub fn granule(&self) -> Option<&GranuleId> {
+        self.0.error.granule()
     }
 
     /// The kind.

@@ -15,7 +15,7 @@ use accession::{DatasetName, Entry, ErrorKind, GranuleId, Import, Monitor, Sourc
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
-use super::paths::{PathArgs, Samples};
+use super::paths::PathArgs;
 use super::session::Session;
 
 /// An input file.
@@ -93,7 +93,6 @@ pub struct Entries<'a> {
     files: std::slice::Iter<'a, InputFile>,
     options: Options,
     paths: &'a PathArgs,
-    samples: Samples,
     missing: MissingPages,
     file: Option<FileOfEntries>,
     pages: SearchPages,
@@ -121,8 +120,7 @@ impl<'a> Entries<'a> {
         let pages = SearchPages::default();
         let (ids, files) = (ids.iter().enumerate(), files.iter());
         let (file, has_ended) = (None, false);
-        let samples = Samples::default();
-        Entries { session, ids, files, options, paths, samples, missing, file, pages, has_ended }
+        Entries { session, ids, files, options, paths, missing, file, pages, has_ended }
     }
 
     /// The granules of one file, whose format is detected.
@@ -136,11 +134,6 @@ impl<'a> Entries<'a> {
     pub fn of_deletion(mut self) -> Self {
         self.options.of_deletion = true;
         self
-    }
-
-    /// The first ids that were read.
-    pub fn into_samples(self) -> Samples {
-        self.samples
     }
 
     fn entry(&mut self) -> Result<Option<Entry>> {
@@ -199,7 +192,6 @@ impl<'a> Entries<'a> {
                 })
             })?,
         };
-        self.samples.add(listed.as_str(), &granule_id);
         let content = StatedFile::content(files, &granule_id, &location)?;
         Ok(Entry { granule_id, producer_granule: None, content, location: Some(location) })
     }

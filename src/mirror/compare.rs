@@ -1,6 +1,6 @@
 //! Comparing a mirror with its primary.
 
-use super::differences::MirrorDifferences;
+use super::differences::{MirrorDifference, MirrorDifferences};
 use super::place::{FoundHead, HeadResponse};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log};
@@ -8,9 +8,10 @@ use super::reading::{Reading, is_of_log, known, last_change_read};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceOptions, Withdrawal,
+    ContentMatch, DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceOptions,
+    Withdrawal,
 };
-use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp};
+use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
@@ -303,6 +304,10 @@ impl Comparison {
         &self.status
     }
 
+    pub(super) fn into_status(self) -> MirrorStatus {
+        self.status
+    }
+
     /// When and why the primary withdrew its dataset. `None`: it did not, or the mirror agreed with its
     /// head, which was not sent again.
     pub fn primary_withdrawn(&self) -> Option<&Withdrawal> {
@@ -371,5 +376,23 @@ impl Comparison {
     pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
         let held = self.status.mirror.clone().map(Set::Instance);
         MirrorDifferences::of(&self.mirror, held.as_ref(), &self.reading)
+    }
+
+    /// All of them, of which at most so many of each list are kept. The left side is the mirror's.
+    pub(super) fn sides(&self, most: u64) -> Result<TwoSides> {
+        let (mut sides, mut differences) = (TwoSides::keeping(most), self.differences()?);
+        for difference in differences.by_ref() {
+            match difference? {
+                MirrorDifference::Unexpected(granule_id) => sides.add_left(&granule_id)?,
+                MirrorDifference::Missing(entry) => sides.add_right(&entry.granule_id)?,
+                MirrorDifference::Content(other) => {
+                    if let ContentMatch::Other(contradiction) = &other.compared {
+                        sides.add_other(&other.granule_id, contradiction)?;
+                    }
+                }
+            }
+        }
+        (sides.counts, sides.contents) = (differences.counts(), differences.contents());
+        Ok(sides)
     }
 }

@@ -32,7 +32,7 @@ pub use replica::{Replica, read_replica};
 pub use site::PublishedSite;
 #[cfg(feature = "serve")]
 pub(crate) use site::{SHARDS, Shard, ShardPeriod};
-pub use source::{PrimarySource, SourceFailure};
+pub use source::{ComparedMirror, PrimarySource, SourceFailure};
 
 use serde::Serialize;
 

@@ -5,13 +5,14 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::compare::{Comparison, compare};
+use super::MirrorStatus;
+use super::compare::{Outcome, compare};
 use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
 use super::pull::{PullOptions, Pulled, pull};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Moment, SourceOptions, Timestamp};
-use crate::registry::{MirrorSource, Registry, Stamp};
+use crate::model::{DatasetName, Moment, SourceOptions, Timestamp, Warning, WarningKind};
+use crate::registry::{MirrorSource, Registry, Stamp, TwoSides};
 
 /// Where a primary is, and how it is read.
 #[derive(Clone)]
@@ -39,6 +40,25 @@ pub struct SourceFailure {
     /// Why that is not remembered with the mirror, so that the status of the mirror does not show it. `None`
     /// means that it is, or need not be.
     pub not_remembered: Option<Error>,
+}
+
+/// A mirror that was compared with its primary.
+#[derive(Debug)]
+pub struct ComparedMirror {
+    /// The present name of the mirror.
+    pub dataset: DatasetName,
+    /// How they compare, in one word.
+    pub status: MirrorStatus,
+    /// How their granules differ: the left side is the mirror's.
+    pub sides: TwoSides,
+    /// What who compares them should know.
+    pub warnings: Vec<Warning>,
+}
+
+impl From<Error> for SourceFailure {
+    fn from(error: Error) -> Self {
+        SourceFailure { error, not_remembered: None }
+    }
 }
 
 impl From<SourceFailure> for Error {
@@ -134,31 +154,46 @@ impl PrimarySource {
         Ok(Arc::new(primary.with_options(self.options.clone())))
     }
 
-    /// Compares a mirror with the primary ([`compare()`]). That it cannot be read is remembered, by what
-    /// `writable` opens, unless a time of it was named.
-    ///
-    /// Returns the present name of the mirror, too.
+    /// Compares a mirror with the primary ([`compare()`]), keeping at most so many granules of each list, and
+    /// remembers what was read of it, by what `writable` opens. That it cannot be read is remembered, too.
+    /// With a time of it that was named, nothing is.
     ///
     /// # Errors
     ///
-    /// Those of [`PrimarySource::open`] and [`compare()`].
+    /// Those of [`PrimarySource::open`], [`compare()`] and [`MirrorDifferences`](super::MirrorDifferences).
     pub fn compare(
         &self,
         registry: &Registry,
-        writable: impl FnOnce() -> Result<Registry>,
+        writable: impl Fn() -> Result<Registry>,
         mirror: &DatasetName,
-        primary_at: Option<Moment>,
+        (primary_at, most): (Option<Moment>, u64),
         stamp: &Stamp,
-    ) -> Result<(DatasetName, Comparison), SourceFailure> {
+    ) -> Result<ComparedMirror, SourceFailure> {
         let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
             let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
             let comparison = compare(registry, &dataset, &primary, primary_at)?;
             Ok((dataset, comparison))
         });
-        compared.map_err(|error| match primary_at {
+        let (dataset, comparison) = compared.map_err(|error| match primary_at {
             Some(_) => SourceFailure { error, not_remembered: None },
             None => self.failed(writable(), mirror, error, stamp),
-        })
+        })?;
+        let sides = comparison.sides(most)?;
+        let mut warnings = Vec::new();
+        if comparison.has_memory() {
+            let remembered = writable().and_then(|registry| {
+                comparison.remember(&registry, &dataset, stamp, Outcome::Compared)
+            });
+            // A registry that cannot be written can be compared all the same.
+            warnings.extend(remembered.err().map(|error| {
+                let message =
+                    format!("what was read of the primary could not be remembered: {error}");
+                Warning::new(WarningKind::MirrorNotRemembered, message)
+            }));
+        }
+        let withdrawn = comparison.primary_withdrawn();
+        warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
+        Ok(ComparedMirror { dataset, status: comparison.into_status(), sides, warnings })
     }
 
     /// Pulls a mirror ([`pull()`]). That it failed is remembered, unless a time that was named may be why.

@@ -42,6 +42,7 @@ pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
     Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, MirrorSource,
     NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
+    TwoSides,
 };
 pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};

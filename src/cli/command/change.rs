@@ -3,18 +3,18 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::model::{TimestampError, WarningKind};
+use accession::model::TimestampError;
 use accession::{
     Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Limit, Limits, Listing, Moment,
 };
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::{ChangeArgs, apply};
+use crate::cli::applied::{Application, ChangeArgs, apply};
 use crate::cli::args::{
     ContentArgs, FileArgs, FormatArgs, GranuleArgs, TypedName, deletions, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::paths::PathArgs;
+use crate::cli::paths::{PathArgs, with_hint_of_paths};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 
@@ -85,27 +85,28 @@ impl Ingest {
         };
         let now = session.now()?;
         let missing = MissingPages::when(self.partial);
-        let mut entries = self.granules.entries(session, Some(&self.files), missing)?;
-        for (index, entry) in (0..).zip(entries.by_ref()) {
+        let entries = self.granules.entries(session, Some(&self.files), missing)?;
+        for (index, entry) in (0..).zip(entries) {
             let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
                 None => entry?,
             };
             change.ingest(entry)?;
         }
-        let samples = entries.into_samples();
-        // Other new ids are nothing unusual.
-        if samples.are_paths()
-            && let Some(matching) = samples.matching_latest(session, &self.dataset)
-            && matching.is_of_all
-        {
-            session.warn(WarningKind::IdsFromPaths, &matching.message);
-        }
-        let application = self.change.application(&self.dataset, self.create);
-        apply(session, &application, None, |registry, stamp| {
-            registry.change(&self.dataset, &change, stamp)
-        })
+        make(session, &self.change.application(&self.dataset, self.create), &change)
     }
+}
+
+/// Makes a change of granules that were read.
+fn make(
+    session: &mut Session,
+    application: &Application<'_>,
+    change: &accession::Change,
+) -> Result<Exit> {
+    let made = apply(session, application, None, |registry, stamp| {
+        registry.change(application.dataset, change, stamp)
+    });
+    made.map_err(with_hint_of_paths)
 }
 
 /// Mark granules of a dataset deleted, in one change
@@ -137,16 +138,10 @@ impl Delete {
         let mut change = accession::Change::new();
         change.options = ChangeOptions { skip_missing: self.skip_missing, ..self.change.options() };
         let entries = self.granules.entries(session, None, MissingPages::Warn)?;
-        let mut entries = entries.of_deletion();
-        for entry in entries.by_ref() {
+        for entry in entries.of_deletion() {
             change.delete(entry?)?;
         }
-        let samples = entries.into_samples();
-        let application = self.change.application(&self.dataset, false);
-        apply(session, &application, None, |registry, stamp| {
-            registry.change(&self.dataset, &change, stamp)
-        })
-        .map_err(|error| samples.hint(error, session, &self.dataset))
+        make(session, &self.change.application(&self.dataset, false), &change)
     }
 }
 
@@ -212,21 +207,13 @@ impl ChangeBoth {
             Entries::new(session, &[], files, options, &self.paths, missing)
         };
         let reading = self.files.reading(options.clone());
-        let mut ingested = entries(&self.ingest, reading, MissingPages::Refuse);
-        for entry in ingested.by_ref() {
+        for entry in entries(&self.ingest, reading, MissingPages::Refuse) {
             change.ingest(entry?)?;
         }
-        drop(ingested);
-        let mut deleted = entries(&self.delete, options, MissingPages::Warn).of_deletion();
-        for entry in deleted.by_ref() {
+        for entry in entries(&self.delete, options, MissingPages::Warn).of_deletion() {
             change.delete(entry?)?;
         }
-        let samples = deleted.into_samples();
-        let application = self.change.application(&self.dataset, false);
-        apply(session, &application, None, |registry, stamp| {
-            registry.change(&self.dataset, &change, stamp)
-        })
-        .map_err(|error| samples.hint(error, session, &self.dataset))
+        make(session, &self.change.application(&self.dataset, false), &change)
     }
 }
 
@@ -287,18 +274,14 @@ impl Sync {
             Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
-        let mut entries = self.granules.entries(session, Some(&self.files), missing)?;
-        for entry in entries.by_ref() {
+        for entry in self.granules.entries(session, Some(&self.files), missing)? {
             listing.add(entry?)?;
         }
-        let samples = entries.into_samples();
         let application = self.change.application(&self.dataset, self.create).with_line();
         let synced = apply(session, &application, Some(SAME), |registry, stamp| {
             registry.sync(&self.dataset, &listing, limits, &options, stamp)
         });
-        synced
-            .map_err(|error| self.with_way_out(error, session))
-            .map_err(|error| samples.hint(error, session, &self.dataset))
+        synced.map_err(|error| self.with_way_out(error, session))
     }
 
     /// Adds to the error of a guard how to see all that differs, and how to accept it.

@@ -3,20 +3,16 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use accession::disk::Spool;
 use accession::input::Options;
-use accession::model::{Contradiction, WarningKind};
-use accession::registry::{ContentCounts, Counts, Identified};
-use accession::{
-    Access, DatasetName, Difference, Differences, GranuleId, Identifier, Instance, Listing,
-    Selection, Set, Timestamp,
-};
+use accession::model::WarningKind;
+use accession::registry::{ContentCounts, Counts, Identified, TwoSides};
+use accession::{Access, DatasetName, Identifier, Instance, Listing, Selection, Set, Timestamp};
 use serde::Serialize;
 
 use crate::cli::args::{FileArgs, FormatArgs, TypedName, TypedSet};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, count};
-use crate::cli::paths::{PathArgs, Samples};
+use crate::cli::paths::{OF_PATHS, PathArgs};
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
 
@@ -138,14 +134,14 @@ impl Compare {
             (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let mut report = Report { limit, ..Report::default() };
+        let mut sides = TwoSides::keeping(limit);
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let left = self.left.into_selection(now, &snapshot)?;
         let (left, right, is_digest_equal) = match self.right {
             Some(right) => {
                 let right = right.into_selection(now, &snapshot)?;
                 let mut differences = snapshot.compare_files(&left, &right)?;
-                report.add_all(&mut differences)?;
+                sides.read(&mut differences)?;
                 let (left, right) = (differences.left(), differences.right());
                 (set(left), set(right), left.digest() == right.digest())
             }
@@ -156,11 +152,11 @@ impl Compare {
                 let listing = listing(session, &self.from, options, &self.paths)?;
                 let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
                 let (set, list) =
-                    compare_with_list(session, &left, listing, names.join(", "), &mut report)?;
+                    compare_with_list(session, &left, listing, names.join(", "), &mut sides)?;
                 (set, list, false)
             }
         };
-        let Report { counts, contents, .. } = &report;
+        let TwoSides { counts, contents, .. } = &sides;
         let Counts { matched, only_left, only_right } = *counts;
         let is_identical = counts.is_identical() && contents.other == 0;
         if session.is_json() {
@@ -173,10 +169,10 @@ impl Compare {
                 left: &left,
                 right: &right,
                 matched,
-                only_left: granules(only_left, &report.left),
-                only_right: granules(only_right, &report.right),
+                only_left: granules(only_left, &sides.left),
+                only_right: granules(only_right, &sides.right),
                 digest_equal: is_digest_equal,
-                other_content: granules(contents.other, &report.other),
+                other_content: granules(contents.other, &sides.other),
                 contents: *contents,
             })?;
         } else {
@@ -196,7 +192,8 @@ impl Compare {
             }
             write_sides(session, [left.side("left"), right.side("right")])?;
             if !self.summary {
-                report.write(session.out(), [["<", "only left"], [">", "only right"]])?;
+                let marks = [["<", "only left"], [">", "only right"]];
+                write_differences(session.out(), &sides, marks)?;
             }
         }
         Ok(if is_identical { Exit::Done } else { Exit::Differs })
@@ -214,19 +211,20 @@ pub fn write_sides(session: &mut Session, sides: [Side<'_>; 2]) -> Result<()> {
     session.rows(COLUMNS, sides.map(Ok)).map(drop)
 }
 
-/// The list in the files, which must be all pages of a search result.
+/// The list in the files, which must be all pages of a search result; and whether its first id is a path.
 fn listing(
     session: &Session,
     files: &[InputFile],
     options: Options,
     paths: &PathArgs,
-) -> Result<(Listing, Samples)> {
-    let mut listing = Listing::new();
-    let mut entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
-    for entry in entries.by_ref() {
-        listing.add(entry?)?;
+) -> Result<(Listing, bool)> {
+    let (mut listing, mut has_paths) = (Listing::new(), false);
+    for entry in Entries::new(session, &[], files, options, paths, MissingPages::Refuse) {
+        let entry = entry?;
+        has_paths |= listing.count() == 0 && entry.granule_id.as_str().contains('/');
+        listing.add(entry)?;
     }
-    Ok((listing, entries.into_samples()))
+    Ok((listing, has_paths))
 }
 
 fn set(set: &Set) -> Compared {
@@ -236,98 +234,54 @@ fn set(set: &Set) -> Compared {
 fn compare_with_list(
     session: &Session,
     left: &Selection,
-    (listing, samples): (Listing, Samples),
+    (listing, has_paths): (Listing, bool),
     source: String,
-    report: &mut Report,
+    sides: &mut TwoSides,
 ) -> Result<(Compared, Compared)> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
     drop(snapshot);
-    report.add_all(&mut differences)?;
-    if report.counts.matched == 0
-        && let Some(matching) = samples.matching(&session.open(Access::Read)?.snapshot()?, left)?
-    {
-        session.warn(WarningKind::IdsFromPaths, &matching.message);
+    sides.read(&mut differences)?;
+    if sides.counts.matched == 0 && has_paths {
+        let what = format!("none of the listed ids is held, and they are paths: {OF_PATHS}");
+        session.warn(WarningKind::IdsFromPaths, &what);
     }
     let (identifier, repeated) = (differences.identifier(), differences.repeated());
-    let granules = report.counts.matched + report.counts.only_right;
-    if repeated > 0 {
-        let skipped = count(repeated, "granule");
-        session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
-    }
+    let granules = sides.counts.matched + sides.counts.only_right;
+    warn_of_repeated(session, repeated);
     let list = Compared::List { source, identifier, granules };
     Ok((set(differences.left()), list))
 }
 
-/// How two sides differ. The granules are kept in temporary files until the counts, which are printed first,
-/// are known.
-#[derive(Default)]
-pub struct Report {
-    /// How many granules of each side are kept.
-    pub limit: u64,
-    pub counts: Counts,
-    pub contents: ContentCounts,
-    /// The granules that only the left side has.
-    pub left: Spool,
-    /// The granules that only the right side has.
-    pub right: Spool,
-    /// The granules that both have and of which a file has other bytes, and what contradicts.
-    pub other: Spool,
-    pub contradictions: Spool,
+fn warn_of_repeated(session: &Session, repeated: u64) {
+    if repeated > 0 {
+        let skipped = count(repeated, "granule");
+        session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
+    }
 }
 
-impl Report {
-    fn add_all<Right>(&mut self, differences: &mut Differences<Right>) -> Result<()> {
-        for difference in differences.by_ref() {
-            match difference? {
-                Difference::OnlyLeft(granule_id) => self.add_left(&granule_id)?,
-                Difference::OnlyRight(granule_id) => self.add_right(&granule_id)?,
-                Difference::OtherBytes(id, contradiction) => self.add_other(&id, &contradiction)?,
-            }
+/// Writes what differs: each granule with the mark of its side, and how many more there are.
+pub fn write_differences(
+    out: &mut impl Write,
+    sides: &TwoSides,
+    [left, right]: [[&str; 2]; 2],
+) -> Result<()> {
+    let Counts { only_left, only_right, .. } = sides.counts;
+    let others = ["~", "with other bytes"];
+    for (lines, total, [mark, side]) in [
+        (&sides.left, only_left, left),
+        (&sides.right, only_right, right),
+        (&sides.contradictions, sides.contents.other, others),
+    ] {
+        for line in lines.records() {
+            writeln!(out, "{mark} {}", String::from_utf8_lossy(&line?))?;
         }
-        (self.counts, self.contents) = (differences.counts(), differences.files());
-        Ok(())
-    }
-
-    pub fn add_left(&mut self, granule_id: &GranuleId) -> Result<()> {
-        Report::add(&mut self.left, self.limit, granule_id.as_str())
-    }
-
-    pub fn add_right(&mut self, granule_id: &GranuleId) -> Result<()> {
-        Report::add(&mut self.right, self.limit, granule_id.as_str())
-    }
-
-    pub fn add_other(&mut self, id: &GranuleId, contradiction: &Contradiction) -> Result<()> {
-        Report::add(&mut self.contradictions, self.limit, &contradiction.of(id))?;
-        Report::add(&mut self.other, self.limit, id.as_str())
-    }
-
-    fn add(spool: &mut Spool, limit: u64, line: &str) -> Result<()> {
-        if spool.count() < limit {
-            spool.add(line.as_bytes())?;
+        match total - lines.count() {
+            0 => {}
+            more => writeln!(out, "and {more} more {side}")?,
         }
-        Ok(())
     }
-
-    /// Writes what differs: each granule with the mark of its side, and how many more there are.
-    pub fn write(&self, out: &mut impl Write, [left, right]: [[&str; 2]; 2]) -> Result<()> {
-        let Counts { only_left, only_right, .. } = self.counts;
-        let others = ["~", "with other bytes"];
-        for (lines, total, [mark, side]) in [
-            (&self.left, only_left, left),
-            (&self.right, only_right, right),
-            (&self.contradictions, self.contents.other, others),
-        ] {
-            for line in lines.records() {
-                writeln!(out, "{mark} {}", String::from_utf8_lossy(&line?))?;
-            }
-            match total - lines.count() {
-                0 => {}
-                more => writeln!(out, "and {more} more {side}")?,
-            }
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Compute the identifier and the digest of a list of granules, without a registry
@@ -368,10 +322,7 @@ impl Identify {
         let progress = Arc::new(Progress::new());
         let identified = listing.identify_with(progress)?;
         let Identified { identifier, digest, repeated, .. } = identified;
-        if repeated > 0 {
-            let skipped = count(repeated, "granule");
-            session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
-        }
+        warn_of_repeated(session, repeated);
         const COLUMNS: &[Column] =
             &[Column::text("identifier"), Column::text("digest"), Column::number("granules")];
         session.fields(COLUMNS, &identified)?;

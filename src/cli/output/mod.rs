@@ -16,5 +16,5 @@ pub use stdout::{Failure, Output};
 pub use table::{Column, Table, in_words, write_fields};
 pub use text::{
     Label, annotated, annotation_in, digest_in, digests_below, for_shell, one_line, selected_by,
-    selected_in, single_quoted, write_message,
+    selected_in, write_message,
 };

@@ -31,17 +31,12 @@ impl fmt::Display for OneLine<'_> {
     }
 }
 
-/// A string as an argument in a shell, in single quotes.
-pub fn single_quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 /// A string as an argument in a shell, in single quotes where it needs them.
 pub fn for_shell(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:@%+=,-".contains(&byte);
     match !text.is_empty() && text.bytes().all(is_plain) {
         true => text.to_owned(),
-        false => single_quoted(text),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 

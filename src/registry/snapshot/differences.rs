@@ -8,6 +8,7 @@ use super::cursor::{Cursor, SetEntries, granule_id_of};
 use super::select::Selection;
 use super::view::Snapshot;
 use crate::chain::{Hashing, Sweep};
+use crate::disk::Spool;
 use crate::error::{Error, Result};
 use crate::model::{
     Content, ContentMatch, Contradiction, EncodedFiles, Entry, GranuleId, IdPage, Identifier, Set,
@@ -432,4 +433,71 @@ impl<Right> Iterator for Differences<Right> {
     fn next(&mut self) -> Option<Result<Difference>> {
         self.step().transpose()
     }
+}
+
+/// How two sides differ: how many granules they have in common and alone, and which, in temporary files.
+#[derive(Debug, Default)]
+pub struct TwoSides {
+    /// How many granules of each list are kept.
+    most: u64,
+    /// The granules of both and of one alone.
+    pub counts: Counts,
+    /// What was found of their files.
+    pub contents: ContentCounts,
+    /// The granules that only the left side has.
+    pub left: Spool,
+    /// The granules that only the right side has.
+    pub right: Spool,
+    /// The granules that both have and of which a file has other bytes.
+    pub other: Spool,
+    /// In what these contradict each other, in words.
+    pub contradictions: Spool,
+}
+
+impl TwoSides {
+    /// Keeps at most so many granules of each list.
+    pub fn keeping(most: u64) -> Self {
+        TwoSides { most, ..TwoSides::default() }
+    }
+
+    /// Reads all granules that only one of two sets has, or of which a file has other bytes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Differences`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn read<R>(&mut self, differences: &mut Differences<R>) -> Result<()> {
+        for difference in differences.by_ref() {
+            match difference? {
+                Difference::OnlyLeft(granule_id) => self.add_left(&granule_id)?,
+                Difference::OnlyRight(granule_id) => self.add_right(&granule_id)?,
+                Difference::OtherBytes(id, contradiction) => self.add_other(&id, &contradiction)?,
+            }
+        }
+        (self.counts, self.contents) = (differences.counts(), differences.files());
+        Ok(())
+    }
+
+    pub(crate) fn add_left(&mut self, granule_id: &GranuleId) -> Result<()> {
+        add(&mut self.left, self.most, granule_id.as_str())
+    }
+
+    pub(crate) fn add_right(&mut self, granule_id: &GranuleId) -> Result<()> {
+        add(&mut self.right, self.most, granule_id.as_str())
+    }
+
+    pub(crate) fn add_other(
+        &mut self,
+        granule_id: &GranuleId,
+        contradiction: &Contradiction,
+    ) -> Result<()> {
+        add(&mut self.contradictions, self.most, &contradiction.of(granule_id))?;
+        add(&mut self.other, self.most, granule_id.as_str())
+    }
+}
+
+fn add(spool: &mut Spool, most: u64, line: &str) -> Result<()> {
+    if spool.count() < most {
+        spool.add(line.as_bytes())?;
+    }
+    Ok(())
 }

@@ -27,7 +27,7 @@ pub use cite::Cited;
 pub(super) use cite::cited;
 pub(crate) use cursor::{Cursor, SetEntries};
 pub(super) use cursor::{Position, Reads, SetCursor};
-pub use differences::{ContentCounts, Counts, Difference, Differences};
+pub use differences::{ContentCounts, Counts, Difference, Differences, TwoSides};
 pub(crate) use differences::{EntriesAhead, Only, Walk};
 pub use export::{Export, Exported};
 pub use files::{FileList, FileTotals, GranuleFiles};

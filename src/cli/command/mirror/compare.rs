@@ -1,15 +1,12 @@
 use std::io::{self, Write};
 
-use accession::mirror::{
-    FirstDifference, MirrorDifference, MirrorStatus, Outcome as Followed, Standing, Status,
-};
-use accession::model::{ContentMatch, Warning, WarningKind};
-use accession::registry::{ContentCounts, Counts};
+use accession::mirror::{ComparedMirror, FirstDifference, MirrorStatus, Standing, Status};
+use accession::registry::{ContentCounts, Counts, TwoSides};
 use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
 
 use crate::cli::args::{PrimaryArgs, warn_of_not_remembered};
-use crate::cli::command::compare::{MAX_LISTED, Report, Side, write_sides};
+use crate::cli::command::compare::{MAX_LISTED, Side, write_differences, write_sides};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Ids, count};
 use crate::cli::session::Session;
@@ -44,45 +41,17 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = self.primary.source(&self.dataset, session)?;
         let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
-        let (writable, at) = (|| session.open(Access::Write), self.primary.primary_at);
-        let compared = source.compare(&registry, writable, &self.dataset, at, &stamp);
-        let (dataset, comparison) = compared.map_err(|failure| {
+        let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
+        let (writable, wanted) = (|| session.open(Access::Write), (self.primary.primary_at, limit));
+        let compared = source.compare(&registry, writable, &self.dataset, wanted, &stamp);
+        let ComparedMirror { dataset, status, sides, warnings } = compared.map_err(|failure| {
             warn_of_not_remembered(session, failure.not_remembered);
             failure.error
         })?;
-        let (status, mut differences) = (comparison.status(), comparison.differences()?);
-        let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
-        let mut report = Report { limit, ..Report::default() };
-        for difference in differences.by_ref() {
-            match difference? {
-                MirrorDifference::Unexpected(granule_id) => report.add_left(&granule_id)?,
-                MirrorDifference::Missing(entry) => report.add_right(&entry.granule_id)?,
-                MirrorDifference::Content(other) => {
-                    if let ContentMatch::Other(contradiction) = &other.compared {
-                        report.add_other(&other.granule_id, contradiction)?;
-                    }
-                }
-            }
-        }
-        (report.counts, report.contents) = (differences.counts(), differences.contents());
-        if comparison.has_memory() {
-            let remembered = session.open(Access::Write).and_then(|registry| {
-                comparison.remember(&registry, &dataset, &stamp, Followed::Compared)
-            });
-            // A registry that cannot be written can be compared all the same.
-            if let Err(error) = remembered {
-                session.warn(
-                    WarningKind::MirrorNotRemembered,
-                    &format!("what was read of the primary could not be remembered: {error}"),
-                );
-            }
-        }
-        if let Some(withdrawal) = comparison.primary_withdrawn() {
-            session.warn_all([Warning::of_withdrawn_primary(&dataset, withdrawal)]);
-        }
+        session.warn_all(warnings);
         if session.is_json() {
             let behind = status.standing.filter(|_| status.status == Status::Behind);
-            session.json(&ComparedMirror {
+            session.json(&ComparedMirrorJson {
                 status: status.status,
                 mirror: status.mirror.as_ref(),
                 primary: &status.primary,
@@ -90,22 +59,22 @@ impl Args {
                 in_force_at_primary: behind
                     .map(|standing| Interval { from: standing.since, until: standing.until }),
                 first_difference: status.first_difference,
-                matched: report.counts.matched,
-                missing: Ids(&report.right),
-                unexpected: Ids(&report.left),
+                matched: sides.counts.matched,
+                missing: Ids(&sides.right),
+                unexpected: Ids(&sides.left),
                 digest_equal: status.is_digest_equal(),
-                other_content: Ids(&report.other),
-                contents: report.contents,
+                other_content: Ids(&sides.other),
+                contents: sides.contents,
             })?;
         } else {
-            write_found(session.out(), status, &report)?;
+            write_found(session.out(), &status, &sides)?;
             let mirror = match &status.mirror {
                 Some(instance) => Side::of("mirror", instance),
                 None => Side::without_history("mirror", &dataset),
             };
             write_sides(session, [mirror, Side::of("primary", &status.primary)])?;
-            let sides = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
-            report.write(session.out(), sides)?;
+            let marks = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
+            write_differences(session.out(), &sides, marks)?;
         }
         let is_same = status.status == Status::Identical;
         Ok(if is_same { Exit::Done } else { Exit::Differs })
@@ -114,7 +83,7 @@ impl Args {
 
 /// The result of `mirror compare`, as JSON.
 #[derive(Serialize)]
-struct ComparedMirror<'a> {
+struct ComparedMirrorJson<'a> {
     status: Status,
     mirror: Option<&'a Instance>,
     primary: &'a Instance,
@@ -137,9 +106,9 @@ struct Interval {
     until: Option<Timestamp>,
 }
 
-fn write_found(out: &mut impl Write, found: &MirrorStatus, report: &Report) -> io::Result<()> {
-    let Report { contents, .. } = report;
-    let Counts { matched, only_left: unexpected, only_right: missing } = report.counts;
+fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> io::Result<()> {
+    let TwoSides { contents, .. } = sides;
+    let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts;
     let both = count(matched, "granule");
     match found.status {
         Status::Identical => writeln!(out, "identical: {both}")?,
