@@ -107,7 +107,11 @@ impl Registry {
                 let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, PAGE_DATASETS)?;
                 let Some(last) = page.last() else { break };
                 after = Some(last.dataset.name.clone());
+                let is_last = page.len() < PAGE_DATASETS as usize;
                 rows.append(&mut of_page(&snapshot, page, now, oldest)?);
+                if is_last {
+                    break;
+                }
             }
         }
         rows.sort_by_cached_key(|row| (Reverse(row.problems.len()), row.seen()));

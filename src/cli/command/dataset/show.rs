@@ -137,6 +137,9 @@ impl ListDatasets {
             for listed in &page {
                 list.add(session, listed)?;
             }
+            if page.len() < PAGE_ROWS as usize {
+                break;
+            }
         }
         list.finish(session)?;
         Ok(Exit::Done)
