@@ -1,11 +1,14 @@
 //! What a change may delete, add and replace: the guards of listings, of which a cut or a wrong one is a mistake
 //! that archives make. The default limits are in [`Limits`].
 
-use super::tally::MAX_EXAMPLES;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Contradiction, DatasetName, Event, EventKind, GranuleId, Limits, count, quoted,
 };
+
+/// The greatest number of granules that are named as examples of those ingested, of those deleted, and of
+/// those of which other bytes are stated.
+pub const MAX_EXAMPLES: usize = 3;
 
 /// What a change deletes and adds, to be compared with limits.
 #[derive(Debug, Default)]

@@ -5,10 +5,6 @@ use super::target::Target;
 use crate::error::{Error, Result};
 use crate::model::{Digest, Identifier, Instance};
 
-/// The greatest number of granules that are named as examples of those ingested, of those deleted, and of
-/// those of which other bytes are stated.
-pub const MAX_EXAMPLES: usize = 3;
-
 /// The bytes of notes that are read from a file before they are stored.
 const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
 

@@ -1,4 +1,5 @@
-//! The table `granule`: which granules were held, and when.
+//! The tables `granule` and `checkpoint`: which granules were held, and when, and the running identifier and list
+//! after some of them.
 //!
 //! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
 //! would begin at the table's side while the table has no statistics.
@@ -6,10 +7,11 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage, Timestamp,
-    Withdrawal,
+    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
+    Timestamp, Withdrawal,
 };
 use crate::store::page::{Packing, check_order, out_of_order};
+use crate::store::row::row;
 use crate::store::rows::{DatasetKey, NewPeriod, Period};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
@@ -431,4 +433,46 @@ pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Granule> {
         deleted: row.get(first + 2)?,
         producer_granule: row.get(first + 3)?,
     })
+}
+
+row!(Checkpoint in CHECKPOINT { granule_id, chain, list, granules });
+
+impl View {
+    /// The last checkpoint before an id. `None` means that there is no checkpoint before it.
+    pub fn checkpoint_before(
+        &self,
+        dataset: DatasetKey,
+        granule_id: &str,
+    ) -> Result<Option<Checkpoint>> {
+        static BEFORE: Sql = Sql::new(
+            "SELECT {checkpoint.*}
+            FROM {checkpoint}
+            WHERE dataset_id = ?1 AND granule_id < ?2
+            ORDER BY granule_id DESC
+            LIMIT 1",
+        );
+        Ok(self.select(&BEFORE, &[dataset.into(), granule_id.into()])?.pop())
+    }
+
+    /// The checkpoints of a dataset after an id (`""` means from the first), in canonical order, at
+    /// most `limit` of them. One granule in 1,024 has one.
+    pub fn checkpoints_after(
+        &self,
+        dataset: DatasetKey,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<Checkpoint>> {
+        self.after(dataset, &[after.into()], limit)
+    }
+}
+
+impl Transaction {
+    /// Deletes the checkpoints at and after an id, which a change there has invalidated.
+    pub fn drop_checkpoints_from(&self, dataset: DatasetKey, granule_id: &str) -> Result<()> {
+        static DROP: Sql = Sql::new(
+            "DELETE FROM {checkpoint}
+            WHERE dataset_id = ?1 AND granule_id >= ?2",
+        );
+        self.run(dataset, &DROP, &[dataset.into(), granule_id.into()])
+    }
 }

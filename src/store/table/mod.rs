@@ -6,7 +6,6 @@
 
 mod annotation;
 mod catalog;
-mod checkpoint;
 mod content;
 mod fixity;
 mod granule;
