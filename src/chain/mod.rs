@@ -21,9 +21,9 @@
 //! ```
 //!
 //! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
-//! pass; a change, which resumes at a checkpoint (`registry::write::resume` decides at which), is a sweep over
-//! the instance in force and the new ones. [`Hashing`] runs a sweep while the caller reads the ids. Nothing here does I/O, reads a
-//! clock or knows SQL.
+//! pass; a change, which resumes at a checkpoint (`registry::write::resume` decides at which), is a sweep
+//! over the instance in force and the new ones. [`Hashing`] runs a sweep while the caller reads the ids.
+//! Nothing here does I/O, reads a clock or knows SQL.
 //!
 //! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
 

@@ -83,7 +83,7 @@ impl Sweep {
     }
 
     /// Adds granules that the same instances hold, as [`Sweep::hold`] does one by one. The links of one
-    /// run or of two, which are those of an append or of a resumed chain, are kept in registers from id to id.
+    /// run or of two, which are those of a change, are kept in registers from id to id.
     pub fn hold_each<'id>(
         &mut self,
         mut granule_ids: impl Iterator<Item = &'id str>,

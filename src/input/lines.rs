@@ -1,4 +1,4 @@
-//! Files with a granule per line: ids, lists of checksums, JSON objects, and events (a time, a sign and an id).
+//! Files with a granule per line: ids, lists of checksums, JSON objects, and events (a time, a sign, an id).
 
 use std::sync::Arc;
 

@@ -258,7 +258,8 @@ impl HistoryPage {
         page(site, &head, &main).into_string()
     }
 
-    /// Leads to the last change of each year, of each month of the year in which the page begins, and of a day.
+    /// Leads to the last change of each year, of each month of the year in which the page begins, and of a
+    /// day.
     fn calendar(&self, path: &str) -> Markup {
         let shown = self.instances.first().map(|first| month_of(first.timestamp));
         let link = |month: &Span, label: &str| {
@@ -282,7 +283,9 @@ impl HistoryPage {
                         @let (newest, year) = (&months[months.len() - 1], month_of(months[0].last).0);
                         b { (link(newest, &year.to_string())) }
                         @if shown.is_some_and(|(shown, _)| shown == year) {
-                            @for month in months.iter().rev() { (link(month, month_name(month_of(month.last).1))) }
+                            @for month in months.iter().rev() {
+                                (link(month, month_name(month_of(month.last).1)))
+                            }
                         }
                     }
                 }

@@ -51,8 +51,8 @@ impl Server {
     /// [`ErrorKind::Io`]: threads or signals are not available.
     pub fn bind(address: SocketAddr) -> Result<Self> {
         let unable = |source| Error::new(ErrorKind::Io, "cannot start the server").because(source);
-        // Connections have one thread: what takes long is done on others, and a request that costs little is not
-        // handed from core to core.
+        // Connections have one thread: what takes long is done on others, and a request that costs little is
+        // not handed from core to core.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(32)

@@ -1,4 +1,4 @@
-//! Saves the running identifier and the running list after some granules, so that a later change resumes there.
+//! Saves the running identifier and the running list after some granules, where a later change resumes.
 
 use super::target::Target;
 use crate::chain::{Hashed, Reached, is_checkpoint};

@@ -1,5 +1,5 @@
-//! What a change may delete, add and replace: the guards of listings, of which a cut or a wrong one is a mistake
-//! that archives make. The default limits are in [`Limits`].
+//! What a change may delete, add and replace: the guards against a listing that was cut, or is of another
+//! dataset. The default limits are in [`Limits`].
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{

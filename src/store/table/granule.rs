@@ -1,5 +1,5 @@
-//! The tables `granule` and `checkpoint`: which granules were held, and when, and the running identifier and list
-//! after some of them.
+//! The tables `granule` and `checkpoint`: which granules were held, and when, and the running identifier and
+//! list after some of them.
 //!
 //! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
 //! would begin at the table's side while the table has no statistics.
