@@ -1,6 +1,6 @@
 //! The granules that only one of a mirror and its primary has.
 
-use super::reading::Reading;
+use super::plan::Reading;
 use crate::error::{Error, Result};
 use crate::model::{Content, ContentMatch, Entry, GranuleId, Set};
 use crate::registry::{

@@ -2,9 +2,9 @@
 
 use super::log::{LogLine, events, latest_change};
 use super::place::{FoundHead, HeadResponse, Place, Remote};
+use super::plan::{is_of_log, known, last_change_read};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
-use super::reading::{is_of_log, known, last_change_read};
 use crate::error::{Error, Result};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,

@@ -21,8 +21,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::config::ServerLimits;
+use super::permits::Deadline;
 use super::problem::Problem;
-use super::source::Deadline;
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind};
 

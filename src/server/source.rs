@@ -1,20 +1,12 @@
-//! The registry that a server reads, and the permits for reading it.
-//!
-//! A permit and a deadline belong to the task that works, on a thread of its own: the deadline begins
-//! when the task is queued, a task whose client has gone stops within a page, and the permit is given
-//! back when the task has ended, not when its client has gone.
+//! The registry that a server reads.
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
-
-use tokio::sync::Semaphore;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::config::ServerLimits;
+use super::permits::{Cost, Deadline, Permits};
 use super::problem::Problem;
 use crate::error::{Error, ErrorKind, Result};
-use crate::registry::{Monitor, Registry, Withdrawn};
+use crate::registry::Registry;
 
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
@@ -23,21 +15,7 @@ pub struct Source {
     opening: Mutex<()>,
     /// Never held while anything is waited for: all requests look here.
     current: Mutex<Opened>,
-    readers: Arc<Semaphore>,
-    comparisons: Arc<Semaphore>,
-    limits: ServerLimits,
-}
-
-/// How much longer than its time work is waited for.
-const GRACE: Duration = Duration::from_secs(1);
-
-/// What work costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cost {
-    /// A few look-ups, or a page of a list.
-    Page,
-    /// It grows with the sets, so it has a budget, and only a few such tasks run at the same time.
-    Comparison,
+    pub permits: Permits,
 }
 
 /// The registry as it was opened.
@@ -81,9 +59,7 @@ impl Source {
             open,
             opening: Mutex::default(),
             current: Mutex::new(Opened { registry, generation: 0 }),
-            readers: Arc::new(Semaphore::new(limits.readers)),
-            comparisons: Arc::new(Semaphore::new(limits.comparisons)),
-            limits,
+            permits: Permits::new(limits),
         })
     }
 
@@ -109,10 +85,10 @@ impl Source {
         cost: Cost,
         work: impl Fn(&RegistryReading) -> Result<T> + Send + 'static,
     ) -> Result<T, Problem> {
-        let deadline = Deadline::after(self.time(cost));
+        let deadline = Deadline::after(self.permits.time(cost));
         let _waiting = deadline.waiting();
         let (source, of) = (Arc::clone(self), Arc::clone(&deadline));
-        Ok(self.run(cost, &deadline, move || source.attempt(&of, work)).await??)
+        Ok(self.permits.run(cost, &deadline, move || source.attempt(&of, work)).await??)
     }
 
     /// Which registry was opened, and the state that it is in. `None` means that it cannot be known.
@@ -121,47 +97,13 @@ impl Source {
         let state = match registry.is_file() {
             true => registry.state(),
             false => {
-                let deadline = Deadline::after(self.limits.request_time);
-                let read = self.run(Cost::Page, &deadline, move || registry.state());
+                let deadline = Deadline::after(self.permits.time(Cost::Page));
+                let read = self.permits.run(Cost::Page, &deadline, move || registry.state());
                 read.await.ok()?
             }
         };
         // The request itself will say what is wrong.
         Some((generation, state.ok()??))
-    }
-
-    /// Runs a task on a thread of its own, where a disk may be waited for, as soon as there is a permit.
-    pub async fn run<T: Send + 'static>(
-        &self,
-        cost: Cost,
-        deadline: &Deadline,
-        task: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        let permits = match cost {
-            Cost::Page => &self.readers,
-            Cost::Comparison => &self.comparisons,
-        };
-        let queued =
-            tokio::time::timeout_at(deadline.until().into(), Arc::clone(permits).acquire_owned());
-        // The permits are never closed.
-        let permit = queued.await.map_err(|_| Problem::busy())?.map_err(|_| Problem::busy())?;
-        let work = move || {
-            let _permit = permit;
-            task()
-        };
-        // Slightly longer than the time of the work, which stops by itself unless it waits for a server that
-        // has stopped responding. Then the permit stays with it until that goes on.
-        let until = deadline.until() + GRACE;
-        let done = tokio::time::timeout_at(until.into(), tokio::task::spawn_blocking(work)).await;
-        done.map_err(|_| Problem::busy())?.map_err(|error| Problem::internal(error.to_string()))
-    }
-
-    /// How long work may take, from when it is queued.
-    pub fn time(&self, cost: Cost) -> Duration {
-        match cost {
-            Cost::Page => self.limits.request_time,
-            Cost::Comparison => self.limits.budget,
-        }
     }
 
     /// Does the work on this thread and, if the registry was replaced, opens it and does the work
@@ -208,116 +150,11 @@ impl Opened {
     }
 }
 
-/// When work must stop: at a time, or as soon as its client does not wait for it any more.
-pub struct Deadline {
-    until: Mutex<Instant>,
-    is_abandoned: AtomicBool,
-}
-
-/// The client waits for the work until this is dropped.
-pub struct Waiting(Arc<Deadline>);
-
-impl Deadline {
-    /// A deadline that begins now.
-    pub fn after(time: Duration) -> Arc<Self> {
-        let until = Mutex::new(Instant::now() + time);
-        Arc::new(Deadline { until, is_abandoned: AtomicBool::new(false) })
-    }
-
-    /// Sets the time anew, for work that goes on in several steps.
-    pub fn restart(&self, time: Duration) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + time;
-    }
-
-    /// The time at which the work must stop.
-    pub fn until(&self) -> Instant {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the work must stop.
-    pub fn is_over(&self) -> bool {
-        self.is_abandoned.load(Ordering::Relaxed) || Instant::now() >= self.until()
-    }
-
-    /// Marks the work as abandoned once the result is dropped.
-    pub fn waiting(self: &Arc<Self>) -> Waiting {
-        Waiting(Arc::clone(self))
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.is_abandoned.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Monitor for Deadline {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn end(&self) {}
-}
-
-/// How long after a probe the next one begins.
-const PAUSE: Duration = Duration::from_secs(2);
-
-/// The greatest age of a probe that is reported.
-const MAX_AGE: Duration = Duration::from_secs(5);
-
-/// The last probe of the registry.
-pub struct Health(Mutex<(Instant, Result<(), Problem>)>);
-
-impl Health {
-    /// Probes the registry now, which was opened just before, and from now on in the background, on
-    /// a thread that ends with the registry.
-    pub fn watch(source: &Arc<Source>) -> Arc<Self> {
-        let health = Arc::new(Health(Mutex::new((Instant::now(), Ok(())))));
-        let (source, probed) = (Arc::downgrade(source), Arc::clone(&health));
-        std::thread::spawn(move || {
-            while let Some(result) = probe(&source) {
-                *probed.last() = (Instant::now(), result);
-                std::thread::sleep(PAUSE);
-            }
-        });
-        health
-    }
-
-    /// The result of the last probe. Waits for nobody.
-    ///
-    /// # Errors
-    ///
-    /// The registry could not be read, or has not answered for some time.
-    pub fn now(&self) -> Result<(), Problem> {
-        let (at, result) = self.last().clone();
-        if at.elapsed() > MAX_AGE {
-            let detail = "The registry has not responded for more than 5 seconds.".to_owned();
-            return Err(Problem::overload("busy", detail, 5));
-        }
-        result
-    }
-
-    fn last(&self) -> std::sync::MutexGuard<'_, (Instant, Result<(), Problem>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Reads a record. `None` means that the server has ended.
-fn probe(source: &Weak<Source>) -> Option<Result<(), Problem>> {
-    let source = source.upgrade()?;
-    let deadline = Deadline::after(MAX_AGE);
-    let read = source.attempt(&deadline, |reading| {
-        reading.registry.snapshot()?.datasets(None, Withdrawn::Listed, 1).map(drop)
-    });
-    Some(read.map_err(Problem::from))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
+    use std::time::Duration;
 
     use super::*;
 

@@ -17,10 +17,10 @@ use crate::registry::{Granules, IdPages, Registry, Selection};
 use crate::server::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::server::conditions::ContentCoding;
 use crate::server::files::{Unwritten, Writer};
+use crate::server::permits::{Cost, Deadline, Waiting};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format};
 use crate::server::rows::{PAGE_BYTES, json};
-use crate::server::source::{Cost, Deadline, Waiting};
 use crate::server::state::ServerState;
 
 /// The number of granules that are read at once: a page of the registry.
@@ -168,7 +168,7 @@ async fn stream(
             "This list is too long for HTTP/1.0: use HTTP/1.1, or a limit of at most 4096.";
         return Err(Problem::conflict("list-too-long", detail).into());
     }
-    let deadline = Deadline::after(state.source.time(Cost::Page));
+    let deadline = Deadline::after(state.source.permits.time(Cost::Page));
     let waiting = deadline.waiting();
     let (of, shared) = (Arc::clone(&deadline), Arc::clone(&wanted));
     let opened = state.source.read(move |reading| {
@@ -340,8 +340,8 @@ impl Unsent {
     /// What is sent next. `None` means that the list has ended.
     async fn next(self) -> io::Result<Option<(Bytes, Self)>> {
         let (state, deadline) = (Arc::clone(&self.state), Arc::clone(&self.deadline));
-        deadline.restart(state.source.time(Cost::Page));
-        let read = state.source.run(Cost::Page, &deadline, move || self.read()).await;
+        deadline.restart(state.source.permits.time(Cost::Page));
+        let read = state.source.permits.run(Cost::Page, &deadline, move || self.read()).await;
         read.and_then(|read| read.map_err(Problem::from)).map_err(|problem| {
             tracing::warn!(kind = problem.kind, cause = problem.cause, "a list broke off");
             io::Error::other(problem.detail)

@@ -1,9 +1,12 @@
-//! What is read of a log to compare a mirror with it, and what is found there.
+//! What a mirror reads of its primary's log: all of it, or what follows the last set that both held; and what
+//! is found there.
 
 use super::Standing;
 use super::log::{Head, LogLine, events};
-use crate::error::ErrorKind;
-use crate::error::{Error, Result};
+use super::place::HeadResponse;
+use super::primary::Primary;
+use super::read::{read_head, read_log};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, Instance, LogChange, Moment, SourceLocation,
     Timestamp, Withdrawal,
@@ -46,6 +49,70 @@ pub(super) fn last_change_read(
         wanted.is_some()
     })?;
     Ok(found)
+}
+
+/// Reads the log of a primary, from the mirror's last known change. The result has the entity tag of the head
+/// with which the mirror agreed, too.
+///
+/// # Errors
+///
+/// Those of the place; a line is wrong, or contradicts those before;
+/// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown); it has no history then.
+pub(super) fn read_primary(
+    primary: &Primary,
+    mirror: &Registry,
+    dataset: &DatasetName,
+    held: (Identifier, Digest),
+    at: Option<Moment>,
+) -> Result<(Reading, HeadResponse, Option<String>)> {
+    let (place, source) = (&*primary.place, primary.place.source());
+    let known = source.as_ref().map(|source| known(mirror, dataset, source)).transpose()?;
+    let known = known.flatten();
+    let last = known.as_ref().and_then(|known| known.last.clone());
+    // The tag is that of a head that the mirror agreed with. Only where it still holds that set, nothing but
+    // the head is needed.
+    let is_settled =
+        at.is_none() && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == held);
+    let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
+    let of = match read_head(place, etag.as_deref())? {
+        HeadResponse::Head(of) => of,
+        HeadResponse::NotModified(renamed) => {
+            let (name, location) = (place.provisional_name(), place.location_of_head(None)?);
+            let reading = Reading::begin(last, Some(location), held, at, name);
+            return Ok((reading, HeadResponse::NotModified(renamed), etag));
+        }
+    };
+    let up_to = at.map(Moment::last_instant);
+    let is_base = |change: &LogChange| {
+        let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
+        let is_base = (change.identifier, change.digest) == held;
+        (change.number <= of.head.changes && is_in_time).then_some(is_base)
+    };
+    let base = source.map(|source| last_change_read(mirror, dataset, &source, is_base));
+    let base = base.transpose()?.flatten().filter(|base| of.head.may_have(base));
+    let read_after = |base: Option<LogChange>| -> Result<Reading> {
+        let location = (!place.is_one_file()).then(|| place.location_of_head(Some(&of)));
+        let (name, location) = (of.head.record.name.clone(), location.transpose()?);
+        let mut reading = Reading::begin(base.clone(), location, held, at, name);
+        let read_before = base.as_ref().map_or(0, |base| base.bytes);
+        let left = of.head.segments.bytes().saturating_sub(read_before);
+        let mut work = mirror.begin("reading", "bytes", Some(left));
+        read_log(place, &of, base.as_ref(), primary.not_after, &mut |log_line, change, at| {
+            let (bytes, location) = at;
+            work.advance_by(bytes)?;
+            reading.take(log_line, change, location)
+        })?;
+        drop(work);
+        reading.finish(&of.head, primary.named.as_ref(), at)?;
+        Ok(reading)
+    };
+    let reading = match read_after(base.clone()) {
+        // The log may not continue what was read before: it is read from the start, to find out where it
+        // differs.
+        Err(error) if is_of_log(&error) && base.is_some() => read_after(None)?,
+        read => read?,
+    };
+    Ok((reading, HeadResponse::Head(of), None))
 }
 
 /// A log, and what must be done to a mirror to hold the same.

@@ -1,0 +1,133 @@
+//! The permits for reading the registry, and the time that reading may take.
+//!
+//! A permit and a deadline belong to the task that works, on a thread of its own: the deadline begins
+//! when the task is queued, a task whose client has gone stops within a page, and the permit is given
+//! back when the task has ended, not when its client has gone.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::config::ServerLimits;
+use super::problem::Problem;
+use crate::registry::Monitor;
+
+/// How much longer than its time work is waited for.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What work costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    /// A few look-ups, or a page of a list.
+    Page,
+    /// It grows with the sets, so it has a budget, and only a few such tasks run at the same time.
+    Comparison,
+}
+
+/// How much work may run at the same time, and for how long.
+pub struct Permits {
+    readers: Arc<Semaphore>,
+    comparisons: Arc<Semaphore>,
+    limits: ServerLimits,
+}
+
+impl Permits {
+    /// Those of a server.
+    pub fn new(limits: ServerLimits) -> Self {
+        Permits {
+            readers: Arc::new(Semaphore::new(limits.readers)),
+            comparisons: Arc::new(Semaphore::new(limits.comparisons)),
+            limits,
+        }
+    }
+
+    /// Runs a task on a thread of its own, where a disk may be waited for, as soon as there is a permit.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        cost: Cost,
+        deadline: &Deadline,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permits = match cost {
+            Cost::Page => &self.readers,
+            Cost::Comparison => &self.comparisons,
+        };
+        let queued =
+            tokio::time::timeout_at(deadline.until().into(), Arc::clone(permits).acquire_owned());
+        // The permits are never closed.
+        let permit = queued.await.map_err(|_| Problem::busy())?.map_err(|_| Problem::busy())?;
+        let work = move || {
+            let _permit = permit;
+            task()
+        };
+        // Slightly longer than the time of the work, which stops by itself unless it waits for a server that
+        // has stopped responding. Then the permit stays with it until that goes on.
+        let until = deadline.until() + GRACE;
+        let done = tokio::time::timeout_at(until.into(), tokio::task::spawn_blocking(work)).await;
+        done.map_err(|_| Problem::busy())?.map_err(|error| Problem::internal(error.to_string()))
+    }
+
+    /// How long work may take, from when it is queued.
+    pub fn time(&self, cost: Cost) -> Duration {
+        match cost {
+            Cost::Page => self.limits.request_time,
+            Cost::Comparison => self.limits.budget,
+        }
+    }
+}
+
+/// When work must stop: at a time, or as soon as its client does not wait for it any more.
+pub struct Deadline {
+    until: Mutex<Instant>,
+    is_abandoned: AtomicBool,
+}
+
+/// The client waits for the work until this is dropped.
+pub struct Waiting(Arc<Deadline>);
+
+impl Deadline {
+    /// A deadline that begins now.
+    pub fn after(time: Duration) -> Arc<Self> {
+        let until = Mutex::new(Instant::now() + time);
+        Arc::new(Deadline { until, is_abandoned: AtomicBool::new(false) })
+    }
+
+    /// Sets the time anew, for work that goes on in several steps.
+    pub fn restart(&self, time: Duration) {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + time;
+    }
+
+    /// The time at which the work must stop.
+    pub fn until(&self) -> Instant {
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the work must stop.
+    pub fn is_over(&self) -> bool {
+        self.is_abandoned.load(Ordering::Relaxed) || Instant::now() >= self.until()
+    }
+
+    /// Marks the work as abandoned once the result is dropped.
+    pub fn waiting(self: &Arc<Self>) -> Waiting {
+        Waiting(Arc::clone(self))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.is_abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Monitor for Deadline {
+    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) -> ControlFlow<()> {
+        if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn end(&self) {}
+}
