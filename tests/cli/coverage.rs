@@ -50,7 +50,7 @@ const WARNED_BY: &[(&str, &str, &str)] = &[
     ("check-not-recorded", "tests/cli/file_checks.rs", "check-not-recorded"),
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
-    ("mirror-not-remembered", "src/cli/command/mirror/compare.rs", "MirrorNotRemembered"),
+    ("mirror-not-remembered", "src/cli/args/primary.rs", "MirrorNotRemembered"),
     ("subset-not-saved", "tests/cli/file_checks.rs", "subset-not-saved"),
 ];
 
@@ -80,7 +80,8 @@ fn options_of(help: &str) -> BTreeSet<String> {
         let line =
             line.get(4..).filter(|_| line[1..].starts_with(|c: char| c != '-')).unwrap_or(line);
         let name = line.strip_prefix("--")?;
-        let end = name.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(name.len());
+        let is_of_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let end = name.find(|c| !is_of_name(c)).unwrap_or(name.len());
         Some(format!("--{}", &name[..end]))
     });
     options.filter(|name| name.len() > 2).collect()
