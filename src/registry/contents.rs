@@ -30,6 +30,17 @@ impl FilesOverTime {
         self.rows.push((since, start..self.encoded.len()));
     }
 
+    /// Adds what was known elsewhere.
+    pub fn extend(&mut self, files: FilesDuring<'_>) {
+        files.iter().for_each(|(since, files)| self.push(since, files));
+    }
+
+    /// Puts it in order. Of several at one time, the first that was added counts.
+    pub fn sort(&mut self) {
+        self.rows.sort_by_key(|(since, _)| *since);
+        self.rows.dedup_by_key(|(since, _)| *since);
+    }
+
     pub fn clear(&mut self) {
         self.encoded.clear();
         self.rows.clear();

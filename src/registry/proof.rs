@@ -23,6 +23,9 @@ pub(super) struct Recomputed {
 }
 
 impl Recomputed {
+    pub const EMPTY: Recomputed =
+        Recomputed { identifier: Identifier::EMPTY, digest: Digest::EMPTY, granules: 0 };
+
     /// Compares an instance with what was read of it.
     ///
     /// # Errors

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Criteria, Listing, Members, Moment, Monitor, Pattern, Registry, Selection, Stamp, Subset,
-    Timestamp,
+    Access, Criteria, Listing, Members, Moment, Monitor, OpenOptions, Pattern, Registry, Selection,
+    Stamp, Subset, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -244,18 +246,32 @@ fn subsets(registry: &Registry) -> Vec<Subset> {
     registry.snapshot().unwrap().subsets(&name("dataset")).unwrap()
 }
 
-/// Counts how often subsets are selected, and the granules that are read for that.
-#[derive(Default)]
-struct Selections {
+/// Another writer, who writes whenever subsets are selected, and counts what is read to select them.
+struct Writer {
+    registry: Registry,
     current: Mutex<&'static str>,
     selections: AtomicU64,
     periods: AtomicU64,
 }
 
-impl Monitor for Selections {
+impl Writer {
+    fn of(path: &Path) -> Arc<Self> {
+        let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
+        let registry = options.open(path).unwrap();
+        let [selections, periods] = [0; 2].map(AtomicU64::new);
+        Arc::new(Writer { registry, current: Mutex::new(""), selections, periods })
+    }
+}
+
+impl Monitor for Writer {
     fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
         *self.current.lock().unwrap() = what;
-        self.selections.fetch_add(u64::from(what == "selecting"), Ordering::SeqCst);
+        if what == "selecting" {
+            let number = self.selections.fetch_add(1, Ordering::SeqCst);
+            let mut change = change([number.to_string().as_str()], []);
+            change.options.create_dataset = true;
+            self.registry.change(&name("other"), &change, &Stamp::now(now())).unwrap();
+        }
     }
 
     fn advance(&self, more: u64) -> ControlFlow<()> {
@@ -269,7 +285,7 @@ impl Monitor for Selections {
 }
 
 #[test]
-fn an_import_selects_all_subsets_in_one_pass() {
+fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers() {
     let ids: Vec<String> = (0..10_000).map(|number| format!("granule.{number:05}")).collect();
     let primary = Registry::in_memory().unwrap();
     let halves = ids.chunks(5_000).map(|half| half.iter().map(String::as_str));
@@ -283,12 +299,14 @@ fn an_import_selects_all_subsets_in_one_pass() {
         let wanted = patterns(&[&format!("*{number:02}"), "*7*"]);
         primary.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
     }
-    let registry = Registry::in_memory().unwrap();
-    let counted = Arc::new(Selections::default());
-    let watched = registry.with_monitor(counted.clone());
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    let writer = Writer::of(&path);
+    let watched = registry.with_monitor(writer.clone());
     let counts =
-        || (counted.selections.load(Ordering::SeqCst), counted.periods.load(Ordering::SeqCst));
-    // The rest selects from all stored rows; the second time, all of them are stored.
+        || (writer.selections.load(Ordering::SeqCst), writer.periods.load(Ordering::SeqCst));
+    // The rest selects from stored rows and from events; the second time, all of them are stored.
     let imports =
         [(second(0), 50, 1, 5_000), (second(1), 50, 2, 15_000), (second(1), 0, 2, 15_000)];
     for (until, new, selections, periods) in imports {

@@ -18,4 +18,4 @@ mod subsets;
 pub use all::{Verifications, Verified};
 pub(super) use dataset::prove_changes;
 pub use finding::{Code, Finding, Verification, VerifyWork};
-pub(super) use subsets::select_from;
+pub(super) use subsets::{Selecting, select_from};

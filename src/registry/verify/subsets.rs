@@ -24,7 +24,7 @@ pub(super) struct StoredSubsets {
 
 /// The pass over the granule rows for the subsets with patterns: one sweep, as over a history, in
 /// which each subset takes the place of an instance.
-pub(super) struct Selecting {
+pub(in crate::registry) struct Selecting {
     hashing: Hashing,
     patterns: Patterns,
     /// For each distinct criteria, the numbers of its subsets.
@@ -45,7 +45,7 @@ pub(super) struct Selecting {
 
 /// The result of the pass over the granule rows.
 #[derive(Default)]
-pub(super) struct SelectedSubsets {
+pub(in crate::registry) struct SelectedSubsets {
     /// What each subset selects.
     pub recomputed: Vec<Recomputed>,
     /// The number of chain steps that were hashed.

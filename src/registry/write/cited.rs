@@ -2,7 +2,6 @@
 //! them.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
@@ -10,14 +9,15 @@ use super::cite::{Members, batches, identify_named};
 use crate::disk::{Spool, SpooledRecords};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Criteria, DatasetName, Digest, GranuleId, Identifier, Instance, Pattern, SourceLocation,
-    Subset, Timestamp,
+    Content, Criteria, DatasetName, Digest, Event, EventKind, GranuleId, Identifier, Instance,
+    Pattern, SourceLocation, Subset, Timestamp,
 };
+use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
-use crate::registry::proof::Recomputed;
-use crate::registry::verify::select_from;
-use crate::store::{DatasetKey, Transaction};
+use crate::registry::proof::{self, Recomputed};
+use crate::registry::verify::Selecting;
+use crate::store::{self, DatasetKey, Transaction};
 
 /// A subset that another registry cited, and that is to be kept here too, since its identifier must
 /// resolve.
@@ -40,45 +40,75 @@ pub(crate) struct CitedSubset {
 }
 
 impl CitedSubset {
-    /// The instance from which it is selected.
-    fn instance(&self, transaction: &Transaction, key: DatasetKey) -> Result<Instance> {
-        let in_force = transaction.instance_at(key, self.timestamp)?;
-        match in_force.filter(|instance| instance.timestamp == self.timestamp) {
-            Some(instance) => Ok(instance),
-            None => Err(self.refused(Identifier::EMPTY)),
-        }
-    }
-
-    /// Stores what was selected, unless it is stored; returns whether it was new.
-    fn store(
-        self,
+    /// Keeps the subset, unless it is kept already; returns whether it was new. What its patterns select
+    /// from an instance, or the granules that it names, must have the same identifier.
+    fn keep(
+        &self,
         transaction: &Transaction,
-        (key, dataset): (DatasetKey, &DatasetName),
-        criteria: Criteria,
-        selected: Recomputed,
+        key: DatasetKey,
+        dataset: &DatasetName,
+        select: impl FnOnce(&Instance) -> Result<Recomputed>,
     ) -> Result<bool> {
-        let Recomputed { identifier, digest, granules } = selected;
+        let refused = |identifier: Identifier| {
+            let message = format!(
+                "the subset {} of the change at {} is not what this history selects: {identifier}",
+                self.identifier, self.timestamp
+            );
+            Error::new(ErrorKind::NotAsExpected, message).at(self.location.clone())
+        };
+        let Some(criteria) = self.members.criteria() else {
+            return Err(refused(Identifier::EMPTY));
+        };
+        if transaction.subset(key, (self.identifier, self.digest), &criteria)?.is_some() {
+            return Ok(false);
+        }
+        let in_force = transaction.instance_at(key, self.timestamp)?;
+        let Some(instance) = in_force.filter(|instance| instance.timestamp == self.timestamp)
+        else {
+            return Err(refused(Identifier::EMPTY));
+        };
+        let Recomputed { identifier, digest, granules } = match &self.members {
+            Members::Patterns(_) => select(&instance)?,
+            // A look-up for each granule, as for each event.
+            Members::Listed(listing) => {
+                identify_named(transaction, key, dataset, self.timestamp, listing)?
+            }
+        };
         if (identifier, granules) != (self.identifier, self.granules) {
-            return Err(self.refused(identifier));
+            return Err(refused(identifier));
         }
         if transaction.subset(key, (identifier, digest), &criteria)?.is_some() {
             return Ok(false);
         }
-        let CitedSubset { timestamp, cited, .. } = self;
-        let dataset = dataset.clone();
-        let subset = Subset { dataset, timestamp, criteria, identifier, digest, granules, cited };
+        let subset = Subset {
+            dataset: dataset.clone(),
+            timestamp: self.timestamp,
+            criteria,
+            identifier,
+            digest,
+            granules,
+            cited: self.cited,
+        };
         self.members.store(transaction, key, &subset)?;
         Ok(true)
     }
+}
 
-    /// Refuses the subset, of which this history selects another one.
-    fn refused(&self, identifier: Identifier) -> Error {
-        let message = format!(
-            "the subset {} of the change at {} is not what this history selects: {identifier}",
-            self.identifier, self.timestamp
-        );
-        Error::new(ErrorKind::NotAsExpected, message).at(self.location.clone())
-    }
+/// What the patterns of a subset select, and the whole set that they select it from. Both are empty if
+/// nothing was selected.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SelectedSubset {
+    all: Recomputed,
+    part: Recomputed,
+}
+
+/// Where subsets are selected: from the rows of a dataset, which has none if it has no key yet.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'read> {
+    pub registry: &'read Registry,
+    pub read: &'read store::View,
+    pub key: Option<DatasetKey>,
+    pub dataset: &'read DatasetName,
 }
 
 /// The memory that the patterns of one pass may take, in bytes.
@@ -87,45 +117,145 @@ const BATCH_BYTES: usize = 8 * 1_024 * 1_024;
 /// About the bytes that a subset or a pattern takes in memory besides its text.
 const OVERHEAD_BYTES: usize = 128;
 
-/// Subsets with patterns that one pass selects.
+/// The subsets with patterns that one pass selects, by patterns and then by time, each with the numbers of
+/// its repetitions. Those whose only pattern is `*` are whole sets.
 #[derive(Default)]
 struct Batch {
-    subsets: Vec<(Criteria, CitedSubset)>,
+    subsets: BTreeMap<(Vec<Pattern>, Timestamp), Vec<usize>>,
     bytes: usize,
 }
 
 impl Batch {
-    fn add(&mut self, criteria: Criteria, subset: CitedSubset) {
-        let patterns = criteria.patterns();
-        self.bytes += Criteria::bytes_of(patterns) + (patterns.len() + 1) * OVERHEAD_BYTES;
-        self.subsets.push((criteria, subset));
+    fn add(&mut self, patterns: Vec<Pattern>, at: Timestamp, number: usize) {
+        self.bytes += Criteria::bytes_of(&patterns) + (patterns.len() + 1) * OVERHEAD_BYTES;
+        self.subsets.entry((patterns, at)).or_default().push(number);
+        self.subsets.entry((vec![any()], at)).or_default();
     }
 
-    /// Keeps them, and returns how many were new.
-    fn keep(
-        mut self,
-        registry: &Registry,
-        transaction: &Transaction,
-        (key, dataset): (DatasetKey, &DatasetName),
-    ) -> Result<u64> {
-        let mut instances: BTreeMap<Timestamp, Instance> = BTreeMap::new();
-        for (_, subset) in &self.subsets {
-            if let Entry::Vacant(vacant) = instances.entry(subset.timestamp) {
-                vacant.insert(subset.instance(transaction, key)?);
+    /// Selects them in one pass over rows and events, as [`Changes`] combines them.
+    fn select(
+        self,
+        from: Origin<'_>,
+        events: impl Iterator<Item = Result<Event>>,
+        selected: &mut [SelectedSubset],
+    ) -> Result<()> {
+        let mut progress = from.registry.begin("selecting", "granules", None);
+        let criteria: Vec<(&[Pattern], Timestamp)> =
+            self.subsets.keys().map(|(patterns, at)| (patterns.as_slice(), *at)).collect();
+        let mut selecting = Selecting::of(&criteria);
+        Changes::show_periods(from, events, |granule_id, period, known| {
+            selecting.held(granule_id, period, known);
+            progress.advance()
+        })?;
+        let found = selecting.finish().recomputed;
+        let (whole, mut sets) = ([any()], BTreeMap::new());
+        for ((patterns, at), all) in criteria.iter().zip(&found) {
+            if *patterns == whole {
+                sets.insert(*at, *all);
             }
         }
-        let instances: Vec<Instance> = instances.into_values().collect();
-        self.subsets.sort_by(|(a, one), (b, other)| {
-            (a.patterns(), one.timestamp).cmp(&(b.patterns(), other.timestamp))
-        });
-        let criteria = self.subsets.iter().map(|(it, subset)| (it.patterns(), subset.timestamp));
-        let criteria: Vec<(&[Pattern], Timestamp)> = criteria.collect();
-        let selected = select_from(registry, transaction, key, &instances, &criteria)?;
-        let mut kept = 0;
-        for ((criteria, subset), selected) in self.subsets.into_iter().zip(selected) {
-            kept += u64::from(subset.store(transaction, (key, dataset), criteria, selected)?);
+        for (((_, at), numbers), part) in self.subsets.iter().zip(found) {
+            for &number in numbers {
+                selected[number] = SelectedSubset { all: sets[at], part };
+            }
         }
-        Ok(kept)
+        Ok(())
+    }
+}
+
+/// The pattern that selects every granule.
+fn any() -> Pattern {
+    "*".parse().expect("an asterisk is a pattern")
+}
+
+/// The changes of one granule, which are stored or are going to be.
+struct Changes<Show> {
+    granule_id: String,
+    changes: Vec<(i64, EventKind)>,
+    /// What becomes known of it, at any time.
+    known: FilesOverTime,
+    show: Show,
+}
+
+impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Changes<Show> {
+    /// Calls `show` for every period in which a granule is held, from when until when, with what is known of
+    /// it meanwhile, once the events were added to the rows. They are those of a log, in order of granule;
+    /// those that are stored are added once.
+    fn show_periods(
+        from: Origin<'_>,
+        events: impl Iterator<Item = Result<Event>>,
+        show: Show,
+    ) -> Result<()> {
+        let mut changes = Changes {
+            granule_id: String::new(),
+            changes: Vec::new(),
+            known: FilesOverTime::default(),
+            show,
+        };
+        let mut events = events.peekable();
+        if let Some(key) = from.key {
+            let mut contents = Contents::of(from.read, key, "");
+            from.read.each_period(key, "", None, |period| -> Result<()> {
+                let granule_id = proof::granule_id(period.granule_id, from.dataset)?;
+                while let Some(event) = events.next_if(|event| match event {
+                    Ok(event) => event.granule_id.as_str() <= granule_id,
+                    Err(_) => true,
+                }) {
+                    changes.add_event(event?)?;
+                }
+                changes.add(granule_id, period.ingested, EventKind::Ingested)?;
+                changes.known.extend(contents.during(&period)?);
+                match period.deleted {
+                    Some(deleted) => changes.add(granule_id, deleted, EventKind::Deleted),
+                    None => Ok(()),
+                }
+            })?;
+        }
+        events.try_for_each(|event| changes.add_event(event?))?;
+        changes.end_granule()
+    }
+
+    fn add_event(&mut self, event: Event) -> Result<()> {
+        let since = event.at.as_micros();
+        self.add(event.granule_id.as_str(), since, event.kind)?;
+        let says = |content: &Content| event.kind != EventKind::Ingested || !content.is_empty();
+        if let Some(content) = event.content.filter(says) {
+            self.known.push(since, content.encoded());
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, granule_id: &str, at: i64, kind: EventKind) -> Result<()> {
+        if self.granule_id != granule_id {
+            self.end_granule()?;
+            granule_id.clone_into(&mut self.granule_id);
+        }
+        self.changes.push((at, kind));
+        Ok(())
+    }
+
+    fn end_granule(&mut self) -> Result<()> {
+        self.changes.sort_unstable();
+        self.known.sort();
+        let mut since = None;
+        let mut show = |ingested: i64, deleted: Option<i64>| {
+            let known = self.known.during(ingested, deleted);
+            (self.show)(&self.granule_id, (ingested, deleted), known)
+        };
+        for (at, kind) in self.changes.drain(..) {
+            match (kind, since) {
+                (EventKind::Ingested, None) => since = Some(at),
+                (EventKind::Deleted, Some(ingested)) => {
+                    show(ingested, Some(at))?;
+                    since = None;
+                }
+                // An event that is stored, one that will be refused, or one of what is known.
+                _ => {}
+            }
+        }
+        since.map_or(Ok(()), |ingested| show(ingested, None))?;
+        self.known.clear();
+        Ok(())
     }
 }
 
@@ -188,11 +318,50 @@ impl CitedSubsets {
         Ok(())
     }
 
-    /// Keeps those that are not kept already; returns how many were new. What the patterns of one select from
-    /// its instance, or the granules that it names, must have the same identifier.
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Selects those with patterns that are not stored yet, from rows to which these events were added. The
+    /// result has an element for each subset.
     ///
-    /// Costs a pass over the dataset for all of them together, or one for each 8 MiB of patterns, and a
-    /// look-up for each granule that is named.
+    /// Costs a pass over rows and events for all of them together, or one for each 8 MiB of patterns.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry; those of the events.
+    pub(super) fn select<Events: Iterator<Item = Result<Event>>>(
+        &self,
+        from: Origin<'_>,
+        events: impl Fn() -> Result<Events>,
+    ) -> Result<Vec<SelectedSubset>> {
+        let mut selected = Vec::new();
+        let mut batch = Batch::default();
+        for subset in self.iter() {
+            let CitedSubset { identifier, digest, timestamp, members, .. } = subset?;
+            selected.push(SelectedSubset { all: Recomputed::EMPTY, part: Recomputed::EMPTY });
+            let Some(criteria) = members.criteria() else { continue };
+            if let Some(key) = from.key
+                && from.read.subset(key, (identifier, digest), &criteria)?.is_some()
+            {
+                continue;
+            }
+            let Criteria::Patterns(patterns) = criteria else { continue };
+            batch.add(patterns, timestamp, selected.len() - 1);
+            if batch.bytes > BATCH_BYTES {
+                std::mem::take(&mut batch).select(from, events()?, &mut selected)?;
+            }
+        }
+        if !batch.subsets.is_empty() {
+            batch.select(from, events()?, &mut selected)?;
+        }
+        Ok(selected)
+    }
+
+    /// Keeps those that are not kept already; returns how many were new. `selected` is what they selected
+    /// before the transaction began: it holds if it was selected from the same set, since what is
+    /// selected from a set never changes.
     ///
     /// # Errors
     ///
@@ -203,31 +372,33 @@ impl CitedSubsets {
         registry: &Registry,
         transaction: &Transaction,
         (key, dataset): (DatasetKey, &DatasetName),
+        selected: &[SelectedSubset],
     ) -> Result<u64> {
-        let (mut batch, mut kept) = (Batch::default(), 0);
-        for subset in self.iter() {
-            let subset = subset?;
-            let set = (subset.identifier, subset.digest);
-            let Some(criteria) = subset.members.criteria() else {
-                return Err(subset.refused(Identifier::EMPTY));
-            };
-            if transaction.subset(key, set, &criteria)?.is_some() {
-                continue;
-            }
-            match &subset.members {
-                Members::Patterns(_) => batch.add(criteria, subset),
-                Members::Listed(listing) => {
-                    let at = subset.instance(transaction, key)?.timestamp;
-                    let selected = identify_named(transaction, key, dataset, at, listing)?;
-                    let is_new = subset.store(transaction, (key, dataset), criteria, selected)?;
-                    kept += u64::from(is_new);
+        let mut again = None;
+        let mut kept = 0;
+        for (number, subset) in self.iter().enumerate() {
+            let is_new = subset?.keep(transaction, key, dataset, |instance| {
+                if let Some(SelectedSubset { part, .. }) =
+                    selected.get(number).filter(|it| it.all.check(instance).is_ok())
+                {
+                    return Ok(*part);
                 }
-            }
-            if batch.bytes > BATCH_BYTES {
-                kept += std::mem::take(&mut batch).keep(registry, transaction, (key, dataset))?;
-            }
+                // Another process changed the dataset in between, the name goes to a new dataset, or a row
+                // is damaged. One pass for all subsets, while others wait, is what remains.
+                let again = match &mut again {
+                    Some(again) => again,
+                    none => {
+                        let from = Origin { registry, read: transaction, key: Some(key), dataset };
+                        none.insert(self.select(from, || Ok(std::iter::empty()))?)
+                    }
+                };
+                let SelectedSubset { all, part } = again[number];
+                all.check(instance)?;
+                Ok(part)
+            })?;
+            kept += u64::from(is_new);
         }
-        Ok(kept + batch.keep(registry, transaction, (key, dataset))?)
+        Ok(kept)
     }
 
     /// The subsets, in the order in which they were added.

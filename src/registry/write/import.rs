@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::annotate::LoggedAnnotations;
 use super::applied::Applied;
-use super::cited::CitedSubsets;
+use super::cited::{CitedSubsets, Origin, SelectedSubset};
 use super::engine;
 use super::mirror_sources::Remembered;
 use super::results::{Expected, Results};
@@ -164,8 +164,9 @@ impl Registry {
         stamp: &Stamp,
         remembered: Option<&dyn Fn(&Applied) -> Remembered<'a>>,
     ) -> Result<Applied> {
+        let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
-            let (key, applied) = import.apply(self, transaction, dataset, stamp)?;
+            let (key, applied) = import.apply(self, transaction, dataset, stamp, &selected)?;
             let has_changed = !applied.instances.is_empty()
                 || applied.subsets > 0
                 || applied.annotations.added > 0;
@@ -182,6 +183,22 @@ impl Registry {
 }
 
 impl Import {
+    /// Selects the subsets from the history that the dataset will have. The patterns are the primary's:
+    /// what they cost must not be spent while other writers wait.
+    fn select_subsets(
+        &self,
+        registry: &Registry,
+        dataset: &DatasetName,
+    ) -> Result<Vec<SelectedSubset>> {
+        if self.subsets.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = registry.read()?;
+        let key = read.key_and_name(dataset)?.map(|(key, _)| key);
+        let from = Origin { registry, read: &read, key, dataset };
+        self.subsets.select(from, || self.staging.sorted())
+    }
+
     /// Applies the import within a transaction.
     fn apply(
         &self,
@@ -189,6 +206,7 @@ impl Import {
         transaction: &Transaction,
         name: &DatasetName,
         stamp: &Stamp,
+        selected: &[SelectedSubset],
     ) -> Result<(DatasetKey, Applied)> {
         let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
         let (key, last) = (target.dataset, target.last());
@@ -227,7 +245,7 @@ impl Import {
         };
         (applied.left_out, applied.cancelled) = (left_out, cancelled);
         let dataset = (key, &target.name);
-        applied.subsets = self.subsets.keep(registry, transaction, dataset)?;
+        applied.subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
         applied.annotations = self.annotations.keep(transaction, dataset, now, |at| {
             let in_force = transaction.instance_at(key, at)?;
             Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
