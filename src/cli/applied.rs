@@ -1,5 +1,4 @@
-//! One change of a history, for `ingest`, `import`, `mirror pull` and others: its arguments, how it is
-//! made, and the report of what was changed.
+//! Makes one change of a history, for `ingest`, `import`, `mirror pull` and others, and reports what it did.
 
 use std::io::{self, Write};
 
@@ -7,13 +6,12 @@ use accession::mirror::Status;
 use accession::model::Digest;
 use accession::model::quoted;
 use accession::registry::{KeptAnnotations, Skipped};
-use accession::{Applied, ChangeOptions, DatasetName, Identifier, Instance, Registry, Stamp};
-use clap::ValueEnum;
+use accession::{Applied, DatasetName, Identifier, Instance, Registry, Stamp};
 use serde::Serialize;
 
 use super::dataset_warnings::warn_of_shared_doi;
 use super::error::{Exit, Result};
-use super::output::{Object, Output, count};
+use super::output::{Object, Output, write_applied, write_change_line, write_dry_run};
 use super::session::{ChangeTime, Create, Session};
 
 /// One change of a dataset, as it was asked for.
@@ -30,68 +28,6 @@ pub struct Application<'a> {
     pub has_line: bool,
     /// Whether it is read from a history, with subsets and annotations beside it.
     pub reads_history: bool,
-}
-
-/// The time of a change, and its options.
-#[derive(clap::Args)]
-pub struct ChangeArgs {
-    /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day, or now
-    /// [default: now]
-    #[arg(long, value_name = "T")]
-    pub at: Option<ChangeTime>,
-
-    /// A note to store with the change
-    #[arg(long, value_name = "TEXT")]
-    pub note: Option<String>,
-
-    #[command(flatten)]
-    pub dry_run: DryRunArgs,
-}
-
-/// Whether a change is only tried, and what is shown of it then.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub struct DryRunArgs {
-    /// Show what would be done, without changing anything; with --quiet in one line
-    #[arg(long)]
-    pub dry_run: bool,
-
-    /// With --dry-run: show the ids of all granules, and not only the first three of each side
-    #[arg(long, requires = "dry_run", conflicts_with = "json")]
-    pub all: bool,
-}
-
-impl ChangeArgs {
-    /// The options of the change in the library.
-    pub fn options(&self) -> ChangeOptions {
-        let (note, DryRunArgs { dry_run, all }) = (self.note.clone(), self.dry_run);
-        ChangeOptions { note, dry_run, all_examples: all, ..ChangeOptions::default() }
-    }
-
-    /// The change as it was asked for.
-    pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
-        let DryRunArgs { dry_run, .. } = self.dry_run;
-        Application { dataset, at: self.at, create, dry_run, has_line: false, reads_history: false }
-    }
-}
-
-/// The confirmation of the clock.
-#[derive(clap::Args)]
-pub struct ClockArgs {
-    /// Confirm the clock, which is refused if it is two years ahead of all that was recorded
-    #[arg(long, value_name = "now", hide_possible_values = true)]
-    at: Option<Confirmed>,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Confirmed {
-    Now,
-}
-
-impl ClockArgs {
-    /// The time to record. `None` means that of the clock, unless it is refused.
-    pub fn time(&self) -> Option<ChangeTime> {
-        self.at.map(|Confirmed::Now| ChangeTime::Now)
-    }
 }
 
 /// What was created, or in a dry run would be.
@@ -194,7 +130,7 @@ impl Application<'_> {
             if dry_run {
                 write!(session.out(), "dry run: ")?;
             }
-            write_line(session.out(), in_force, [added, removed])?;
+            write_change_line(session.out(), in_force, [added, removed])?;
         }
         let registry = session.registry_path();
         let json = AppliedJson {
@@ -262,80 +198,4 @@ fn print_applied(
             false => Ok(()),
         }
     })
-}
-
-/// Writes a change in one line.
-fn write_line(
-    out: &mut impl Write,
-    in_force: &Instance,
-    [added, removed]: [u64; 2],
-) -> io::Result<()> {
-    let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
-    let sides = sides([added, removed, in_force.described, in_force.replaced]);
-    writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
-}
-
-/// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two
-/// are left out where there are none.
-pub fn sides([ingested, deleted, described, replaced]: [u64; 4]) -> String {
-    let mut sides = format!("+{ingested} -{deleted}");
-    if replaced > 0 {
-        sides.push_str(&format!(" ~{replaced}"));
-    }
-    if described > 0 {
-        sides.push_str(&format!(", {described} described"));
-    }
-    sides
-}
-
-/// The sides of the change of an instance.
-pub fn sides_of(instance: &Instance) -> String {
-    let Instance { ingested, deleted, described, replaced, .. } = *instance;
-    sides([ingested, deleted, described, replaced])
-}
-
-/// Writes the result of a change.
-pub fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
-    let Some(instance) = applied.instance() else {
-        return match applied.skipped {
-            Skipped { held: 1.., .. } => {
-                writeln!(out, "no changes: every granule is already held")
-            }
-            Skipped { missing: 1.., .. } => {
-                writeln!(out, "no changes: none of the granules is held")
-            }
-            _ => writeln!(out, "no changes: the input contains no granules"),
-        };
-    };
-    write_change(out, instance)?;
-    writeln!(out, "identifier {}", instance.identifier)
-}
-
-/// Writes when a change took effect, and how many granules it ingested and deleted.
-pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
-    let Instance { dataset, timestamp, granules, .. } = change;
-    writeln!(out, "{dataset} at {timestamp}: {}, holds {granules}", sides_of(change))
-}
-
-/// Writes how many annotations of a primary are kept from now on.
-pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Result<()> {
-    match annotations.added {
-        0 => Ok(()),
-        added => writeln!(out, "kept {}", count(added, "annotation")),
-    }
-}
-
-/// Writes that a change was rolled back, with the first granules of each side as examples.
-pub fn write_dry_run(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
-    for (verb, ids, count) in [
-        ("ingest", &applied.first_ingested, applied.added()),
-        ("delete", &applied.first_deleted, applied.removed()),
-    ] {
-        let more = count.saturating_sub(ids.len() as u64);
-        ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
-        if more > 0 {
-            writeln!(out, "would {verb} {more} more")?;
-        }
-    }
-    writeln!(out, "dry run: nothing was changed")
 }

@@ -1,5 +1,6 @@
 //! Arguments that several commands take. Each type converts what was typed into what it means.
 
+mod change;
 mod granules;
 mod primary;
 mod set;
@@ -7,6 +8,7 @@ mod set;
 pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
+pub use change::{ChangeArgs, ClockArgs, DryRunArgs};
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
 pub use set::{

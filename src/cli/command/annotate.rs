@@ -4,7 +4,7 @@ use accession::Access;
 use accession::model::Warning;
 use accession::registry::NewAnnotation;
 
-use crate::cli::applied::ClockArgs;
+use crate::cli::args::ClockArgs;
 use crate::cli::args::TypedSet;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, annotation_in};

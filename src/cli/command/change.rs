@@ -9,9 +9,9 @@ use accession::{
 };
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::{Application, ChangeArgs, apply};
+use crate::cli::applied::{Application, apply};
 use crate::cli::args::{
-    ContentArgs, FileArgs, FormatArgs, GranuleArgs, TypedName, deletions, refuse_future,
+    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, TypedName, deletions, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::{PathArgs, with_hint_of_paths};

@@ -6,10 +6,10 @@ use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Sna
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::applied::sides;
 use crate::cli::args::{KnownAtArgs, SiteArgs, TypedDataset, TypedName, dataset_at, refuse_future};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::sides;
 use crate::cli::output::{Column, annotation_in, digest_in, in_words, selected_in};
 use crate::cli::session::Session;
 

@@ -10,10 +10,12 @@ use accession::model::{Warning, WarningKind};
 use accession::{Access, Applied, ChangeOptions, DatasetName, Import, Instance, Moment, Timestamp};
 
 use super::history::INSTANCES;
-use crate::cli::applied::{Application, ClockArgs, DryRunArgs, write_dry_run, write_kept};
+use crate::cli::applied::Application;
+use crate::cli::args::{ClockArgs, DryRunArgs};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
+use crate::cli::output::{write_dry_run, write_kept};
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::Session;
 

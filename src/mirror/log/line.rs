@@ -1,4 +1,4 @@
-//! The lines of a log, as they are written and as they are read.
+//! What a line of a log contains, its text, and its check; `reader` reads them in order.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -11,7 +11,8 @@ use accession::{Access, Dataset, DatasetEdit, DatasetName, Limit, Limits, Regist
 use serde::Serialize;
 
 use super::show::DATASET;
-use crate::cli::applied::{ClockArgs, Created};
+use crate::cli::applied::Created;
+use crate::cli::args::ClockArgs;
 use crate::cli::args::{Refusal, deletions, edit, edit_as};
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::write_fields;

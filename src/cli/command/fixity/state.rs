@@ -7,7 +7,8 @@ use accession::model::{Algorithm, Extent};
 use accession::{Access, Change, ChangeOptions, DatasetName};
 
 use super::files::{TreeArgs, nothing_stated, print_run};
-use crate::cli::applied::{ChangeArgs, ClockArgs, apply};
+use crate::cli::applied::apply;
+use crate::cli::args::{ChangeArgs, ClockArgs};
 use crate::cli::args::{ContentArgs, FileColumns, FormatArgs, named_path};
 use crate::cli::error::{Exit, Result};
 use crate::cli::paths::PathArgs;

@@ -1,0 +1,69 @@
+//! The arguments of commands that change something: the time, the note, the dry run.
+
+use accession::{ChangeOptions, DatasetName};
+use clap::ValueEnum;
+
+use crate::cli::applied::Application;
+use crate::cli::session::ChangeTime;
+
+/// The time of a change, and its options.
+#[derive(clap::Args)]
+pub struct ChangeArgs {
+    /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day, or now
+    /// [default: now]
+    #[arg(long, value_name = "T")]
+    pub at: Option<ChangeTime>,
+
+    /// A note to store with the change
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
+
+    #[command(flatten)]
+    pub dry_run: DryRunArgs,
+}
+
+/// Whether a change is only tried, and what is shown of it then.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct DryRunArgs {
+    /// Show what would be done, without changing anything; with --quiet in one line
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// With --dry-run: show the ids of all granules, and not only the first three of each side
+    #[arg(long, requires = "dry_run", conflicts_with = "json")]
+    pub all: bool,
+}
+
+impl ChangeArgs {
+    /// The options of the change in the library.
+    pub fn options(&self) -> ChangeOptions {
+        let (note, DryRunArgs { dry_run, all }) = (self.note.clone(), self.dry_run);
+        ChangeOptions { note, dry_run, all_examples: all, ..ChangeOptions::default() }
+    }
+
+    /// The change as it was asked for.
+    pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
+        let DryRunArgs { dry_run, .. } = self.dry_run;
+        Application { dataset, at: self.at, create, dry_run, has_line: false, reads_history: false }
+    }
+}
+
+/// The confirmation of the clock.
+#[derive(clap::Args)]
+pub struct ClockArgs {
+    /// Confirm the clock, which is refused if it is two years ahead of all that was recorded
+    #[arg(long, value_name = "now", hide_possible_values = true)]
+    at: Option<Confirmed>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Confirmed {
+    Now,
+}
+
+impl ClockArgs {
+    /// The time to record. `None` means that of the clock, unless it is refused.
+    pub fn time(&self) -> Option<ChangeTime> {
+        self.at.map(|Confirmed::Now| ChangeTime::Now)
+    }
+}
