@@ -3,9 +3,9 @@
 //! The manifest has the columns (`fileSchema`: `Bucket, Key, VersionId, IsLatest, IsDeleteMarker, Size,
 //! LastModifiedDate, ETag, …`, as they were chosen) and of each data file its key in the bucket that
 //! receives the inventory, its size and its MD5 checksum. The data files have no header, may be
-//! compressed with gzip, and have keys that are percent-encoded. All of them together are the inventory,
-//! so one that is missing or has other bytes is an error. Each is read twice, first for its checksum:
-//! memory does not grow with it.
+//! compressed with gzip, and have keys that are encoded as in a form: `+` is a space. All of them together
+//! are the inventory, so one that is missing or has other bytes is an error. Each is read twice, first for
+//! its checksum: memory does not grow with it.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -148,8 +148,8 @@ impl Inventory {
         }
     }
 
-    /// The object of the present row of a data file.
-    fn object(&self, rows: &CsvRows) -> Result<Row, Error> {
+    /// The object of the present row of a data file. `None` is one that only stands for a directory.
+    fn object(&self, rows: &CsvRows) -> Result<Option<Row>, Error> {
         let Columns { count, key, size, is_latest, is_delete_marker, etag } = self.columns;
         if rows.row.len() != count {
             let message = format!("the row has {} cells, and fileSchema {count}", rows.row.len());
@@ -157,7 +157,13 @@ impl Inventory {
         }
         let cell = |column: Option<usize>| column.map_or(&b""[..], |column| &rows.row[column]);
         let text = |column| Some(String::from_utf8_lossy(cell(column)).into_owned());
-        let decoded: Vec<u8> = percent_decode(cell(Some(key))).collect();
+        let space_for_plus = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
+        let spaced: Vec<u8> = cell(Some(key)).iter().map(space_for_plus).collect();
+        let decoded: Vec<u8> = percent_decode(&spaced).collect();
+        // Consoles make such an object for each new folder.
+        if decoded.ends_with(b"/") && matches!(cell(size), b"" | b"0") {
+            return Ok(None);
+        }
         let mut row = Row::new(granule_id(&decoded)?, rows.location());
         let is_true = |column| cell(column).eq_ignore_ascii_case(b"true");
         row.record.is_deleted =
@@ -172,7 +178,7 @@ impl Inventory {
             checksum: text(etag).filter(|etag| self.etag_is_md5 && is_md5(etag)),
             location: None,
         });
-        Ok(row)
+        Ok(Some(row))
     }
 }
 
@@ -183,7 +189,10 @@ impl Rows for Inventory {
                 && rows.advance()?
             {
                 let rows = self.rows.as_ref().expect("it was advanced");
-                return self.object(rows).map(Some).map_err(|error| error.at(rows.location()));
+                match self.object(rows).map_err(|error| error.at(rows.location()))? {
+                    Some(row) => return Ok(Some(row)),
+                    None => continue,
+                }
             }
             let Some(file) = self.files.next() else { return Ok(None) };
             self.rows = Some(self.data_file(&file).map_err(|error| error.at_line(&self.name, 1))?);

@@ -13,7 +13,7 @@
 //! | `stac` | a STAC ItemCollection | `id` | `properties.created`, `datetime` or `updated` |
 //! | `esgf` | a Solr result of an ESGF index | `instance_id`, else `id` up to `\|` | |
 //! | `rclone` | what `rclone lsjson -R` prints | `Path`, but of directories | |
-//! | `s3-inventory` | the `manifest.json` of an S3 Inventory, with its data files | `Key`, percent-decoded | |
+//! | `s3-inventory` | the `manifest.json` of an S3 Inventory, with its data files | `Key`, decoded (`+` is a space) | |
 //! | `pdr` | a product delivery record | the `FILE_ID` of the data of each FILE_GROUP, or every `FILE_ID` | |
 //! | `checksums` | a list of checksums, as `sha256sum`, `md5sum` and `rclone hashsum` print it, in the style of BSD, or a manifest of BagIt | the path, without a leading `./` | |
 //! | `cmr-deleted` | CMR's `deleted-granules.json` | `granule-ur`; for a deletion only ([`Options::of_deletion`]) | |
