@@ -340,7 +340,9 @@ impl Snapshot {
         listing: Listing,
     ) -> Result<Differences<Listing>> {
         let left = self.select(selection)?.set;
-        let listed = Ahead::of(listing.distinct()?, PAGE_ENTRIES).peekable();
+        // What is stated of one granule may have megabytes.
+        let entries = if listing.has_contents() { 64 } else { PAGE_ENTRIES };
+        let listed = Ahead::of(listing.distinct()?, entries).peekable();
         let listed: Box<AnyEntries> = Box::new(listed);
         let claims = [Some(Claim::of(&self.registry, &left)), None];
         let entries = self.proved_entries(&left, listing.has_contents())?;

@@ -182,6 +182,7 @@ impl Registry {
 
     /// The same for these datasets, if the registry is on a server and any is given.
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<Verification> {
+        let datasets = if self.is_file() { &[] } else { datasets };
         let progress = self.begin("checking", "pages", None);
         let check = || self.read()?.integrity(datasets);
         let found = readable(check()).map_err(|error: Error| self.named(error))?;

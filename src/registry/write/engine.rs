@@ -117,7 +117,8 @@ impl<'a> Entry<'a> {
             true => Vec::new(),
             false => transaction.periods_among(dataset, &ids)?,
         };
-        let known = match events.iter().any(|event| event.content.is_some()) {
+        let states_content = || events.iter().any(|event| event.content.is_some());
+        let known = match self.target.latest.is_some() && states_content() {
             true => transaction.last_content_among(dataset, &ids)?,
             false => Vec::new(),
         };

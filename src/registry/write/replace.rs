@@ -120,7 +120,7 @@ impl Registry {
                 EarlierSet::Digest(prefix) => Selection::Digest(prefix.clone()),
             };
             let mut set = select(transaction, &selection)?.set;
-            if set.dataset() != dataset {
+            if matches!(to, EarlierSet::Digest(_)) && *set.dataset() != target.name {
                 // Another dataset had this digest as well, and last.
                 let identifier = set.identifier();
                 let mut own = transaction.instances_of_with(target.dataset, identifier)?;

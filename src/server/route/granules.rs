@@ -103,7 +103,10 @@ async fn list(
             return Ok(answer);
         }
         if is_searched {
-            return Err(Problem::too_costly("This takes longer than a request may.").into());
+            return Err(Problem::too_costly(
+                "This takes longer than a request may, or there is no room for the result now.",
+            )
+            .into());
         }
     }
     stream(state, asked, identifier, wanted, &tag).await

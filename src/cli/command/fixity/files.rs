@@ -67,7 +67,11 @@ pub fn print_run(session: &mut Session, mut run: FileRun, verb: &str) -> Result<
     for finding in run.by_ref() {
         match finding {
             Ok(finding) => list.add(session, &finding)?,
-            Err(error) => stopped = Some(error),
+            Err(error) => {
+                // What was not read is not taken for good.
+                stopped = Some(error);
+                break;
+            }
         }
     }
     list.finish(session)?;
