@@ -19,7 +19,7 @@ use crate::opened::Opened;
 use crate::record::{self, object, warn_all};
 use crate::target::Target;
 use crate::time::ChangeTime;
-use crate::work::run;
+use crate::work::{Stop, run};
 
 /// A directory with files, and how it is read.
 fn tree(root: PathBuf, options: &Keywords<'_, '_>) -> Result<FileTree, Failure> {
@@ -82,7 +82,7 @@ pub fn compute<'py>(
         return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
     }
     let result = run(py, |monitor| {
-        let registry = opened.writer(Arc::clone(&monitor))?;
+        let registry = opened.writer(Arc::new(Stop::default()))?;
         tree.reading.monitor = Some(monitor);
         let stamp = opened.stamp(ChangeTime::default());
         found(fixity::compute(&registry, dataset, tree, algorithm, note, &stamp)?)
@@ -113,8 +113,9 @@ pub fn check<'py>(
     let of = CheckOptions { depth, lists_unexpected, root_name };
     let (result, not_recorded) = run(py, |monitor| {
         let registry = opened.reader(Arc::clone(&monitor))?;
-        tree.reading.monitor = Some(Arc::clone(&monitor));
-        let (writable, select) = (|| opened.writable(monitor), |_: &Snapshot| Ok(set.clone()));
+        tree.reading.monitor = Some(monitor);
+        let (writable, select) =
+            (|| opened.writable(Arc::new(Stop::default())), |_: &Snapshot| Ok(set.clone()));
         let stamp = opened.stamp(ChangeTime::default());
         let check = fixity::check(&registry, writable, select, (tree, of), &stamp)?;
         let not_recorded = check.not_recorded();

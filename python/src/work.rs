@@ -17,9 +17,9 @@ use crate::error::Failure;
 /// How often Python is asked whether a signal arrived.
 const ASKED: Duration = Duration::from_millis(100);
 
-/// A monitor that stops the work when Python has a signal.
+/// A monitor that stops the work when Python has a signal. Another one, which none reaches, stops nothing.
 #[derive(Default)]
-struct Stop(AtomicBool);
+pub struct Stop(AtomicBool);
 
 impl Monitor for Stop {
     fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}

@@ -198,6 +198,21 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
 }
 
 #[test]
+fn a_command_that_changes_nothing_creates_no_registry() {
+    let sandbox = world();
+    for arguments in [
+        "ingest NEW --create --skip-existing --from /dev/null",
+        "ingest NEW --create --at 2001-01-05 --dry-run A",
+        "import LOG header.csv --create",
+        "mirror pull US emptied.db --create",
+    ] {
+        let printed = sandbox.run(&format!("accession --registry new.db {arguments}"));
+        assert!(!printed.contains("error"), "{arguments}: {printed}");
+        assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
+    }
+}
+
+#[test]
 fn what_is_in_force_in_a_dataset_that_was_not_created_is_the_empty_set() {
     let printed = world().run(
         "accession --registry new.db ingest NEW --create --skip-existing --from /dev/null --json",
