@@ -32,8 +32,8 @@ pub struct CheckedCitations {
 pub struct Verdict {
     /// Its number, counted from 1.
     pub citation: u64,
-    /// Its identifier, or that of the set with its digest. `None` means that the text in its place is not an
-    /// identifier, or that it has a digest only, which is not known.
+    /// Its identifier, or that of the set with its digest if it has no identifier that can be read. `None`
+    /// means that neither can be read, or that the digest is not known.
     pub identifier: Option<Identifier>,
     /// Its digest, or the first digits of it. `None` means that it has none, or that the text in its place is
     /// not a digest.
@@ -169,46 +169,56 @@ impl Checker {
     }
 
     fn verdict(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
+        let mut verdict = self.verdict_on_readable(citation, pasted)?;
+        let unreadable = self.unreadable(pasted)?;
+        if !unreadable.is_empty() {
+            let problem = verdict.problem.take().into_iter().chain(unreadable);
+            verdict.problem = Some(problem.collect::<Vec<_>>().join("; "));
+            (verdict.ok, verdict.is_questionable, verdict.note) = (false, false, None);
+        }
+        Ok(verdict)
+    }
+
+    /// What of a citation should name the set, and cannot be read.
+    fn unreadable(&mut self, pasted: &Pasted) -> Result<Vec<String>> {
+        let mut unreadable = Vec::new();
+        if let Some(Statement::Unreadable(text)) = &pasted.identifier {
+            unreadable.push(format!(
+                "{} is not an identifier, which has 32 hexadecimal digits{}",
+                quoted(text),
+                self.similar(text)?
+            ));
+        }
+        if let Some(Statement::Unreadable(text)) = &pasted.digest {
+            unreadable.push(format!("{} is not a digest: {}", quoted(text), not_a_digest()));
+        }
+        Ok(unreadable)
+    }
+
+    /// The verdict on what of a citation can be read: its identifier or, without one, its digest leads to the
+    /// set.
+    fn verdict_on_readable(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
         let date = pasted.date.as_ref().map(|date| match date {
             Statement::Read(moment) => moment.to_string(),
             Statement::Unreadable(text) => text.clone(),
         });
         let mut verdict =
             Verdict { doi: pasted.doi.clone(), date, ..Verdict::unknown(citation, None) };
-        let digest = match &pasted.digest {
-            Some(Statement::Unreadable(text)) => {
-                verdict.problem =
-                    Some(format!("{} is not a digest: {}", quoted(text), not_a_digest()));
-                return Ok(verdict);
-            }
-            Some(Statement::Read(digest)) => Some(digest.clone()),
-            None => None,
-        };
-        verdict.digest.clone_from(&digest);
-        let identifier = match (&pasted.identifier, &digest) {
+        if let Some(Statement::Read(digest)) = &pasted.digest {
+            verdict.digest = Some(digest.clone());
+        }
+        let identifier = match (&pasted.identifier, &verdict.digest) {
             (Some(Statement::Read(identifier)), _) => *identifier,
-            (Some(Statement::Unreadable(text)), _) => {
-                verdict.problem = Some(format!(
-                    "{} is not an identifier, which has 32 hexadecimal digits{}",
-                    quoted(text),
-                    self.similar(text)?
-                ));
-                return Ok(verdict);
-            }
-            (None, Some(digest)) => {
-                match self.snapshot.select(&Selection::Digest(digest.clone())) {
-                    Ok(selected) => selected.set.identifier(),
-                    Err(error) => {
-                        let is_none_or_several = matches!(
-                            error.kind(),
-                            ErrorKind::IdentifierUnknown | ErrorKind::Ambiguous
-                        );
-                        verdict.problem = is_none_or_several.then(|| error.to_string());
-                        return if is_none_or_several { Ok(verdict) } else { Err(error) };
-                    }
+            (_, Some(digest)) => match self.snapshot.select(&Selection::Digest(digest.clone())) {
+                Ok(selected) => selected.set.identifier(),
+                Err(error) => {
+                    let is_none_or_several =
+                        matches!(error.kind(), ErrorKind::IdentifierUnknown | ErrorKind::Ambiguous);
+                    verdict.problem = is_none_or_several.then(|| error.to_string());
+                    return if is_none_or_several { Ok(verdict) } else { Err(error) };
                 }
-            }
-            (None, None) => return Ok(verdict),
+            },
+            (_, None) => return Ok(verdict),
         };
         verdict.identifier = Some(identifier);
         let moment = match &pasted.date {
