@@ -159,12 +159,36 @@ fn paths_that_are_not_utf_8_or_not_ours_are_refused() {
         ("/datasets/D/history?after=x", 400),
         ("/datasets/D/history?limit=10001&format=json", 400),
         ("/datasets/D/?format=word", 400),
+        ("/datasets/D/history?date=2001-02-30", 400),
+        ("/datasets/D/history?date=2001", 400),
         ("/doi/nonsense", 400),
         ("/doi/10.9999/none", 404),
+        ("/doi/", 404),
+        ("/compare/", 404),
+        ("/compare", 400),
+        ("/compare/D", 400),
     ] {
         let answer = served.get(path);
         assert_eq!(answer.status, status, "{path}: {}", answer.text());
         answer.problem();
+    }
+    // What does not exist does not take other methods either.
+    for (path, status) in [
+        ("/", 405),
+        ("/datasets/D/", 405),
+        ("/openapi.json", 405),
+        ("/nothing", 404),
+        ("/no/such/path", 404),
+        ("/datasets/NO/", 404),
+        ("/compare/", 404),
+        ("/DI:00000000000000000000000000000000", 404),
+    ] {
+        for method in [Method::POST, Method::PUT, Method::DELETE] {
+            let answer = served.ask(method, path, &[], "");
+            assert_eq!(answer.status, status, "{path}");
+            assert_eq!(answer.header("allow").is_empty(), status == 404, "{path}");
+            answer.problem();
+        }
     }
     assert_eq!(served.get_as("/datasets/D/", "image/png").status, 406);
 }

@@ -227,12 +227,17 @@ fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
     assert_eq!(server.serving.child.wait().unwrap().code(), Some(0));
 }
 
-/// HTTP/1.0 has no chunks: a list that broke off would look complete.
+/// HTTP/1.0 has no chunks: a list that broke off would look complete. One that is in a file has its length.
 #[test]
 fn no_list_is_streamed_over_http_1_0() {
+    let ask = |server: &Server, query: &str| {
+        let mut stream = server.connect();
+        let list = format!("/DI:{}/granules{query}", server.identifier);
+        write!(stream, "GET {list} HTTP/1.0\r\nhost: x\r\n\r\n").unwrap();
+        String::from_utf8(read_to_its_end(stream)).unwrap()
+    };
     // There is no room for a file.
     let server = Server::start(10_000, &["--cache-size", "1KiB"]);
-    let list = format!("/DI:{}/granules", server.identifier);
     for (query, status) in [
         ("", "409"),
         ("?limit=5", "200"),
@@ -240,11 +245,26 @@ fn no_list_is_streamed_over_http_1_0() {
         ("?limit=9000", "409"),
         ("?after=a&format=jsonl", "409"),
     ] {
-        let mut stream = server.connect();
-        write!(stream, "GET {list}{query} HTTP/1.0\r\nhost: x\r\n\r\n").unwrap();
-        let response = String::from_utf8(read_to_its_end(stream)).unwrap();
-        assert_eq!(&response[9..12], status, "{query}");
+        assert_eq!(&ask(&server, query)[9..12], status, "{query}");
     }
+    let response = ask(&Server::start(10_000, &[]), "");
+    let (head, list) = response.split_once("\r\n\r\n").unwrap();
+    let length = format!("content-length: {}\r\n", list.len());
+    assert!(head.contains("200 OK") && head.contains(&length), "{head}");
+    assert_eq!(list.matches("a-granule").count(), 10_000);
+}
+
+#[test]
+fn a_stream_that_breaks_off_has_no_last_chunk() {
+    // There is no room for a file.
+    let server = Server::start(10_000, &["--cache-size", "1KiB"]);
+    let list = format!("/DI:{}/granules", server.identifier);
+    let whole = server.get_with(&list, "");
+    assert!(whole.ends_with(b"\r\n0\r\n\r\n"));
+    server.damage("DELETE FROM granule WHERE granule_id LIKE '%-00009999'");
+    let cut = server.get_with(&list, "");
+    assert!(cut.starts_with(b"HTTP/1.1 200") && cut.len() > whole.len() / 2, "it was begun");
+    assert!(!cut.ends_with(b"0\r\n\r\n"));
 }
 
 #[test]

@@ -19,16 +19,23 @@ use super::problem::Problem;
 use super::request::Asked;
 use super::state::ServerState;
 
-/// What is at the address that a request asks for.
+/// The answer to a request. Where there is nothing at its address, that is said whatever its method.
 ///
 /// # Errors
 ///
-/// Why it is not answered with that.
+/// Why it is not answered with what is at its address.
 pub async fn answer(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Result<Answer, Stop> {
+    if asked.method() == Method::POST && asked.path() == "/check" {
+        return check::check_text(state, asked, body).await;
+    }
+    let answer = read(state, asked).await?;
+    if asked.is_of_reading() { Ok(answer) } else { Err(Problem::method().into()) }
+}
+
+/// What is at the address of a request.
+async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let segments: Vec<&str> = asked.path().split('/').skip(1).collect();
     match segments[..] {
-        ["check"] if asked.method() == Method::POST => check::check_text(state, asked, body).await,
-        _ if !asked.is_of_reading() => Err(Problem::method().into()),
         [""] => lists::index(state, asked).await,
         ["style.css"] => site::file(asked),
         ["script.js"] => site::file(asked),
@@ -44,11 +51,11 @@ pub async fn answer(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Resu
         ["datasets", _name, "log", _segment] => published::segment(state, asked).await,
         ["datasets", _name, "subsets.jsonl"] => published::beside(state, asked).await,
         ["datasets", _name, "annotations.jsonl"] => published::beside(state, asked).await,
-        ["compare", _sides] => comparison::comparison(state, asked).await,
+        ["compare", sides] if !sides.is_empty() => comparison::comparison(state, asked).await,
         ["compare"] => comparison::form(state, asked),
         ["check"] => check::check(state, asked).await,
         ["find"] => lists::find(state, asked).await,
-        ["doi", _doi, ..] => dataset::doi(state, asked).await,
+        ["doi", doi, ..] if !doi.is_empty() => dataset::doi(state, asked).await,
         ["healthz"] => site::health(state),
         ["metrics"] => Ok(site::metrics(state).await),
         ["openapi.json"] => site::openapi(state),
