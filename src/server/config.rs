@@ -41,8 +41,10 @@ pub struct ServerLimits {
     pub budget: Duration,
     /// The greatest number of requests that read the registry at the same time.
     pub readers: usize,
-    /// The greatest number of comparisons, checks and lists with patterns that run at the same time.
+    /// The greatest number of comparisons and checks that run at the same time.
     pub comparisons: usize,
+    /// The greatest number of lists with patterns that are made at the same time.
+    pub searches: usize,
     /// The greatest number of bytes of the whole lists on disk.
     pub cache_bytes: u64,
     /// The greatest number of granules of a list that is complete, and proved, before its first byte is sent.
@@ -67,6 +69,7 @@ impl Default for ServerLimits {
             budget: Duration::from_secs(10),
             readers: 8,
             comparisons: 2,
+            searches: 2,
             cache_bytes: 1_024 * 1_024 * 1_024,
             waited_granules: 1_000_000,
             target_bytes: 8 * 1_024,

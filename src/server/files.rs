@@ -26,9 +26,6 @@ use super::problem::Problem;
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind};
 
-/// How many lists are written at the same time.
-const WRITERS: usize = 2;
-
 /// How many lists of usual length the cache has.
 const USUAL_LISTS: usize = 32;
 
@@ -75,7 +72,6 @@ pub struct Files {
     /// Where the files are. `None` means the directory for temporary files.
     directory: Option<PathBuf>,
     room: Arc<Semaphore>,
-    writers: Arc<Semaphore>,
     kept: Cache<String, Arc<Stored>, Permits>,
 }
 
@@ -120,13 +116,13 @@ impl Files {
         Files {
             directory,
             room: Arc::new(Semaphore::new(all)),
-            writers: Arc::new(Semaphore::new(WRITERS)),
             kept: Cache::with_weighter(USUAL_LISTS, permits / 2, Permits),
         }
     }
 
-    /// A list by its name, which has all that decides its bytes. `write` writes it unless it is there. `None`
-    /// means that it could not be written in this time, or that there is no room for it.
+    /// A list by its name, which has all that decides its bytes. `write` writes it, once it has one of the
+    /// permits, unless it is there. `None` means that it could not be written in this time, or that there is
+    /// no room for it.
     ///
     /// # Errors
     ///
@@ -134,10 +130,11 @@ impl Files {
     pub async fn get(
         &self,
         name: &str,
+        permits: Arc<Semaphore>,
         time: Duration,
         write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
     ) -> Result<Option<Arc<Stored>>, Problem> {
-        let list = self.kept.get_or_insert_async(name, self.written(time, write));
+        let list = self.kept.get_or_insert_async(name, self.written(permits, time, write));
         match tokio::time::timeout(time, list).await {
             Ok(Ok(list)) => Ok(Some(list)),
             Ok(Err(Unwritten::List(problem))) => Err(problem),
@@ -152,28 +149,30 @@ impl Files {
     /// Has a list written on a thread of its own, until this is dropped.
     async fn written(
         &self,
+        permits: Arc<Semaphore>,
         time: Duration,
         write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
     ) -> Result<Arc<Stored>, Unwritten> {
-        let permit = Arc::clone(&self.writers).acquire_owned().await.map_err(io::Error::other)?;
+        let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
         let deadline = Deadline::after(time);
         let _waiting = deadline.waiting();
-        let file = match &self.directory {
-            None => scratch::file(),
-            Some(directory) => scratch::file_in(directory),
-        };
-        let file = file.map_err(|error| Unwritten::File(io::Error::other(error.with_causes())))?;
-        let mut writer = Writer {
-            file: BufWriter::with_capacity(256 * 1_024, file),
-            sha256: Sha256::new(),
-            bytes: 0,
-            left_out: 0,
-            held: Arc::clone(&self.room).try_acquire_many_owned(0).map_err(io::Error::other)?,
-            room: Arc::clone(&self.room),
-            deadline,
-        };
+        let (directory, room) = (self.directory.clone(), Arc::clone(&self.room));
         let work = move || {
             let _permit = permit;
+            let file = match &directory {
+                None => scratch::file(),
+                Some(directory) => scratch::file_in(directory),
+            };
+            let file = file.map_err(|error| io::Error::other(error.with_causes()))?;
+            let mut writer = Writer {
+                file: BufWriter::with_capacity(256 * 1_024, file),
+                sha256: Sha256::new(),
+                bytes: 0,
+                left_out: 0,
+                held: Arc::clone(&room).try_acquire_many_owned(0).map_err(io::Error::other)?,
+                room,
+                deadline,
+            };
             write(&mut writer)?;
             Ok(Arc::new(writer.finish()?))
         };
@@ -236,13 +235,17 @@ mod tests {
         Files::new(None, &ServerLimits { cache_bytes, ..ServerLimits::default() })
     }
 
+    fn permits() -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(1))
+    }
+
     fn left(files: &Files) -> usize {
         files.room.available_permits()
     }
 
     async fn get(files: &Files, name: &str, kib: usize) -> Option<Arc<Stored>> {
         let write = move |writer: &mut Writer| Ok(writer.write_all(&vec![0; kib * 1_024])?);
-        files.get(name, Duration::from_secs(60), write).await.ok().flatten()
+        files.get(name, permits(), Duration::from_secs(60), write).await.ok().flatten()
     }
 
     #[tokio::test]
@@ -255,7 +258,7 @@ mod tests {
                 written.fetch_add(1, Ordering::Relaxed);
                 Ok(writer.write_all(b"a\nb\n")?)
             };
-            files.get("1", Duration::from_secs(60), write)
+            files.get("1", permits(), Duration::from_secs(60), write)
         };
         let (one, two, three) = tokio::join!(get(), get(), get());
         for found in [one, two, three, get().await] {
@@ -300,11 +303,11 @@ mod tests {
             ended.send(()).unwrap();
             Ok(writer.write_all(b"a")?)
         };
-        let begun = files.get("1", Duration::from_secs(60), endless);
+        let begun = files.get("1", permits(), Duration::from_secs(60), endless);
         assert!(tokio::time::timeout(Duration::from_millis(20), begun).await.is_err());
         tokio::task::spawn_blocking(move || has_ended.recv().unwrap()).await.unwrap();
         let refuse = |_: &mut Writer| Err(Unwritten::List(Problem::internal("damaged".to_owned())));
-        assert!(files.get("1", Duration::from_secs(60), refuse).await.is_err());
+        assert!(files.get("1", permits(), Duration::from_secs(60), refuse).await.is_err());
         assert!(get(&files, "1", 5).await.is_some());
     }
 }

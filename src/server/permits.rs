@@ -25,12 +25,22 @@ pub enum Cost {
     Page,
     /// It grows with the sets, so it has a budget, and only a few such tasks run at the same time.
     Comparison,
+    /// A list with patterns, which reads a whole set and may find nothing. It has the budget of a comparison
+    /// and permits of its own, so that slow ones make neither comparisons nor lists wait.
+    Search,
+    /// A whole list, which is written to a file.
+    List,
 }
+
+/// How many whole lists are written at the same time.
+const LISTS: usize = 2;
 
 /// How much work may run at the same time, and for how long.
 pub struct Permits {
     readers: Arc<Semaphore>,
     comparisons: Arc<Semaphore>,
+    searches: Arc<Semaphore>,
+    lists: Arc<Semaphore>,
     limits: ServerLimits,
 }
 
@@ -40,6 +50,8 @@ impl Permits {
         Permits {
             readers: Arc::new(Semaphore::new(limits.readers)),
             comparisons: Arc::new(Semaphore::new(limits.comparisons)),
+            searches: Arc::new(Semaphore::new(limits.searches)),
+            lists: Arc::new(Semaphore::new(LISTS)),
             limits,
         }
     }
@@ -51,12 +63,8 @@ impl Permits {
         deadline: &Deadline,
         task: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        let permits = match cost {
-            Cost::Page => &self.readers,
-            Cost::Comparison => &self.comparisons,
-        };
         let queued =
-            tokio::time::timeout_at(deadline.until().into(), Arc::clone(permits).acquire_owned());
+            tokio::time::timeout_at(deadline.until().into(), self.of(cost).acquire_owned());
         // The permits are never closed.
         let permit = queued.await.map_err(|_| Problem::busy())?.map_err(|_| Problem::busy())?;
         let work = move || {
@@ -70,11 +78,21 @@ impl Permits {
         done.map_err(|_| Problem::busy())?.map_err(|error| Problem::internal(error.to_string()))
     }
 
+    /// The permits for work of a cost.
+    pub fn of(&self, cost: Cost) -> Arc<Semaphore> {
+        Arc::clone(match cost {
+            Cost::Page => &self.readers,
+            Cost::Comparison => &self.comparisons,
+            Cost::Search => &self.searches,
+            Cost::List => &self.lists,
+        })
+    }
+
     /// How long work may take, from when it is queued.
     pub fn time(&self, cost: Cost) -> Duration {
         match cost {
-            Cost::Page => self.limits.request_time,
-            Cost::Comparison => self.limits.budget,
+            Cost::Page | Cost::List => self.limits.request_time,
+            Cost::Comparison | Cost::Search => self.limits.budget,
         }
     }
 }

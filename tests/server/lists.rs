@@ -101,6 +101,22 @@ fn the_pages_of_a_history_are_the_history() {
 }
 
 #[test]
+fn a_history_is_listed_from_a_day_on() {
+    let served = Served::seed();
+    let days = |date: &str| -> Vec<String> {
+        let path = format!("/datasets/US.FOOL2.002/history?date={date}&limit=2&format=jsonl");
+        let rows = rows(&served, path);
+        rows.iter().map(|row| row["timestamp"].as_str().unwrap()[..10].to_owned()).collect()
+    };
+    let of_february = ["2001-02-03", "2001-01-03", "2001-01-02"];
+    assert_eq!(days("2001-02-03"), of_february, "the day itself");
+    assert_eq!(days("2001-02-28"), of_february, "or the last change before it");
+    assert_eq!(days("2000-12-31"), [""; 0]);
+    let all = served.json("/datasets/US.FOOL2.002/history?date=2001-02-03");
+    assert_eq!((all["instances"].as_array().unwrap().len(), &all["next"]), (3, &Value::Null));
+}
+
+#[test]
 fn a_set_in_many_datasets_is_listed_page_by_page() {
     let served = Served::new();
     for n in 0..7 {
@@ -169,6 +185,25 @@ fn work_beyond_its_budget_is_refused_with_a_time_to_come_back() {
     for path in [format!("/DI:{FIRST}"), format!("/DI:{FIRST}/granules")] {
         assert_eq!(served.get(&path).status, 200, "other requests have their own time");
     }
+}
+
+#[test]
+fn searches_that_take_all_their_permits_make_nothing_else_wait() {
+    let budget = std::time::Duration::from_millis(100);
+    let limits = ServerLimits { searches: 0, budget, ..ServerLimits::default() };
+    let served = Served::with(&[], limits);
+    served.add_seed();
+    for (path, status) in [
+        (format!("/DI:{FIRST}/granules?select=*"), 503),
+        (format!("/DI:{FIRST}/granules?select=*&limit=10"), 503),
+        (format!("/DI:{FIRST}/granules"), 200),
+        (format!("/DI:{FIRST}/list"), 200),
+        (format!("/compare/DI:{FIRST}...DI:{SECOND}"), 200),
+    ] {
+        assert_eq!(served.get(&path).status, status, "{path}");
+    }
+    let list = served.get(&format!("/DI:{FIRST}/granules"));
+    assert_eq!(list.header("accept-ranges"), "bytes", "it is in a file");
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub async fn check_text(
 }
 
 async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Result<Answer, Stop> {
-    let pasted = cited(state, &text).await?;
+    let text: Arc<str> = text.into();
+    let pasted = cited(state, Arc::clone(&text)).await?;
     let problem = if pasted.is_empty() {
         Some(
             "There is no identifier in this text, DI: followed by 32 hexadecimal digits, nor a DOI of a dataset here."
@@ -82,7 +83,8 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
         if format != Format::Html {
             return Err(Problem::usage(problem).into());
         }
-        let page = CheckPage { text, problem: Some(problem), ..CheckPage::default() };
+        let page =
+            CheckPage { text: text.to_string(), problem: Some(problem), ..CheckPage::default() };
         let answer = Answer::whole(format, page.html(&state.site), Keep::WhileCurrent);
         return Ok(Answer { status: StatusCode::BAD_REQUEST, ..answer });
     }
@@ -106,7 +108,8 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
         })
         .await?;
     if format == Format::Html {
-        let page = CheckPage { text, quoted, checked: Some(checked), problem: None };
+        let page =
+            CheckPage { text: text.to_string(), quoted, checked: Some(checked), problem: None };
         return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
     let rows: Vec<Value> = quoted.iter().map(row).collect();
@@ -114,29 +117,32 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
 }
 
 /// The citations in a text, in their order, and the DOIs of datasets here that it cites without an
-/// identifier.
-async fn cited(state: &Arc<ServerState>, text: &str) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
-    let mut all = Vec::new();
-    for reference in references(text) {
-        let found = recognise::citations_of(&reference);
-        let lacking = recognise::dois_without_identifier(&reference, &found);
-        all.extend(found.into_iter().map(Ok).chain(lacking.into_iter().map(Err)));
-    }
+/// identifier. A long text is read on another thread than that of the connections.
+async fn cited(
+    state: &Arc<ServerState>,
+    text: Arc<str>,
+) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
     let most = state.limits.citations;
-    if all.iter().all(Result::is_ok) {
-        return Ok(all);
-    }
     let read = state.source.read(move |reading| {
+        let mut all = Vec::new();
+        for reference in references(&text) {
+            let found = recognise::citations_of(&reference);
+            let lacking = recognise::dois_without_identifier(&reference, &found);
+            all.extend(found.into_iter().map(Ok).chain(lacking.into_iter().map(Err)));
+        }
+        if all.iter().all(Result::is_ok) {
+            return Ok(all);
+        }
         let (snapshot, mut ours, mut asked) = (reading.registry.snapshot()?, Vec::new(), 0);
-        for one in &all {
-            let is_ours = match one {
+        for one in all {
+            let is_ours = match &one {
                 Err(doi) if asked < most => {
                     asked += 1;
                     !snapshot.datasets_with_doi(doi)?.is_empty()
                 }
                 one => one.is_ok(),
             };
-            ours.extend(is_ours.then(|| one.clone()));
+            ours.extend(is_ours.then_some(one));
         }
         Ok(ours)
     });

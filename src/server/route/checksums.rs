@@ -13,6 +13,7 @@ use crate::pages::Site;
 use crate::registry::{FileList, GranuleFiles, Registry, Selection};
 use crate::server::answer::{Answer, Keep, Stop};
 use crate::server::files::{Unwritten, Writer};
+use crate::server::permits::Cost;
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, moment};
 use crate::server::state::ServerState;
@@ -76,8 +77,8 @@ async fn answer(
     let wanted = read.await?;
     let name = wanted.name();
     let write = move |writer: &mut Writer| wanted.write(writer);
-    let (keep, time) = (Keep::WhileCurrent, state.limits.request_time);
-    let answer = stored((state, asked), format, &name, keep, time, write).await?;
+    let cost = (Cost::List, state.limits.request_time);
+    let answer = stored((state, asked), format, &name, Keep::WhileCurrent, cost, write).await?;
     let detail = "This list cannot be made in the time of a request, or does not fit into what the server \
         keeps on disk now: use the program.";
     answer.ok_or_else(|| Problem::too_costly(detail).into())

@@ -88,8 +88,11 @@ async fn list(
             true => ContentCoding::Identity,
             false => asked.coding(),
         };
-        // After half of the time of a request, there is time left to begin a stream.
-        let time = if is_searched { state.limits.budget } else { state.limits.request_time / 2 };
+        let cost = match is_searched {
+            true => (Cost::Search, state.limits.budget),
+            // After half of the time of a request, there is time left to begin a stream.
+            false => (Cost::List, state.limits.request_time / 2),
+        };
         let (format, keep, tag) = (wanted.format, wanted.keep(), format!("{tag}{}", coding.tag()));
         let shared = Arc::clone(&wanted);
         let write = move |writer: &mut Writer| {
@@ -98,7 +101,7 @@ async fn list(
                 shared.write_list(&registry, identifier, &deadline, target)
             })
         };
-        if let Some(mut answer) = stored((state, asked), format, &tag, keep, time, write).await? {
+        if let Some(mut answer) = stored((state, asked), format, &tag, keep, cost, write).await? {
             answer.headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
             return Ok(answer);
         }
@@ -121,7 +124,7 @@ async fn page(
     limit: u64,
 ) -> Result<Answer, Stop> {
     let (format, keep) = (wanted.format, wanted.keep());
-    let cost = if wanted.patterns.is_empty() { Cost::Page } else { Cost::Comparison };
+    let cost = if wanted.patterns.is_empty() { Cost::Page } else { Cost::Search };
     let read = state.source.work(cost, move |reading| {
         let granules = open(&reading.registry, identifier, &wanted)?;
         read_page(granules.into_id_pages(), &wanted, limit)
@@ -139,14 +142,14 @@ pub async fn stored(
     format: Format,
     tag: &str,
     keep: Keep,
-    time: Duration,
+    (cost, time): (Cost, Duration),
     write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
 ) -> Result<Option<Answer>, Problem> {
     let answer = |content| Answer::of_type(&format.content_type(), content, keep).tagged(tag);
     if asked.conditions().names(&value(&format!("\"{tag}\""))) {
         return Ok(Some(answer(AnswerContent::Stream(Body::default()))));
     }
-    let list = state.files.get(tag, time, write).await?;
+    let list = state.files.get(tag, state.source.permits.of(cost), time, write).await?;
     Ok(list.map(|list| {
         let left_out = list.left_out;
         let mut answer = answer(AnswerContent::File(list));
