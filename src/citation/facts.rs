@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf
 
 use crate::model::{
     Annotation, Criteria, Dataset, Day, Doi, Identifier, Moment, Pattern, Set, Subset, Timestamp,
-    is_interpreted,
+    count, is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -24,6 +24,8 @@ pub struct Citation {
     is_saved: bool,
     /// Whether the statement names the digest, too.
     states_digest: bool,
+    /// Whether a list is cited, and no registry was asked what the dataset held.
+    pub(super) is_listed: bool,
 }
 
 impl Citation {
@@ -33,7 +35,8 @@ impl Citation {
         let resolver = cited.dataset.dataset.resolver.as_ref();
         let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());
         let as_of = at.unwrap_or_else(|| first_moment(cited.from(), cited.until()));
-        Citation { cited, as_of, accessed, resolver, is_saved: true, states_digest: false }
+        let (is_saved, states_digest, is_listed) = (true, false, false);
+        Citation { cited, as_of, accessed, resolver, is_saved, states_digest, is_listed }
     }
 
     /// The record of the dataset.
@@ -160,7 +163,11 @@ impl Citation {
     /// a subset how it was selected; and the digest, if it is wanted.
     pub(super) fn statement(&self) -> String {
         let named = self.permanent_address().unwrap_or_else(|| self.named_set());
-        let mut statement = format!("{named}, as held at {}", self.as_of);
+        let (as_of, granules) = (self.as_of, self.cited.set.granules());
+        let mut statement = match self.is_listed {
+            true => format!("{named}, {} listed on {as_of}", count(granules, "granule")),
+            false => format!("{named}, as held at {as_of}"),
+        };
         if let Some(archive) = self.archive() {
             statement.push_str(&format!(" by {archive}"));
         }
@@ -182,6 +189,10 @@ impl Citation {
     pub(super) fn title_of_set(&self) -> String {
         let (title, as_of) = (self.title(), self.as_of);
         match &self.cited.set {
+            Set::Instance(instance) if self.is_listed => {
+                let granules = count(instance.granules, "granule");
+                format!("{title}, {granules} listed on {as_of}")
+            }
             Set::Instance(_) => format!("{title}, as held at {as_of}"),
             Set::Subset { subset, instance } => {
                 let (granules, of_granules) = (subset.granules, instance.granules);

@@ -8,6 +8,7 @@
 //! - [`references`] splits a text into references
 //! - [`recognise`] finds citations in pasted text
 //! - [`check`] compares recognised citations with a registry
+//! - [`listed`] cites a list of granules where no registry is asked
 //! - [`typed`] reads what a person writes in the place of a set
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
@@ -16,6 +17,7 @@
 pub mod check;
 mod facts;
 mod format;
+pub mod listed;
 pub mod recognise;
 pub mod record;
 pub mod references;

@@ -7,11 +7,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use accession::citation::record;
 use accession::citation::references::{self, Reference};
 use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
 use accession::mirror::Primary;
 use accession::model::{WarningKind, quoted};
-use accession::{DatasetName, Entry, ErrorKind, GranuleId, Import, Monitor, SourceLocation};
+use accession::{
+    DatasetEdit, DatasetName, Entry, ErrorKind, GranuleId, Import, Monitor, SourceLocation,
+};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, count};
@@ -359,6 +362,21 @@ pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
         return Err(accession::Error::new(ErrorKind::Input, message).at(location).into());
     }
     Ok(references)
+}
+
+/// Reads the record of a dataset from a file.
+pub fn read_record(file: &InputFile) -> Result<DatasetEdit> {
+    /// A limit for the file, far longer than any record.
+    const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
+    let (reader, name) = open(file)?;
+    let mut text = String::new();
+    let read = reader.take(MAX_BYTES).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {}", quoted(&name)))?;
+    record::read(&text).map_err(|error| {
+        Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
+            "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
+        )
+    })
 }
 
 /// Reads a file to its end, as text.

@@ -59,7 +59,7 @@ pub(super) const STEM_LENGTH: usize = 6;
 
 /// The temporary file of a `Directory`, and its lock. Their stem has another length than a random one, so
 /// that they are never taken for leftovers.
-pub(super) const SHARED_NEW: &str = ".accession-publish.new";
+pub(crate) const SHARED_NEW: &str = ".accession-publish.new";
 pub(crate) const SHARED_LOCK: &str = ".accession-publish.lock";
 
 /// The name of the lock file with a stem.

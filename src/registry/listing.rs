@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::monitor::{Monitor, Work};
 use super::proof::{Recomputed, Recomputing};
+use super::snapshot::GranuleFiles;
 use super::staging::{Sorted, Staging};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Content, Digest, Entry, Event, EventKind, Identifier, Timestamp, quoted};
@@ -112,6 +113,18 @@ impl Listing {
         }
         let Recomputed { identifier, digest, granules } = recomputing.finish();
         Ok(Identified { identifier, digest, granules, repeated: self.count() - granules })
+    }
+
+    /// The listed granules in canonical order, each once, with what is stated of its files.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listing::identify`], also of the iterator.
+    pub fn files(&self) -> Result<impl Iterator<Item = Result<GranuleFiles>> + use<>> {
+        Ok(self.distinct()?.map(|entry| {
+            let Entry { granule_id, content, .. } = entry?;
+            Ok(GranuleFiles { granule_id, content: content.unwrap_or_default() })
+        }))
     }
 
     /// Whether something is stated of files.

@@ -37,6 +37,7 @@ transcripts!(
     backup,
     check,
     cite,
+    cite_list,
     contents,
     dataset,
     everyday,

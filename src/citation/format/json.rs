@@ -123,8 +123,12 @@ fn datacite_creator(creator: &Creator) -> Value {
 }
 
 /// When the instance took effect, and the interval in which it was in force: in the notation of
-/// RKMS-ISO8601, in which an open interval ends with the slash.
+/// RKMS-ISO8601, in which an open interval ends with the slash. Of a list only its own date is known.
 fn dates(citation: &Citation) -> Value {
+    if citation.is_listed {
+        let date = citation.as_of.to_string();
+        return json!([{ "date": date, "dateType": "Other", "dateInformation": "Listed" }]);
+    }
     let from = citation.cited.from().to_string();
     let until = citation.cited.until().map(|until| until.to_string()).unwrap_or_default();
     let valid = format!("{from}/{until}");
@@ -234,7 +238,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         "creditText": citation.statement(),
         "creator": creators,
         "datePublished": record.year.map(|year| year.to_string()),
-        "dateModified": citation.cited.from().to_string(),
+        "dateModified": (!citation.is_listed).then(|| citation.cited.from().to_string()),
         "version": citation.version(),
         "publisher": citation.publisher().map(organisation),
         "provider": citation.archive().map(organisation),
@@ -254,7 +258,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
     indented(&object).replace('<', "\\u003c")
 }
 
-fn json_ld_creator(creator: &Creator) -> Value {
+pub(super) fn json_ld_creator(creator: &Creator) -> Value {
     match creator {
         Creator::Organisation { name } => {
             json!({ "@type": "Organization", "name": single_line(name) })
@@ -311,7 +315,7 @@ fn checksum(citation: &Citation) -> Value {
 }
 
 /// The address of a licence, or its words.
-fn licence(licence: String) -> String {
+pub(super) fn licence(licence: String) -> String {
     match spdx::license_id(&licence) {
         Some(known) => format!("https://spdx.org/licenses/{}", known.name),
         None if licence.contains("://") => encoded(&licence),
@@ -320,7 +324,7 @@ fn licence(licence: String) -> String {
 }
 
 /// The value without the members that are `null`, for which the citation has nothing.
-fn without_nulls(mut value: Value) -> Value {
+pub(super) fn without_nulls(mut value: Value) -> Value {
     if let Value::Object(members) = &mut value {
         members.retain(|_, member| !member.is_null());
     }
@@ -328,11 +332,11 @@ fn without_nulls(mut value: Value) -> Value {
 }
 
 /// A list; `None` if it is empty.
-fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
+pub(super) fn nonempty(values: Vec<Value>) -> Option<Vec<Value>> {
     (!values.is_empty()).then_some(values)
 }
 
 /// Writes a JSON value for people to read: indented, with a line end.
-fn indented(value: &Value) -> String {
+pub(super) fn indented(value: &Value) -> String {
     format!("{value:#}\n")
 }

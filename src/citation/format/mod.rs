@@ -2,6 +2,7 @@
 
 mod bibtex;
 mod json;
+mod ro_crate;
 mod text;
 
 use std::fmt;

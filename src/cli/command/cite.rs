@@ -1,14 +1,22 @@
+use std::fmt;
 use std::io::Write;
+use std::iter;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
 
-use accession::citation::{Citation, CitationFormat, RecordField};
-use accession::model::WarningKind;
+use accession::citation::{Citation, CitationFormat, RecordField, listed};
+use accession::input::Options;
+use accession::model::{Annotation, ValueError, WarningKind};
+use accession::registry::GranuleFiles;
 use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::{SetArgs, SiteArgs, resolver};
+use crate::cli::args::{SetArgs, SiteArgs, TypedDataset, named_path, resolver};
 use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::Progress;
 use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile};
+use crate::cli::reading::{Entries, InputFile, MissingPages, read_record};
 use crate::cli::session::Session;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
@@ -17,30 +25,43 @@ use crate::cli::session::Session;
 /// same granules again by the same selection gives the same identifier. A warning names the fields
 /// that the metadata of the dataset lacks.
 ///
+/// With --from, the granules of a list are cited, and no registry is read or written: with the
+/// identifier and the digest of the list, and what is known of the dataset. The format ro-crate
+/// describes the set, and with --output its directory gets the canonical list, too.
+///
 /// Examples:
 ///   accession cite US.FOOL2.002 --at 2001-01-05
 ///   accession cite DI:763122197bfb3ffbf0da14adbfb1b13b
 ///   accession cite US.FOOL2.002 --format bibtex >> paper.bib
 ///   accession cite US.FOOL2.002 --at 2001-01-05 --select 'FOOL2.v2.1*'
+///   accession cite --from used.txt --of 10.5067/ABC/123 --format ro-crate --output used
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(mut_arg("set", |set| set.required(false).required_unless_present("from")))]
 pub struct Args {
     #[command(flatten)]
-    set: SetArgs,
+    set: Option<SetArgs>,
 
     #[command(flatten)]
     site: SiteArgs,
 
-    /// The format: text, tuple, bibtex, ris, csl-json, datacite-json or json-ld
+    #[command(flatten)]
+    list: ListArgs,
+
+    /// The format: text, tuple, bibtex, ris, csl-json, datacite-json, json-ld or ro-crate
     #[arg(
         long,
         value_name = "FORMAT",
-        default_value_t = CitationFormat::Text,
-        value_parser = PossibleValuesParser::new(CitationFormat::ALL.map(CitationFormat::name))
-            .try_map(|name| name.parse::<CitationFormat>()),
+        default_value_t = Format::Citation(CitationFormat::Text),
+        value_parser = PossibleValuesParser::new(names()).try_map(|name| name.parse::<Format>()),
         hide_possible_values = true
     )]
-    format: CitationFormat,
+    format: Format,
+
+    /// The directory that gets ro-crate-metadata.json and granules.txt, the canonical list. It is
+    /// created if it does not exist, and has no other file
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    output: Option<PathBuf>,
 
     /// Cite only the granules whose ids match: * is any characters, ? is one, [a-c] is one of
     /// these, [!a-c] is one of the others (can be repeated: a granule must match one of them)
@@ -59,17 +80,113 @@ pub struct Args {
     paths: PathArgs,
 }
 
+/// A list of granules that is cited without a registry.
+#[derive(clap::Args)]
+struct ListArgs {
+    /// Cite the granules that a file lists instead; - is stdin (can be repeated)
+    #[arg(
+        long,
+        value_name = "LIST",
+        conflicts_with_all = ["set", "at", "identifier", "select", "select_from", "site"]
+    )]
+    from: Vec<InputFile>,
+
+    /// The dataset that the list is of: its DOI, or a name (can be repeated, for both)
+    #[arg(long, value_name = "DOI|NAME", requires = "from")]
+    of: Vec<TypedDataset>,
+
+    /// A file with the record of that dataset: CSL-JSON or DataCite JSON, as doi.org gives it
+    #[arg(long, value_name = "FILE", requires = "from")]
+    record: Option<InputFile>,
+
+    /// The column or field of the list that has the ids [default: the usual one]
+    #[arg(long, value_name = "NAME", requires = "from")]
+    column: Option<String>,
+}
+
+/// What is written: a citation, or a crate.
+#[derive(Debug, Clone, Copy)]
+enum Format {
+    Citation(CitationFormat),
+    RoCrate,
+}
+
+const RO_CRATE: &str = "ro-crate";
+
+fn names() -> impl Iterator<Item = &'static str> {
+    CitationFormat::ALL.map(CitationFormat::name).into_iter().chain(iter::once(RO_CRATE))
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Format::Citation(format) => format.fmt(f),
+            Format::RoCrate => f.pad(RO_CRATE),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        match text == RO_CRATE {
+            true => Ok(Format::RoCrate),
+            false => text.parse().map(Format::Citation),
+        }
+    }
+}
+
 impl Args {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.digest && self.format == CitationFormat::Tuple {
+    pub fn run(mut self, session: &mut Session) -> Result<Exit> {
+        if self.digest && matches!(self.format, Format::Citation(CitationFormat::Tuple)) {
             return Err(Error::usage("a tuple has no place for the digest")
                 .with_hint("omit --digest, or name another --format"));
         }
-        self.site.follow(session, [self.set.on_site()])?;
+        if self.output.is_some() && !matches!(self.format, Format::RoCrate) {
+            return Err(Error::usage("--output takes a crate").with_hint("add --format ro-crate"));
+        }
+        match self.set.take() {
+            Some(set) => self.cite_set(set, session),
+            None => self.cite_list(session),
+        }
+    }
+
+    fn cite_list(self, session: &mut Session) -> Result<Exit> {
+        let ListArgs { from, of, record, column } = &self.list;
+        let record = record.as_ref().map(read_record).transpose()?.unwrap_or_default();
+        let dataset = listed::dataset(of, record).map_err(|error| {
+            Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
+        })?;
+        let options =
+            Options { column: column.clone(), skips_odd_files: true, ..Options::default() };
+        let mut listing = Listing::new();
+        for entry in Entries::new(session, &[], from, options, &self.paths, MissingPages::Refuse) {
+            listing.add(entry?)?;
+        }
+        if listing.is_empty() {
+            return Err(Error::usage("the list has no granules: there is nothing to cite"));
+        }
+        let list = listing.identify_with(Arc::new(Progress::new()))?;
+        let citation = Citation::of_list(dataset, &list, session.now()?);
+        let text = self.text(&citation, || Ok(listing.files()?))?;
+        let printed = object!({
+            "format": self.format.to_string(),
+            "citation": text,
+            "annotations": Vec::<Annotation>::new(),
+            "digest": list.digest,
+            "identifier": list.identifier,
+            "granules": list.granules,
+        });
+        session.print(&printed, |out| write!(out, "{text}"))
+    }
+
+    fn cite_set(self, set: SetArgs, session: &mut Session) -> Result<Exit> {
+        self.site.follow(session, [set.on_site()])?;
         let now = session.now()?;
-        let typed_at = self.set.typed_at();
+        let typed_at = set.typed_at();
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let (selection, at) = match self.set.into_selection(now, &snapshot)? {
+        let (selection, at) = match set.into_selection(now, &snapshot)? {
             Selection::Dataset { name, .. } => {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
@@ -86,7 +203,7 @@ impl Args {
                 Some(Members::Listed(listing))
             }
             None if self.select.is_empty() => None,
-            None => Some(Members::Patterns(self.select)),
+            None => Some(Members::Patterns(self.select.clone())),
         };
         let cited = match (&members, &selection) {
             (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection)?,
@@ -104,20 +221,41 @@ impl Args {
         };
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
-        let annotations = cited.set.instance().annotations.clone();
-        let digest = cited.set.digest();
+        let cited_set = cited.set.clone();
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(resolver()?.as_deref())
             .with_digest(self.digest);
-        warn_of_lacking(session, &dataset, &citation, self.format);
-        let text = citation.write(self.format);
+        if let Format::Citation(format) = self.format {
+            warn_of_lacking(session, &dataset, &citation, format);
+        }
+        let text = self
+            .text(&citation, || Ok(session.open(Access::Read)?.snapshot()?.files(&cited_set)?))?;
         let printed = object!({
-            "format": self.format.name(),
+            "format": self.format.to_string(),
             "citation": text,
-            "annotations": annotations,
-            "digest": digest,
+            "annotations": cited_set.instance().annotations,
+            "digest": cited_set.digest(),
         });
         session.print(&printed, |out| write!(out, "{text}"))
+    }
+
+    /// What is printed. A crate in a directory is written there, and the sentence is printed.
+    fn text<Granules>(
+        &self,
+        citation: &Citation,
+        granules: impl FnOnce() -> Result<Granules>,
+    ) -> Result<String>
+    where
+        Granules: Iterator<Item = accession::error::Result<GranuleFiles>>,
+    {
+        Ok(match (self.format, &self.output) {
+            (Format::Citation(format), _) => citation.write(format),
+            (Format::RoCrate, None) => citation.write_ro_crate(granules()?)?,
+            (Format::RoCrate, Some(directory)) => {
+                citation.save_ro_crate(directory, granules()?)?;
+                citation.write(CitationFormat::Text)
+            }
+        })
     }
 }
 

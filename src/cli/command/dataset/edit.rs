@@ -1,8 +1,7 @@
 //! Commands that change the record or the name of a dataset.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
-use accession::citation::record;
 use accession::model::{
     Creator, Doi, GranuleUrl, Keyword, Licence, Temporal, Warning, WebAddress, Year, quoted,
 };
@@ -14,9 +13,9 @@ use super::show::DATASET;
 use crate::cli::applied::Created;
 use crate::cli::args::ClockArgs;
 use crate::cli::args::{Refusal, deletions, edit, edit_as};
-use crate::cli::error::{Context, Error, Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::write_fields;
-use crate::cli::reading::{InputFile, open};
+use crate::cli::reading::{InputFile, read_record};
 use crate::cli::session::{Create, Session};
 
 /// Add a dataset
@@ -337,19 +336,4 @@ impl RecordArgs {
         };
         Ok((options.or(of_file), shared_doi, self.clock))
     }
-}
-
-/// Reads the record of a dataset from a file.
-fn read_record(file: &InputFile) -> Result<DatasetEdit> {
-    /// A limit for the file, far longer than any record.
-    const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
-    let (reader, name) = open(file)?;
-    let mut text = String::new();
-    let read = reader.take(MAX_BYTES).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read {}", quoted(&name)))?;
-    record::read(&text).map_err(|error| {
-        Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
-            "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
-        )
-    })
 }

@@ -1,0 +1,265 @@
+//! A citation as an RO-Crate 1.2: the description of a directory with the canonical list of the cited set.
+//!
+//! The root of the crate is the set: with the statement that cites it, its identifier and its digest, how
+//! many granules it has, and the dataset that it is a part of, with the DOI. `granules.txt` beside it is the
+//! canonical list, of which the digest is the SHA-256. Each granule is described with its size and its
+//! checksums, those with an address as files of the web, others as what the set mentions. If there are more
+//! than [`MOST_ENTITIES`], only the list has them. As in every crate, entities refer to each other by ids.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+
+use super::json::{indented, json_ld_creator, licence, nonempty, without_nulls};
+use crate::citation::facts::Citation;
+use crate::disk::Directory;
+use crate::disk::reserved::SHARED_NEW;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Algorithm, Digest, KnownFile, quoted};
+use crate::registry::GranuleFiles;
+
+/// The name of the description.
+const METADATA: &str = "ro-crate-metadata.json";
+/// The name of the canonical list.
+const LIST: &str = "granules.txt";
+/// How many granules and files are described one by one.
+const MOST_ENTITIES: usize = 10_000;
+
+impl Citation {
+    /// Writes `ro-crate-metadata.json` (RO-Crate 1.2) of the cited set, whose granules are read in canonical
+    /// order, with what is known of their files.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the granules.
+    pub fn write_ro_crate(
+        &self,
+        granules: impl IntoIterator<Item = Result<GranuleFiles>>,
+    ) -> Result<String> {
+        self.describe(granules, &mut io::sink(), Path::new(LIST))
+    }
+
+    /// Writes the crate into a directory, which is created if it does not exist: the description, and the
+    /// canonical list. A crate that was written there before is replaced.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotReplaced`]: the directory has another file; [`ErrorKind::Io`]; those of reading the
+    /// granules.
+    pub fn save_ro_crate(
+        &self,
+        path: &Path,
+        granules: impl IntoIterator<Item = Result<GranuleFiles>>,
+    ) -> Result<()> {
+        let directory = Directory::create_all(path)?;
+        let is_other = |name: &String| ![METADATA, LIST, SHARED_NEW].contains(&name.as_str());
+        if let Some(other) = directory.names()?.into_iter().find(is_other) {
+            let (path, other) = (path.to_string_lossy(), quoted(&other).to_string());
+            let message = format!("{} has a file of something else: {other}", quoted(&path));
+            return Err(Error::new(ErrorKind::NotReplaced, message));
+        }
+        let list_path = directory.path_of(LIST);
+        let mut described = None;
+        let replaced = directory.replace(LIST, |file| {
+            let mut list = BufWriter::new(file);
+            let text = described.insert(self.describe(granules, &mut list, &list_path));
+            // The error itself is returned below.
+            text.as_ref().map_err(|_| io::ErrorKind::Other)?;
+            list.flush()?;
+            list.get_ref().sync_all()
+        });
+        let text = described.transpose()?;
+        replaced?;
+        let text = text.unwrap_or_default();
+        directory.replace(METADATA, |file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        })?;
+        directory.sync()
+    }
+
+    /// Writes the canonical list to `list`, and returns the description.
+    fn describe(
+        &self,
+        granules: impl IntoIterator<Item = Result<GranuleFiles>>,
+        list: &mut dyn Write,
+        list_path: &Path,
+    ) -> Result<String> {
+        let (mut entities, mut parts, mut mentions) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bytes, mut line) = (0, Vec::new());
+        for granule in granules {
+            let granule = granule?;
+            line.clear();
+            granule.content.write_line(granule.granule_id.as_str(), &mut line);
+            list.write_all(&line).map_err(|source| Error::cannot("write", list_path, source))?;
+            bytes += line.len();
+            if entities.len() <= MOST_ENTITIES {
+                let address = self.record().granule_url.as_ref();
+                let address = address.and_then(|url| url.address_of(&granule.granule_id));
+                let named = if address.is_some() { &mut parts } else { &mut mentions };
+                named.push(add_granule(&granule, address, &mut entities));
+            }
+        }
+        if entities.len() > MOST_ENTITIES {
+            (entities, parts, mentions) = (Vec::new(), Vec::new(), Vec::new());
+        }
+        parts.insert(0, reference(LIST));
+        let mut graph = vec![json!({
+            "@id": METADATA,
+            "@type": "CreativeWork",
+            "about": reference("./"),
+            "conformsTo": reference("https://w3id.org/ro/crate/1.2"),
+        })];
+        graph.append(&mut self.described_set(parts, mentions));
+        graph.push(json!({
+            "@id": LIST,
+            "@type": "File",
+            "name": "The canonical list of the granules and of the checksums of their files",
+            "encodingFormat": "text/plain",
+            "contentSize": bytes.to_string(),
+            "sha256": hexadecimal(self.cited.set.digest()),
+        }));
+        graph.append(&mut entities);
+        let own_terms = json!({ "checksum": "http://spdx.org/rdf/terms#checksumValue" });
+        Ok(indented(&json!({
+            "@context": ["https://w3id.org/ro/crate/1.2/context", own_terms],
+            "@graph": graph,
+        })))
+    }
+
+    /// The set, and what it refers to: the dataset, its creators and its publisher, and the names of the set.
+    fn described_set(&self, parts: Vec<Value>, mentions: Vec<Value>) -> Vec<Value> {
+        let record = self.record();
+        let address = self.address();
+        let of = format!("That of the dataset, {}", address.clone().unwrap_or(self.title()));
+        let dataset = address.unwrap_or_else(|| "#dataset".to_owned());
+        let licence = self.licence().map(licence);
+        let creators = (1..).zip(&record.creators).map(|(number, creator)| {
+            let mut creator = json_ld_creator(creator);
+            if creator.get("@id").is_none() {
+                creator["@id"] = format!("#creator-{number}").into();
+            }
+            creator
+        });
+        let creators: Vec<Value> = creators.collect();
+        let publisher = self
+            .publisher()
+            .map(|name| json!({ "@id": "#publisher", "@type": "Organization", "name": name }));
+        let property = |id: &str, kind: &str, value: String| json!({ "@id": id, "@type": "PropertyValue", "propertyID": kind, "value": value });
+        let set = without_nulls(json!({
+            "@id": "./",
+            "@type": "Dataset",
+            "name": self.title_of_set(),
+            "description": self.noted_statement(),
+            "creditText": self.statement(),
+            "datePublished": self.accessed.to_string(),
+            // A crate has a licence, if only in words.
+            "license": licence.clone().unwrap_or(of),
+            "url": self.permanent_address(),
+            "identifier": [reference("#identifier"), reference("#digest")],
+            "size": reference("#size"),
+            "isPartOf": reference(&dataset),
+            "hasPart": parts,
+            "mentions": nonempty(mentions),
+        }));
+        let whole = without_nulls(json!({
+            "@id": dataset,
+            "@type": "Dataset",
+            "name": self.title(),
+            "description": self.description(),
+            "identifier": record.doi.as_ref().map(|doi| format!("doi:{doi}")),
+            "creator": nonempty(creators.iter().map(reference_to).collect()),
+            "publisher": publisher.as_ref().map(reference_to),
+            "datePublished": record.year.map(|year| year.to_string()),
+            "version": self.version(),
+            "license": licence,
+            "url": self.url(),
+        }));
+        let names = [
+            property(
+                "#identifier",
+                "DatasetInstance identifier (md5-chain)",
+                self.prefixed_identifier(),
+            ),
+            property(
+                "#digest",
+                "DatasetInstance digest (sha256-list)",
+                self.cited.set.digest().to_string(),
+            ),
+            json!({
+                "@id": "#size",
+                "@type": "QuantitativeValue",
+                "value": self.cited.set.granules(),
+                "unitText": "granules",
+            }),
+        ];
+        [set, whole].into_iter().chain(names).chain(creators).chain(publisher).collect()
+    }
+}
+
+/// Adds a granule and, if there are several, its files. Returns a reference to it.
+fn add_granule(
+    granule: &GranuleFiles,
+    address: Option<String>,
+    entities: &mut Vec<Value>,
+) -> Value {
+    let id = granule.granule_id.as_str();
+    let own_id = |of: &str| format!("#{}", utf8_percent_encode(of, NON_ALPHANUMERIC));
+    let kind = if address.is_some() { "File" } else { "CreativeWork" };
+    let files = granule.content.files();
+    let mut described =
+        json!({ "@id": address.unwrap_or_else(|| own_id(id)), "@type": kind, "name": id });
+    let reference = reference_to(&described);
+    match files.as_slice() {
+        [file] => add_bytes(&mut described, file),
+        [] => {}
+        files => {
+            let of_file = |file: &KnownFile| {
+                let path = file.path(&granule.granule_id);
+                let file_id = own_id(&format!("{id}/{path}"));
+                let mut described =
+                    json!({ "@id": file_id, "@type": "CreativeWork", "name": path });
+                add_bytes(&mut described, file);
+                described
+            };
+            let files: Vec<Value> = files.iter().map(of_file).collect();
+            described["hasPart"] = files.iter().map(reference_to).collect();
+            entities.extend(files);
+        }
+    }
+    entities.push(described);
+    reference
+}
+
+/// Adds what is known of the bytes of a file.
+fn add_bytes(described: &mut Value, file: &KnownFile) {
+    if let Some(path) = file.own_path() {
+        described["localPath"] = path.as_str().into();
+    }
+    if let Some(size) = file.size() {
+        described["contentSize"] = size.to_string().into();
+    }
+    let (sha256, others): (Vec<_>, Vec<_>) =
+        file.checksums().iter().partition(|it| *it.algorithm() == Algorithm::Sha256);
+    if let Some(checksum) = sha256.first() {
+        described["sha256"] = checksum.to_string().into();
+    }
+    if !others.is_empty() {
+        described["checksum"] = others.iter().map(|it| format!("{it:?}")).collect();
+    }
+}
+
+fn reference(id: &str) -> Value {
+    json!({ "@id": id })
+}
+
+fn reference_to(entity: &Value) -> Value {
+    json!({ "@id": entity["@id"] })
+}
+
+/// The digits of a digest.
+fn hexadecimal(digest: Digest) -> String {
+    hex::encode(digest.as_bytes())
+}
