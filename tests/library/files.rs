@@ -210,11 +210,20 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let parts: Vec<&str> = error.split("; ").collect();
     let [one, two] = [1, 2].map(|byte| format!("sha-256 {}", format!("{byte:02x}").repeat(32)));
     assert!(parts[0].ends_with(&format!(": \"G00\" has {two}, but {one} is known")), "{error}");
-    let end = ["and 22 more", "everything contradicts: is it another algorithm?"];
+    let end = ["and 22 more", "everything that is held contradicts: is it another algorithm?"];
     assert_eq!(parts[3..], end, "{error}");
-    let some = others(5).chain(ids[5..].iter().map(|granule| sha256(granule, 1)));
-    let error = add(&registry, 2, some, ChangeOptions::default()).unwrap_err().to_string();
+    let some = || others(5).chain(ids[5..].iter().map(|granule| sha256(granule, 1)));
+    let error = add(&registry, 2, some(), ChangeOptions::default()).unwrap_err().to_string();
     assert!(!error.contains("algorithm?"), "{error}");
+    // What a listing leaves as it is agrees, too.
+    let mut listing = Listing::new();
+    some().for_each(|entry| listing.add(entry).unwrap());
+    let options = ChangeOptions::default();
+    let stamp = Stamp::at(second(2), now());
+    let error =
+        registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ContentContradicts);
+    assert!(!error.to_string().contains("algorithm?"), "{error}");
 }
 
 #[test]

@@ -296,7 +296,6 @@ impl<'a> Entry<'a> {
             return Ok(Content::default());
         };
         if !last.is_empty() {
-            self.replacements.compared += 1;
             let (_, _, contradiction) = last.after(&event.granule_id, stated, Extent::Named);
             if let Some(contradiction) = contradiction {
                 self.replacements.add(event, &contradiction);
@@ -324,7 +323,6 @@ impl<'a> Entry<'a> {
         let Some(stated) = stated.filter(is_said) else { return Ok(()) };
         let granule_id = &event.granule_id;
         let (after, effect, contradiction) = known.after(granule_id, stated, extent);
-        self.replacements.compared += u64::from(!known.is_empty());
         if effect == Effect::Nothing {
             return Ok(());
         }

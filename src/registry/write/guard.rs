@@ -104,8 +104,6 @@ impl Side {
 #[derive(Debug, Default)]
 pub(super) struct Replacements {
     count: u64,
-    /// Of how many granules something was known and something is stated.
-    pub compared: u64,
     /// The first of them, in words.
     named: Vec<String>,
     first: Option<GranuleId>,
@@ -134,8 +132,8 @@ impl Replacements {
             return Ok(());
         };
         let granules = count(self.count, "granule");
-        let question = match self.count == self.compared && self.count > 1 {
-            true => "; everything contradicts: is it another algorithm?",
+        let question = match self.count >= held && self.count > 1 {
+            true => "; everything that is held contradicts: is it another algorithm?",
             false => "",
         };
         let more = match self.count - self.named.len() as u64 {
