@@ -3,7 +3,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from os import PathLike
 from types import GenericAlias, TracebackType
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, TypeVar, final, overload
 
 from accession_registry._comparisons import Comparison, MirrorComparison
 from accession_registry._records import (
@@ -34,7 +34,7 @@ __all__ = [
     "identify",
     "open",
     "open_set",
-    "read",
+    "read_page",
 ]
 
 class _ArrowStream(Protocol):
@@ -43,19 +43,25 @@ class _ArrowStream(Protocol):
 class _Record(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
-_Ids: TypeAlias = Iterable[str] | _ArrowStream | Iterable[Mapping[str, Any]] | Iterable[_Record]
+# A mapping is the response of a catalogue.
+_Ids: TypeAlias = Iterable[str] | _ArrowStream | Mapping[str, Any] | Iterable[Mapping[str, Any]] | Iterable[_Record]
 _Time: TypeAlias = str | datetime | date
 _Path: TypeAlias = str | PathLike[str]
 _Limit: TypeAlias = int | str
 _Duration: TypeAlias = timedelta | str
 # Records of files: of this package, of a catalogue, or in a file such as sha256sum writes it.
-_Files: TypeAlias = _Path | Iterable[FileRecord] | Iterable[Mapping[str, Any]] | Iterable[_Record]
+_Files: TypeAlias = (
+    _Path | Iterable[FileRecord] | Mapping[str, Any] | Iterable[Mapping[str, Any]] | Iterable[_Record]
+)
 _Format: TypeAlias = Literal[
     "text", "tuple", "bibtex", "ris", "csl-json", "datacite-json", "json-ld"
 ]
 
 def open(address: _Path, *, create: bool = False, by: str | None = None) -> Registry: ...
 def open_set(address: _Path, identifier: str, dataset: str) -> Set: ...
+def read_page(
+    page: bytes, name: str, format: str
+) -> tuple[list[tuple[str, str | None, int | None, str | None]], int, int | None]: ...
 def identify(ids: _Ids, *, column: str | None = None) -> Identified: ...
 @final
 class Registry:
@@ -300,6 +306,10 @@ class Rows(Iterator[_T]):
     def __bool__(self) -> bool: ...
     def __iter__(self) -> Rows[_T]: ...
     def __next__(self) -> _T: ...
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> _T: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> list[_T]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
 
 @final

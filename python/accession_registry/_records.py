@@ -53,6 +53,13 @@ class Error(Exception):
     line: int | None = None
 
 
+def error(kind: str, message: str, hint: str | None = None) -> Error:
+    """An error of this kind, whose text has the hint in a line of its own."""
+    raised = Error(f"{message}\nhint: {hint}" if hint else message)
+    raised.kind, raised.message, raised.hint = kind, message, hint
+    return raised
+
+
 @dataclass(frozen=True)
 class Annotation:
     """A note about an instance, added after its change was recorded."""

@@ -13,8 +13,8 @@ from typing import Any
 import accession_registry as ar
 
 
-def sync(registry: ar.Registry, dataset: str, results: list[dict[str, Any]]) -> ar.Applied:
-    """Records tonight's state. A search that lost more than 2 % is refused."""
+def sync(registry: ar.Registry, dataset: str, results: Any) -> ar.Applied:
+    """Records tonight's state. A search that lost more than 2 %, or of which pages are missing, is refused."""
     return registry.dataset(dataset).sync(results, create=True, note="nightly", max_delete="2%")
 
 
@@ -22,10 +22,10 @@ if __name__ == "__main__":
     address, dataset, response = sys.argv[1:]
     with open(response, encoding="utf-8") as file:
         found = json.load(file)
-    results = found["items"] if "items" in found else found["features"]
     with ar.open(address, create=True) as registry:
         try:
-            applied = sync(registry, dataset, results)
-        except ar.TooManyDeletionsError as refused:
+            # The whole response: it states how many granules the search found.
+            applied = sync(registry, dataset, found)
+        except ar.Error as refused:
             sys.exit(f"{dataset}: {refused}")
         print(f"{dataset}: +{applied.added} -{applied.removed}, identifier {applied.identifier}")

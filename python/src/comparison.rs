@@ -14,36 +14,20 @@ use crate::error::Failure;
 use crate::ids;
 use crate::opened::Opened;
 use crate::pages::OfSide;
+use crate::record::warn_all;
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
 use crate::work::run;
 
 /// The ids of a spool, from the first one.
-struct Spooled {
-    spool: Arc<Spool>,
-    at: u64,
-    left: u64,
-}
-
-impl Spooled {
-    fn of(spool: &Arc<Spool>) -> Self {
-        Spooled { spool: Arc::clone(spool), at: 0, left: spool.count() }
-    }
-}
-
-impl Iterator for Spooled {
-    type Item = Result<GranuleId, Failure>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let record = match self.spool.record_at(self.at) {
-            Ok(record) => record,
-            Err(error) => return Some(Err(error.into())),
-        };
+fn ids_of(spool: Arc<Spool>) -> impl Iterator<Item = Result<GranuleId, Failure>> {
+    let mut at = 0;
+    (0..spool.count()).map(move |_| {
+        let record = spool.record_at(at)?;
         // Its length is before each record.
-        self.at += 8 + record.len() as u64;
-        Some(GranuleId::from_bytes(&record).map_err(|cause| Failure::unreadable("id", cause)))
-    }
+        at += 8 + record.len() as u64;
+        GranuleId::from_bytes(&record).map_err(|cause| Failure::unreadable("id", cause))
+    })
 }
 
 /// How many granules both sides of a comparison have, and the lists of those in which they differ: the
@@ -78,7 +62,8 @@ impl Sides {
         let spool = Arc::clone(self.lists.get(index).ok_or_else(missing)?);
         let (title, count) = (format!("granules {what}"), spool.count());
         Ok(Rows::of(title, Some(count), move |_| {
-            Ok(in_pages(Spooled::of(&spool)).map(|page| Ok(page?.iter().collect::<IdPage>())))
+            Ok(in_pages(ids_of(Arc::clone(&spool)))
+                .map(|page| Ok(page?.iter().collect::<IdPage>())))
         }))
     }
 
@@ -89,7 +74,7 @@ impl Sides {
         Rows::of("granules that only one side has".to_owned(), Some(count), move |_| {
             Ok(in_pages(sides.clone().into_iter().flat_map(|(side, spool)| {
                 let of_side = move |granule_id| OfSide { side: side.clone(), granule: granule_id };
-                Spooled::of(&spool).map(move |granule_id| granule_id.map(&of_side))
+                ids_of(spool).map(move |granule_id| granule_id.map(&of_side))
             })))
         })
     }
@@ -121,7 +106,7 @@ pub fn compare<'py>(
     column: Option<&str>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let py = left.py();
-    let left = Asked::of(left)?;
+    let (left, mut warnings) = (Asked::of(left)?, Vec::new());
     let compared = if Asked::is_meant(right) {
         let right = Asked::of(right)?;
         run(py, |monitor| {
@@ -135,8 +120,8 @@ pub fn compare<'py>(
     } else {
         let mut listing = Listing::new();
         let taken = ids::take(right, column, &mut Target::Listing(&mut listing))?;
-        run(py, move |monitor| {
-            taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+        run(py, |monitor| {
+            warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
             let snapshot = opened.reader(monitor)?.snapshot()?;
             let mut differences = snapshot.compare_with(&left.selection(&snapshot)?, listing)?;
             drop(snapshot);
@@ -145,5 +130,6 @@ pub fn compare<'py>(
         })
     };
     let (left, right, sides) = compared?;
+    warn_all(py, &warnings)?;
     made(py, "Comparison", (left.to_string(), right.to_string(), sides))
 }

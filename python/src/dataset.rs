@@ -52,13 +52,15 @@ impl Dataset {
                 taken.push((ids::take(list, column, &mut target)?, kind));
             }
         }
-        let applied = run(py, move |monitor| {
+        let (applied, warnings) = run(py, move |monitor| {
+            let mut warnings = Vec::new();
             for (taken, kind) in taken {
-                taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
+                warnings.extend(taken.read(&mut Target::Change(&mut change, kind), &monitor)?);
             }
             let registry = self.opened.writer(monitor)?;
-            Ok(registry.change(&self.name, &change, &self.opened.stamp(at))?)
+            Ok((registry.change(&self.name, &change, &self.opened.stamp(at))?, warnings))
         })?;
+        record::warn_all(py, &warnings)?;
         record::applied(py, &applied, &self.name, dry_run)
     }
 }
@@ -81,10 +83,11 @@ impl Dataset {
     /// Makes the dataset hold exactly the listed granules, in one change.
     ///
     /// `ids` is an iterable of strings; anything with `__arrow_c_stream__` (polars, pandas, pyarrow,
-    /// DuckDB), of which `column` names the column; or what a catalogue returned: earthaccess results,
-    /// STAC items, dictionaries with UMM-G. A listing that would delete or add too much is refused.
+    /// DuckDB), of which `column` names the column; what a catalogue returned: a response of CMR, STAC or
+    /// ESGF, or earthaccess results, STAC items, dictionaries with UMM-G; or what `sources` lists. A listing
+    /// that lacks pages, or would delete or add too much, is refused.
     ///
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> dataset.sync(["A", "B"], create=True, note="first delivery").added
     /// 2
     /// >>> applied = dataset.sync(["A", "B", "C"])
@@ -105,11 +108,12 @@ impl Dataset {
         let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
         let mut listing = Listing::new();
         let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
-        let applied = run(py, |monitor| {
-            taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-            let stamp = self.opened.stamp(at);
-            Ok(self.opened.writer(monitor)?.sync(&self.name, &listing, limits, &options, &stamp)?)
+        let (applied, warnings) = run(py, |monitor| {
+            let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+            let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
+            Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;
+        record::warn_all(py, &warnings)?;
         record::applied(py, &applied, &self.name, options.dry_run)
     }
 
@@ -203,7 +207,7 @@ impl Dataset {
 
     /// The set that the dataset held at a time, or holds now.
     ///
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> applied = dataset.sync(["A", "B"], at="2001-01-02", create=True)
     /// >>> dataset.set(at="2001-01-05").identifier
     /// '8f714d3efb0e51ed23fb7eeecca3009b'
@@ -251,7 +255,7 @@ impl Dataset {
     /// `granule_url`, `resolver`, `keywords`, `free_access`, `temporal`, `max_delete`, `max_add`,
     /// `max_replace`. None removes a field.
     ///
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> record = dataset.edit(create=True, title="FOO Level 2", temporal="2001-01-02/..")
     /// >>> record.title, record.temporal
     /// ('FOO Level 2', '2001-01-02/..')
@@ -276,9 +280,9 @@ impl Dataset {
     /// `sha256sum` writes it. What contradicts that which is known is refused, unless `max_replace` accepts
     /// it, with a `note` that says why.
     ///
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> applied = dataset.sync(["A.nc"], create=True)
-    /// >>> record = FileRecord("A.nc", "A.nc", 3, {"md5": "900150983cd24fb0d6963f7d28e17f72"})
+    /// >>> record = ar.FileRecord("A.nc", "A.nc", 3, {"md5": "900150983cd24fb0d6963f7d28e17f72"})
     /// >>> dataset.fixity_add([record]).instance.described
     /// 1
     #[pyo3(
@@ -301,7 +305,7 @@ impl Dataset {
     /// computed is recorded once an hour, at the end, and when the call is interrupted.
     ///
     /// >>> import pathlib
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> applied = dataset.sync(["A.nc"], create=True)
     /// >>> pathlib.Path("data").mkdir()
     /// >>> _ = pathlib.Path("data/A.nc").write_text("abc")
@@ -376,7 +380,7 @@ impl Dataset {
     /// which other bytes are known here keeps them, with a warning, unless `max_replace` accepts the
     /// primary's.
     ///
-    /// >>> reg = open("example.db", create=True)
+    /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
     /// >>> reg.dataset("US.FOOL2.002").export("us.jsonl")
     /// >>> reg.dataset("MIRROR").mirror_pull("us.jsonl", create=True).identical

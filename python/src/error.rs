@@ -89,17 +89,9 @@ fn raised<'py>(
     message: &str,
     hint: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = CLASS.get_or_try_init(py, || {
-        Ok::<_, PyErr>(py.import("accession_registry._records")?.getattr("Error")?.unbind())
+    static MADE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = MADE.get_or_try_init(py, || {
+        Ok::<_, PyErr>(py.import("accession_registry._records")?.getattr("error")?.unbind())
     })?;
-    let text = match hint {
-        Some(hint) => format!("{message}\nhint: {hint}"),
-        None => message.to_owned(),
-    };
-    let value = class.bind(py).call1((text,))?;
-    value.setattr("kind", kind)?;
-    value.setattr("message", message)?;
-    value.setattr("hint", hint)?;
-    Ok(value)
+    made.bind(py).call1((kind, message, hint))
 }

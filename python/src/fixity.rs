@@ -51,14 +51,15 @@ pub fn add<'py>(
     change.options = options;
     let kind = EventKind::Described;
     let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind))?;
-    let applied = run(py, move |monitor| {
-        taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
+    let (applied, warnings) = run(py, move |monitor| {
+        let warnings = taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
         if change.count() == 0 {
             let message = "the list states no size and no checksum of a file";
             return Err(Failure::usage(message, "give FileRecords, or a file of sha256sum"));
         }
-        Ok(opened.writer(monitor)?.change(dataset, &change, &opened.stamp(at))?)
+        Ok((opened.writer(monitor)?.change(dataset, &change, &opened.stamp(at))?, warnings))
     })?;
+    warn_all(py, &warnings)?;
     record::applied(py, &applied, dataset, dry_run)
 }
 
@@ -139,13 +140,14 @@ pub fn compare<'py>(
     let py = found.py();
     let mut files = FoundFiles::new();
     let taken = ids::take_files(found, format, &mut Target::Found(&mut files))?;
-    let result = run(py, move |monitor| {
-        taken.read(&mut Target::Found(&mut files), &monitor)?;
+    let (result, warnings) = run(py, move |monitor| {
+        let warnings = taken.read(&mut Target::Found(&mut files), &monitor)?;
         let registry = opened.reader(Arc::clone(&monitor))?;
         let mut compared = files.compare_with(&registry, set.clone(), Some(monitor))?;
         let findings = compared.by_ref().collect::<Result<Vec<_>, _>>()?;
-        Ok((findings, compared.summary()))
+        Ok(((findings, compared.summary()), warnings))
     })?;
+    warn_all(py, &warnings)?;
     checked(py, result)
 }
 

@@ -18,6 +18,7 @@ mod pages;
 mod process;
 mod record;
 mod registry;
+mod response;
 mod rows;
 mod set;
 mod target;
@@ -37,6 +38,8 @@ mod _native {
     use super::comparison::Sides;
     #[pymodule_export]
     use super::registry::{Registry, identify, open, open_set};
+    #[pymodule_export]
+    use super::response::read_page;
     #[pymodule_export]
     use super::rows::Rows;
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
+use accession::model::GranulePrefix;
 use accession::registry::{NewAnnotation, Oldest, Withdrawn};
 use accession::{ErrorKind, GranuleId, Listing};
 use pyo3::prelude::*;
@@ -16,7 +17,7 @@ use crate::error::Failure;
 use crate::ids;
 use crate::keywords::Keywords;
 use crate::opened::{Opened, name_of};
-use crate::record::{object, objects};
+use crate::record::{object, objects, warn_all};
 use crate::rows::Rows;
 use crate::set;
 use crate::target::Target;
@@ -34,7 +35,7 @@ pub struct Registry {
 /// With `create`, a registry that does not exist is created. `by` is who makes changes; by default the
 /// environment variable ACCESSION_BY, or the user of the system.
 ///
-/// >>> reg = open("example.db", create=True)
+/// >>> reg = ar.open("example.db", create=True)
 /// >>> reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True).identifier
 /// '8f714d3efb0e51ed23fb7eeecca3009b'
 #[pyfunction]
@@ -47,22 +48,10 @@ pub fn open(
 ) -> Result<Registry, Failure> {
     let by = match by.filter(|by| !by.trim().is_empty()) {
         Some(by) => Some(by),
-        None => user(py)?,
+        None => py.import("accession_registry._user")?.call_method0("user")?.extract()?,
     };
     let opened = run(py, |_| Opened::open(&address, create, by))?;
     Ok(Registry { opened: Arc::new(opened) })
-}
-
-/// Who uses this computer, as Python knows it.
-fn user(py: Python<'_>) -> PyResult<Option<String>> {
-    let environment = py.import("os")?.getattr("environ")?;
-    let named = environment.call_method1("get", ("ACCESSION_BY",))?.extract::<Option<String>>()?;
-    if let Some(by) = named.filter(|by| !by.trim().is_empty()) {
-        return Ok(Some(by));
-    }
-    // A user without a name is no error.
-    let user = py.import("getpass")?.call_method0("getuser");
-    Ok(user.and_then(|user| user.extract()).ok())
 }
 
 /// Opens the registry of a set that was pickled, and finds the set.
@@ -83,7 +72,7 @@ pub fn open_set(
 ///
 /// The list can be in any order; an id that is repeated counts once.
 ///
-/// >>> identified = identify(["B", "A", "B"])
+/// >>> identified = ar.identify(["B", "A", "B"])
 /// >>> identified.identifier, identified.granules, identified.repeated
 /// ('8f714d3efb0e51ed23fb7eeecca3009b', 2, 1)
 #[pyfunction]
@@ -95,10 +84,11 @@ pub fn identify<'py>(
     let py = ids.py();
     let mut listing = Listing::new();
     let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
-    let found = run(py, move |monitor| {
-        taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-        Ok(listing.identify_with(monitor)?)
+    let (found, warnings) = run(py, move |monitor| {
+        let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+        Ok((listing.identify_with(monitor)?, warnings))
     })?;
+    warn_all(py, &warnings)?;
     let value = serde_json::json!({
         "identifier": found.identifier,
         "digest": found.digest,
@@ -153,7 +143,7 @@ impl Registry {
     /// Every period in which an identifier, or a digest, was in force, with the digests in it. Empty if it
     /// never was.
     ///
-    /// >>> reg = open("example.db", create=True)
+    /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
     /// >>> [(row.dataset, row.granules) for row in reg.resolve("DI:8f714d3efb0e51ed23fb7eeecca3009b")]
     /// [('US.FOOL2.002', 2)]
@@ -184,7 +174,7 @@ impl Registry {
 
     /// Compares two sets, or a set with a list of granules, and tells which only one of them has.
     ///
-    /// >>> reg = open("example.db", create=True)
+    /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
     /// >>> comparison = reg.compare("US.FOOL2.002", ["B", "C"])
     /// >>> comparison.matched, list(comparison.only_left), list(comparison.only_right)
@@ -228,15 +218,22 @@ impl Registry {
         self.dataset(dataset)?.history(py, options)
     }
 
-    /// Every dataset and period in which a granule was held.
+    /// Every dataset and period in which a granule was held. A final `*` stands for any characters.
     fn find<'py>(&self, py: Python<'py>, granule: &str) -> Result<Bound<'py, PyList>, Failure> {
         let unreadable = |cause| Failure::unreadable("granule", cause);
-        let granule_id = GranuleId::new(granule).map_err(unreadable)?;
         // The list has all of them in any case.
         let most = u32::MAX;
-        let periods =
-            self.opened.read(py, |snapshot| Ok(snapshot.find(&granule_id, None, most)?))?;
-        objects(py, "Period", &periods)
+        let periods = match granule.strip_suffix('*') {
+            Some(beginning) => {
+                let prefix: GranulePrefix = beginning.parse().map_err(unreadable)?;
+                self.opened.read(py, |snapshot| Ok(snapshot.find_beginning(&prefix, None, most)?))
+            }
+            None => {
+                let granule_id = GranuleId::new(granule).map_err(unreadable)?;
+                self.opened.read(py, |snapshot| Ok(snapshot.find(&granule_id, None, most)?))
+            }
+        };
+        objects(py, "Period", &periods?)
     }
 
     /// Recomputes every identifier that was ever issued, of these datasets or of all. The first row,
@@ -263,7 +260,7 @@ impl Registry {
     /// Adds a note to a set that is in the history, without changing the history. An identifier that was in
     /// force several times is annotated each time. Who cites a `questionable` one is warned.
     ///
-    /// >>> reg = open("example.db", create=True)
+    /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
     /// >>> [row.note for row in reg.annotate("US.FOOL2.002", "the listing was incomplete")]
     /// ['the listing was incomplete']
@@ -292,7 +289,7 @@ impl Registry {
     /// problems first. `max_age` is how long ago that may be: a `timedelta`, or `"36h"`; `checked_within` the
     /// time within which all files were checked, in each directory where they ever were.
     ///
-    /// >>> reg = open("example.db", create=True)
+    /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
     /// >>> [(row.dataset, row.problems) for row in reg.status(max_age="36h")]
     /// [('US.FOOL2.002', [])]
@@ -343,14 +340,7 @@ impl Registry {
         format!("<Registry {:?}>", self.opened.address())
     }
 
-    fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
-        let html = py.import("accession_registry._html")?;
-        // One more shows that there are more.
-        let most = html.getattr("MAX_ROWS")?.extract::<u32>()? + 1;
-        let withdrawn = Withdrawn::LeftOut;
-        let datasets =
-            self.opened.read(py, |snapshot| Ok(snapshot.datasets(None, withdrawn, most)?))?;
-        let shown = (self.opened.address(), objects(py, "DatasetRecord", &datasets)?);
-        Ok(html.call_method1("registry", shown)?)
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("accession_registry._html")?.call_method1("registry", (slf,))
     }
 }

@@ -6,7 +6,6 @@ use accession::Monitor;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -35,7 +34,7 @@ type Pages = Box<dyn Iterator<Item = Result<Arc<dyn Page>, Failure>> + Send>;
 
 /// Begins to read a list, as often as it is called: a table may be asked for more than once, and some
 /// consumers look at it before they read it.
-type Begin = Box<dyn Fn(Arc<dyn Monitor>) -> Result<Pages, Failure> + Send + Sync>;
+type Begin = Arc<dyn Fn(Arc<dyn Monitor>) -> Result<Pages, Failure> + Send + Sync>;
 
 /// The rows of a page.
 const PAGE_ROWS: usize = 1_024;
@@ -113,10 +112,17 @@ impl Rows {
     where
         I: Iterator<Item = Result<P, Failure>> + Send + 'static,
     {
-        let begin: Begin = Box::new(move |monitor| {
+        let begin: Begin = Arc::new(move |monitor| {
             Ok(Box::new(begin(monitor)?.map(|page| Ok(Arc::new(page?) as Arc<dyn Page>))))
         });
         let (schema, reading) = (Arc::new(P::schema()), Owned::new(Mutex::default()));
+        Rows { title, count, schema, begin, reading }
+    }
+
+    /// The same list, from its beginning.
+    fn again(&self) -> Self {
+        let (title, count, schema) = (self.title.clone(), self.count, Arc::clone(&self.schema));
+        let (begin, reading) = (Arc::clone(&self.begin), Owned::new(Mutex::default()));
         Rows { title, count, schema, begin, reading }
     }
 
@@ -126,7 +132,7 @@ impl Rows {
     ///
     /// Those of the list.
     pub fn begun(self, py: Python<'_>) -> Result<Self, Failure> {
-        let pages = run(py, &self.begin)?;
+        let pages = run(py, &*self.begin)?;
         self.reading()?.pages = Some(pages);
         Ok(self)
     }
@@ -198,9 +204,19 @@ impl Rows {
         self.capsule(py, batches)
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        let count = self.count.and_then(|count| usize::try_from(count).ok());
-        count.ok_or_else(|| PyTypeError::new_err(format!("{} are not counted", self.title)))
+    /// How many rows there are. Where that is not known, they are read.
+    fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
+        match self.count {
+            Some(count) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+            None => run(py, |monitor| {
+                (self.begin)(monitor)?.map(|page| page.map(|page| page.count())).sum()
+            }),
+        }
+    }
+
+    /// A row, or a list of those of a slice, wherever an iteration is.
+    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        key.py().import("accession_registry._lists")?.call_method1("at", (self.again(), key))
     }
 
     fn __bool__(&self) -> bool {
@@ -228,24 +244,7 @@ impl Rows {
 
     fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         let html = py.import("accession_registry._html")?;
-        // One more shows that there are more.
-        let most = html.getattr("MAX_ROWS")?.extract::<usize>()? + 1;
-        let pages = run(py, |monitor| {
-            let (mut read, mut count) = (Vec::new(), 0);
-            for page in (self.begin)(monitor)? {
-                let page = page?;
-                count += page.count();
-                read.push(page);
-                if count >= most {
-                    break;
-                }
-            }
-            Ok(read)
-        })?;
-        let rows =
-            pages.iter().flat_map(|page| (0..page.count()).map(move |row| page.row(py, row)));
-        let rows = rows.take(most).collect::<Result<Vec<_>, _>>()?;
-        Ok(html.call_method1("rows", (&self.title, rows))?)
+        Ok(html.call_method1("rows", (&self.title, self.again()))?)
     }
 
     fn __repr__(&self) -> String {

@@ -37,10 +37,12 @@ fn members(py: Python<'_>, options: &Keywords<'_, '_>) -> Result<Option<Members>
             let (column, mut listing) = (options.value::<String>("column")?, Listing::new());
             let target = &mut Target::Listing(&mut listing);
             let taken = ids::take(&list, column.as_deref(), target)?;
-            run(py, move |monitor| {
-                taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-                Ok(Some(Members::Listed(listing)))
-            })
+            let (listing, warnings) = run(py, move |monitor| {
+                let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+                Ok((listing, warnings))
+            })?;
+            warn_all(py, &warnings)?;
+            Ok(Some(Members::Listed(listing)))
         }
         (None, None) => Ok(None),
     }
@@ -186,7 +188,7 @@ impl Set {
     /// file after that time. `root_name` is the name under which it is recorded.
     ///
     /// >>> import pathlib
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> applied = dataset.sync(["A.nc"], create=True)
     /// >>> pathlib.Path("data").mkdir()
     /// >>> _ = pathlib.Path("data/A.nc").write_text("abc")
@@ -247,7 +249,7 @@ impl Set {
 
     /// A citation with the identifier inside.
     ///
-    /// >>> dataset = open("example.db", create=True).dataset("US.FOOL2.002")
+    /// >>> dataset = ar.open("example.db", create=True).dataset("US.FOOL2.002")
     /// >>> applied = dataset.sync(["A", "B"], at="2001-01-02", create=True)
     /// >>> "DI:8f714d3efb0e51ed23fb7eeecca3009b" in dataset.set().cite(format="bibtex")
     /// True
@@ -311,7 +313,7 @@ impl Set {
     /// What a notebook shows.
     pub fn _repr_html_<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         let html = py.import("accession_registry._html")?;
-        let shown = (self.held(), self.identifier(), self.cite(py, None)?);
+        let shown = (self.held(), self.identifier(), self.cite(py, None)?, self.instance(py)?);
         Ok(html.call_method1("cited", shown)?)
     }
 }

@@ -19,6 +19,16 @@ pub enum Target<'a> {
 }
 
 impl Target<'_> {
+    /// Whether what is missing in the list changes what it means: all of a set, or what is ingested.
+    pub fn is_whole(&self) -> bool {
+        matches!(self, Target::Listing(_) | Target::Change(_, EventKind::Ingested))
+    }
+
+    /// Whether an id alone says something. What is found of a file is more than its name.
+    pub fn is_of_ids(&self) -> bool {
+        self.is_whole() || matches!(self, Target::Change(_, EventKind::Deleted))
+    }
+
     pub fn add(&mut self, entry: Entry) -> Result<(), accession::Error> {
         match self {
             Target::Listing(listing) => listing.add(entry),

@@ -35,9 +35,12 @@ def run(name: str, *arguments: object) -> None:
 
 
 def test_a_nightly_sync_takes_a_recorded_response(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    registry = tmp_path / "registry.db"
-    for _ in range(2):
+    registry, whole = tmp_path / "registry.db", tmp_path / "umm.json"
+    with pytest.raises(SystemExit, match="found 4 granules, but the files contain only 3"):
         run("nightly_sync.py", registry, "UMM", FIXTURES / "input/umm.json")
+    whole.write_text((FIXTURES / "input/umm.json").read_text().replace('"hits": 4', '"hits": 3'))
+    for _ in range(2):
+        run("nightly_sync.py", registry, "UMM", whole)
         run("nightly_sync.py", registry, "STAC", FIXTURES / "input/stac.json")
     first, second, *_, last = capsys.readouterr().out.splitlines()
     assert first.startswith("UMM: +2 -0, identifier ") and last.startswith("STAC: +0 -0, identifier ")

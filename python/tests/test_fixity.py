@@ -126,6 +126,8 @@ def test_a_check_compares_what_another_program_found(dataset: ar.Dataset, root: 
     dataset.fixity_compute(root)
     known = dataset.set().files()
     assert dataset.set().fixity_check(found=known).ok
+    with raises("input", match="item:1: str is not an id"):
+        dataset.set().fixity_check(found=["A.nc"])  # type: ignore[arg-type]
     sums = tmp_path / "rclone.txt"
     sums.write_text(f"{sha256(b'abd')}  A.nc\n{sha256(b'defg')}  B.nc\n")
     found = dataset.set().fixity_check(found=sums)

@@ -177,6 +177,39 @@ def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Reg
     assert all(row.ok for row in registry.verify())
 
 
+COMPUTE_FOR_LONG = """
+    import sys
+    import accession_registry as ar
+    dataset = ar.open(sys.argv[1]).dataset("US")
+    print("ready", flush=True)
+    try:
+        dataset.fixity_compute(sys.argv[2], jobs=1)
+        print("finished")
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_ctrl_c_keeps_the_checksums_that_were_computed(registry: ar.Registry, tmp_path: Path) -> None:
+    ids = [f"{number:02}.nc" for number in range(20)]
+    dataset = registry.dataset("US")
+    dataset.sync([*ids, "last.nc"], create=True)
+    root = tmp_path / "data"
+    root.mkdir()
+    for name in ids:
+        (root / name).write_bytes(name.encode())
+    # It needs hardly any disk, and far longer than the test.
+    with (root / "last.nc").open("wb") as file:
+        file.truncate(256 << 30)
+    for _ in range(2):
+        child = run(COMPUTE_FOR_LONG, registry.address, str(root))
+        time.sleep(2)
+        child.send_signal(signal.SIGINT)
+        assert child.communicate(timeout=60)[0] == "interrupted\n"
+        assert [row.path for row in dataset.set().files() if row.checksums] == ids
+    assert len(dataset.history()) == 2, "the second time there was nothing to record"
+
+
 @pytest.mark.parametrize("after", [0.1, 0.5, 1.5])
 def test_a_killed_interpreter_leaves_the_set_before_or_after(registry: ar.Registry, after: float) -> None:
     registry.dataset("US").sync(["A"], create=True)

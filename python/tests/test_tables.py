@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -72,10 +73,59 @@ def test_what_is_no_list_of_ids_is_refused() -> None:
         ar.identify([1])  # type: ignore[list-item]
     with raises("input", match="item:2: dict is not an id"):
         ar.identify(["A", {"id": "B"}])  # type: ignore[list-item]
+    with raises("input", match=r"item:1: PosixPath is not an id\nhint: .*p\.name"):
+        ar.identify([Path("a.nc")])  # type: ignore[list-item]
     with pytest.raises(TypeError):
         ar.identify(5)  # type: ignore[arg-type]
     with raises("input"):
         ar.identify([{"colour": "red"}])
+
+
+def response(name: str) -> Any:
+    return json.loads((FIXTURES / "input" / name).read_text())
+
+
+def test_a_mapping_is_a_response_and_never_its_keys(file: ar.Registry) -> None:
+    dataset = file.dataset("US")
+    stac = response("stac.json")
+    dataset.sync(stac, create=True)
+    assert set(dataset.set()) == {item["id"] for item in stac["features"]}
+    umm, esgf = response("umm.json"), response("esgf.json")
+    with raises("pages-missing", match="found 4 granules, but the files contain only 3.*\n.*for all pages"):
+        dataset.sync(umm, max_delete="100%")
+    with raises("pages-missing"):
+        dataset.ingest(umm)
+    with pytest.warns(UserWarning, match="other pages are missing"):
+        assert dataset.delete(umm, skip_missing=True).skipped.missing == 2
+    umm["hits"] = 3
+    with pytest.warns(UserWarning, match="skipped granules that the list marks as deleted or replaced: 1"):
+        assert dataset.ingest(umm).added == 2
+    with pytest.warns(UserWarning, match="skipped "):
+        assert ar.identify(esgf).granules == 2
+    linked = {"features": stac["features"], "links": [{"rel": "next", "href": "https://example.org/2"}]}
+    with raises("pages-missing", match="next page"):
+        dataset.sync(linked)
+    for mapping in ({"hits": 1, "took": 2}, {"A": "a.nc", "B": "b.nc"}, {"umm": {"GranuleUR": "A"}, "meta": {}}):
+        with raises("usage", match="not a response"):
+            dataset.sync(mapping)
+    with raises("input"):
+        dataset.sync({"items": {"A": 1}})
+    assert len(dataset.history()) == 2, "what is refused changes nothing"
+
+
+def test_a_file_that_is_named_is_read_where_it_is(file: ar.Registry) -> None:
+    manifest = next((FIXTURES / "input/s3-inventory").glob("*/manifest.json"))
+    dataset = file.dataset("US")
+    dataset.sync(["2001/FOOL2 0001.hdf", "2001/FOOL2 0003+1.hdf"], create=True)
+    assert dataset.fixity_add(manifest).changed
+
+
+def test_what_is_found_by_a_beginning(file: ar.Registry) -> None:
+    file.dataset("US").sync(["A1", "A2", "B"], create=True)
+    assert [row.granule for row in file.find("A*")] == ["A1", "A2"]
+    assert [row.granule for row in file.find("B")] == ["B"] and file.find("C*") == []
+    with raises("usage", match="granule"):
+        file.find("*")
 
 
 def test_results_of_catalogues_are_taken_as_they_are(file: ar.Registry) -> None:
@@ -152,8 +202,38 @@ def test_a_comparison_becomes_a_table(file: ar.Registry, dataset: ar.Dataset) ->
     assert pa.table(only)["granule"].to_pylist() == ["X"] and repr(only).endswith("set or list has (1)>")
     assert len(only) == 1 and bool(only) and "<td>X</td>" in only._repr_html_()  # type: ignore[attr-defined]
     assert list(only) == ["X"] and list(only) == [] and not file.compare(dataset, ["B", "C"]).only_right
-    with pytest.raises(TypeError, match="not counted"):
-        len(dataset.history())
+
+
+def test_a_history_has_a_length_and_rows_by_their_number(file: ar.Registry) -> None:
+    dataset = file.dataset("US")
+    for day in range(1, 29):
+        dataset.ingest([f"{day:02}-{number}" for number in range(day)], at=f"2001-02-{day:02}", create=True)
+    history = dataset.history()
+    assert next(history).granules == 1 and len(history) == len(list(dataset.history())) == 28
+    ingested = [row.ingested for row in dataset.history()]
+    for key in (0, 5, 27, -1, -28):
+        assert history[key].ingested == ingested[key]
+    for part in (slice(3), slice(2, 9, 3), slice(-4, None), slice(None, None, -1), slice(-5, -2), slice(30, 40)):
+        assert [row.ingested for row in history[part]] == ingested[part]
+    for key in (28, -29):
+        with pytest.raises(IndexError):
+            history[key]
+    assert next(history).granules == 3, "an index leaves an iteration where it is"
+    assert dataset.set().granules()[-1] == "28-9" and len(dataset.set().files()) == 0
+
+
+def test_a_notebook_shows_the_newest_changes_first_and_marks_what_is_questionable(file: ar.Registry) -> None:
+    dataset = file.dataset("US")
+    for number in range(60):
+        dataset.ingest([f"{number:02}"], at=f"2001-01-02T00:00:{number:02}Z", create=True)
+    html = dataset.history()._repr_html_()  # type: ignore[attr-defined]
+    assert html.index("00:00:59") < html.index("00:00:58") and "00:00:02" not in html and "and more" in html
+    assert html == dataset.history(reverse=True)._repr_html_()  # type: ignore[attr-defined]
+    file.annotate(dataset, "the listing was <cut>", questionable=True)
+    with pytest.warns(UserWarning, match="questionable"):
+        shown = dataset.set()._repr_html_()  # type: ignore[attr-defined]
+    assert shown.index("⚠ questionable: the listing was &lt;cut&gt;") < shown.index("Copy this")
+    assert "⚠ questionable: the listing was" in dataset.history()._repr_html_()  # type: ignore[attr-defined]
 
 
 def test_a_long_list_has_many_pages(file: ar.Registry) -> None:

@@ -74,5 +74,6 @@ def test_the_examples_of_the_documentation_run(
     name: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    test = doctest.DocTestParser().get_doctest(text, {**vars(ar), "ar": ar}, name or "accession_registry", None, 0)
+    # As they are pasted below `import accession_registry as ar`.
+    test = doctest.DocTestParser().get_doctest(text, {"ar": ar}, name or "accession_registry", None, 0)
     assert test.examples and doctest.DocTestRunner().run(test).failed == 0

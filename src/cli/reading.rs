@@ -9,7 +9,9 @@ use std::str::FromStr;
 
 use accession::citation::record;
 use accession::citation::references::{self, Reference};
-use accession::input::{self, InputFormat, OpenedFile, Options, Record, Records, StatedFile};
+use accession::input::{
+    self, InputFormat, OpenedFile, Options, Record, Records, SearchPages, StatedFile,
+};
 use accession::mirror::Primary;
 use accession::model::{WarningKind, quoted};
 use accession::{
@@ -161,7 +163,7 @@ impl<'a> Entries<'a> {
                 file.deleted += 1;
             }
             let Some(file) = self.files.next() else {
-                self.pages.check(self.missing, self.session)?;
+                self.missing.check(&self.pages, self.session)?;
                 return Ok(None);
             };
             let (reader, name) = open(file)?;
@@ -261,7 +263,7 @@ pub fn import_events(
     session.warn_all(events.records().warnings());
     let mut pages = SearchPages::default();
     pages.add(events.records());
-    pages.check(missing, session)?;
+    missing.check(&pages, session)?;
     Ok(events.left_out())
 }
 
@@ -291,48 +293,17 @@ impl MissingPages {
     pub fn when(partial: bool) -> Self {
         if partial { MissingPages::Warn } else { MissingPages::Refuse }
     }
-}
 
-/// The number of granules that a search found, and how many of them its pages contain.
-#[derive(Default)]
-struct SearchPages {
-    found: u64,
-    contained: u64,
-    /// How many pages refer to a next one.
-    next_pages: u64,
-    pages: u64,
-}
-
-impl SearchPages {
-    /// Adds a file, all of whose records are read.
-    fn add(&mut self, records: &Records) {
-        if let Some(page) = records.hits() {
-            self.found = self.found.max(page.hits);
-            self.contained += page.items;
-        }
-        self.pages += 1;
-        self.next_pages += u64::from(records.has_next_page());
-    }
-
-    /// Refuses the search result, or warns, if some of its pages are missing.
+    /// Refuses a search result, or warns, if some of its pages are missing.
     ///
     /// # Errors
     ///
     /// They are missing, and to be refused.
-    fn check(&self, missing: MissingPages, session: &Session) -> Result<()> {
-        let SearchPages { found, contained, next_pages, pages } = *self;
-        let what = if found > contained {
-            format!(
-                "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"
-            )
-        } else if found == 0 && next_pages > 0 && next_pages == pages {
-            "the search result names a next page, which is missing".to_owned()
-        } else {
-            return Ok(());
-        };
-        match missing {
-            MissingPages::Refuse => Err(Error::new(ErrorKind::PagesMissing, what)),
-            MissingPages::Warn => {
+    fn check(self, pages: &SearchPages, session: &Session) -> Result<()> {
+        match (pages.missing(), self) {
+            (None, _) => Ok(()),
+            (Some(what), MissingPages::Refuse) => Err(Error::new(ErrorKind::PagesMissing, what)),
+            (Some(what), MissingPages::Warn) => {
                 session.warn(WarningKind::PagesMissing, &what);
                 Ok(())
             }

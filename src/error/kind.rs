@@ -258,13 +258,13 @@ error_kinds! {
     IsAHistory = "input": "`accession import` takes event files and manifests";
     /// Pages of a search result are missing.
     PagesMissing = "pages-missing":
-        "nothing was changed; name the files of all pages; ingest and import take these with --partial";
+        "nothing was changed; {name the files of all pages; ingest and import take these with --partial|ask the catalogue for all pages}";
     /// A response does not have its list of granules, such as one that reports an error.
     NoList = "input": "check whether the response reports an error, or has another --format";
     /// An object has no field of that name, or no string in it.
     NoField = "input": "name the field with --column";
     /// What a file states of another file is not a path, a size or a checksum.
-    StatedFile = "input": "correct the file; --no-files ignores sizes and checksums";
+    StatedFile = "input": "{correct the file; --no-files ignores sizes and checksums|correct the list}";
     /// A checksum does not say by which algorithm it was computed.
     NoAlgorithm = "input": "name it with --algorithm; --no-files ignores sizes and checksums";
     /// An option names a part of a file that its format does not have.

@@ -64,7 +64,7 @@ pub use error::MAX_ROW_BYTES;
 pub use file::OpenedFile;
 pub use format::{InputFormat, Options, UnknownInputFormat};
 pub use old_payment_ids::old_payment_ids;
-pub use records::{Events, Records, open};
+pub use records::{Events, Records, SearchPages, open};
 
 use std::io::BufRead;
 

@@ -205,6 +205,42 @@ impl Iterator for Records {
     }
 }
 
+/// The number of granules that a search found, and how many of them its pages contain.
+#[derive(Debug, Default)]
+pub struct SearchPages {
+    found: u64,
+    contained: u64,
+    /// How many pages refer to a next one.
+    next_pages: u64,
+    pages: u64,
+}
+
+impl SearchPages {
+    /// Adds a file, all of whose records are read.
+    pub fn add(&mut self, records: &Records) {
+        if let Some(page) = records.hits() {
+            self.found = self.found.max(page.hits);
+            self.contained += page.items;
+        }
+        self.pages += 1;
+        self.next_pages += u64::from(records.has_next_page());
+    }
+
+    /// What is missing, in words. `None` means that nothing is known to be missing.
+    pub fn missing(&self) -> Option<String> {
+        let SearchPages { found, contained, next_pages, pages } = *self;
+        if found > contained {
+            Some(format!(
+                "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"
+            ))
+        } else if found == 0 && next_pages > 0 && next_pages == pages {
+            Some("the search result names a next page, which is missing".to_owned())
+        } else {
+            None
+        }
+    }
+}
+
 /// The ingests and deletions of a file's granules, in its order; nothing follows an error.
 pub struct Events {
     records: Records,

@@ -1,0 +1,96 @@
+"""Lists that are not of strings: what catalogues returned, as a text that the library reads."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Mapping
+from itertools import chain, islice
+from operator import index
+from os import PathLike
+from typing import Any, TypeAlias
+
+from accession_registry._native import Rows
+from accession_registry._records import Error, FileRecord, error
+
+# The keys that a response has, and its format.
+_RESPONSES = {"items": "umm-json", "features": "stac", "feed": "cmr-json", "response": "esgf"}
+
+
+# The name of a format, a text in it in parts, and whether what cannot be read of files is skipped.
+_Text: TypeAlias = tuple[str, Iterable[str], bool]
+
+
+def whole(given: Any) -> _Text | None:
+    """The text of a response of a catalogue. None if it is something else."""
+    if isinstance(given, str):
+        raise error("usage", "a string is one id, and not a list of ids", 'put it into a list: ["…"]')
+    if isinstance(given, Mapping):
+        formats = [name for key, name in _RESPONSES.items() if key in given]
+        if not formats:
+            message = "a mapping is read as the response of a catalogue, and this one is not a response"
+            raise error("usage", message, "put one record into a list, or hand over its ids")
+        return formats[0], [json.dumps(dict(given), allow_nan=False)], True
+    return None
+
+
+def records(first: Any, rest: Iterable[Any]) -> _Text:
+    """The text of records, as a response that has one record a line."""
+    record = _as_dict(1, first)
+    name, begin, separator, end = "ndjson", "", "\n", ""
+    if "umm" in record:
+        name, begin, separator, end = "umm-json", '{"items":[', ",\n", "]}"
+    elif record.get("type") == "Feature":
+        name, begin, separator, end = "stac", '{"features":[', ",\n", "]}"
+    others = (_as_dict(number, item) for number, item in enumerate(rest, 2))
+    texts = (separator + json.dumps(other, allow_nan=False) for other in others)
+    text = chain([begin + json.dumps(record, allow_nan=False)], texts, [end])
+    return name, text, not isinstance(first, FileRecord)
+
+
+def of_granule(granule: str, files: Iterable[tuple[str, int | None, Iterable[tuple[str, str]]]]) -> dict[str, Any]:
+    """A record of a granule with its files, as Cumulus has it: of each its path, its size and its checksums."""
+    stated = []
+    for path, size, checksums in files:
+        stated.append({"fileName": path, "size": size})
+        for algorithm, value in checksums:
+            stated.append({"fileName": path, "size": size, "checksumType": algorithm, "checksum": value})
+    return {"granule_id": granule, "files": stated}
+
+
+def _as_dict(number: int, item: Any) -> dict[str, Any]:
+    """A record of a catalogue: a mapping, or an object that has ``to_dict``; or a ``FileRecord``."""
+    # A client may have derived its class from `dict`.
+    if isinstance(item, dict):
+        return item
+    if hasattr(item, "to_dict"):
+        return dict(item.to_dict())
+    if isinstance(item, Mapping):
+        return dict(item)
+    if isinstance(item, FileRecord):
+        return of_granule(item.granule, [(item.path, item.size, item.checksums.items())])
+    raise not_an_id(number, item)
+
+
+def not_an_id(number: int, item: Any) -> Error:
+    """The error for an item of a list, which is neither an id nor a record."""
+    hint = "a list has strings, or records of a catalogue (UMM-G, STAC), not both"
+    if isinstance(item, PathLike):
+        hint = "a path is not an id: use its name (p.name), or str(p)"
+    return error("input", f"item:{number}: {type(item).__name__} is not an id", hint)
+
+
+def at(rows: Rows[Any], key: Any) -> Any:
+    """A row of a list that was not read yet, or the list of those of a slice."""
+    if isinstance(key, slice):
+        start, stop, step = key.start, key.stop, key.step
+        if all(bound is None or index(bound) >= 0 for bound in (start, stop)) and (step is None or step > 0):
+            return list(islice(rows, start, stop, step))
+        if start is not None and start < 0 and stop is None and step is None:
+            return list(deque(rows, maxlen=-start))
+        return list(rows)[key]
+    key = index(key)
+    found = list(islice(rows, key, key + 1)) if key >= 0 else deque(rows, maxlen=-key)
+    if not found or len(found) < -key:
+        raise IndexError("there is no such row")
+    return found[0]
