@@ -15,6 +15,7 @@ gives each such set an identifier that depends on nothing but the ids.
 True
 """
 
+from . import sources
 from ._comparisons import Comparison, MirrorComparison
 from ._native import *
 from ._native import __version__ as __version__
@@ -54,4 +55,5 @@ __all__ = [
     "identify",
     "open",
     "open_set",
+    "sources",
 ]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Mapping
-from itertools import chain, islice
-from operator import index
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, groupby, islice
+from operator import index, itemgetter
 from os import PathLike
 from typing import Any, TypeAlias
 
+from accession_registry._listing import Listing, Row
 from accession_registry._native import Rows
 from accession_registry._records import Error, FileRecord, error
 
@@ -22,7 +23,7 @@ _Text: TypeAlias = tuple[str, Iterable[str], bool]
 
 
 def whole(given: Any) -> _Text | None:
-    """The text of a response of a catalogue. None if it is something else."""
+    """The text of a response of a catalogue, or of what a source lists. None if it is something else."""
     if isinstance(given, str):
         raise error("usage", "a string is one id, and not a list of ids", 'put it into a list: ["…"]')
     if isinstance(given, Mapping):
@@ -31,7 +32,25 @@ def whole(given: Any) -> _Text | None:
             message = "a mapping is read as the response of a catalogue, and this one is not a response"
             raise error("usage", message, "put one record into a list, or hand over its ids")
         return formats[0], [json.dumps(dict(given), allow_nan=False)], True
-    return None
+    return _of_source(given) if isinstance(given, Listing) else None
+
+
+def _of_source(listing: Listing) -> _Text:
+    """The text of what a source lists. One that is incomplete is refused: what is missing would be deleted."""
+    if not listing.complete:
+        stated = f"{listing.stated_total} granules are stated, and {listing.granules} were listed"
+        raise error("pages-missing", f"{listing.title} is incomplete: {stated}", "nothing was changed; try again later")
+    rows = (row for batch in listing.batches() for row in zip(*(column.to_pylist() for column in batch.columns)))
+    granules = groupby(rows, itemgetter(0))
+    texts = (json.dumps(of_granule(granule, _files(rows))) + "\n" for granule, rows in granules)
+    return "ndjson", texts, True
+
+
+def _files(rows: Iterable[Row]) -> Iterator[tuple[str, int | None, Iterable[tuple[str, str]]]]:
+    for _, path, size, checksum in rows:
+        if path is not None:
+            algorithm, _, value = (checksum or "").partition(":")
+            yield path, size, [(algorithm, value)] if checksum else []
 
 
 def records(first: Any, rest: Iterable[Any]) -> _Text:
