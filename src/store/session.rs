@@ -3,6 +3,7 @@
 
 use std::ops::{ControlFlow, Deref};
 use std::path::Path;
+use std::sync::Arc;
 
 use super::page::{Packing, Page};
 use super::rows::DatasetKey;
@@ -103,7 +104,7 @@ pub(super) trait StoreSession: Send {
 pub(crate) struct View {
     pub(super) session: Box<dyn StoreSession>,
     /// The keys of the datasets that are shown. `None` means all.
-    shown: Option<Vec<i64>>,
+    shown: Option<Arc<[i64]>>,
     /// Whether others see it: who recorded something is not shown.
     is_public: bool,
     /// What was recorded later is not known.
@@ -139,18 +140,21 @@ impl View {
         Ok(&*self.session)
     }
 
-    /// The same state as others see it: the datasets that have one of these names, or once had it, or all if
-    /// there are no names. Any other dataset is as if it did not exist: no name leads to its key, and every
-    /// statement about several datasets leaves it out.
+    /// The keys of the datasets that have one of some names, or once had it.
     ///
     /// # Errors
     ///
     /// The names cannot be looked up.
-    pub fn for_public(self, names: &[DatasetName]) -> Result<Self> {
+    pub fn keys_of(&self, names: &[DatasetName]) -> Result<Arc<[i64]>> {
         let key = |name| Ok(self.key_and_name(name)?.map(|(key, _)| key.0));
-        let keys = names.iter().map(key).filter_map(Result::transpose);
-        let shown = (!names.is_empty()).then(|| keys.collect::<Result<_>>()).transpose()?;
-        Ok(View { shown, is_public: true, ..self })
+        names.iter().map(key).filter_map(Result::transpose).collect()
+    }
+
+    /// The same state as others see it: the datasets with these keys; `None` means all. Any other dataset is
+    /// as if it did not exist: no name leads to its key, and every statement about several datasets leaves it
+    /// out.
+    pub fn for_public(self, shown: Option<Arc<[i64]>>) -> Self {
+        View { shown, is_public: true, ..self }
     }
 
     /// The same state as far as it was known at a time: only annotations that were recorded by then are
