@@ -4,7 +4,8 @@ use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::figures::{counted, grouped, time, visible};
+use super::figures::{counted, grouped, time};
+use super::granules::unbroken;
 use super::layout::{PageHead, page};
 use super::site::Site;
 use crate::error::Result;
@@ -121,14 +122,17 @@ impl ComparisonPage {
         })
     }
 
-    /// The page, which is at `path`.
-    pub fn html(&self, site: &Site, path: &str) -> String {
+    /// The page, which is at `path`, with the address of the next one.
+    pub fn html(&self, site: &Site, path: &str, next: Option<&str>) -> String {
         let head = PageHead { title: self.headline(), is_unlisted: true, ..PageHead::default() };
-        page(site, &head, &self.main(site, path)).into_string()
+        page(site, &head, &self.main(site, path, next)).into_string()
     }
 
     fn headline(&self) -> String {
         let Counts { matched, only_left, only_right } = self.counts;
+        if !self.is_whole {
+            return "Further granules that differ".to_owned();
+        }
         match (only_left, only_right) {
             (0, 0) => format!("The same {}", counted(matched, "granule")),
             (left, 0) => format!("{} deleted", counted(left, "granule")),
@@ -139,9 +143,9 @@ impl ComparisonPage {
         }
     }
 
-    fn main(&self, site: &Site, path: &str) -> Markup {
-        let Counts { only_left, only_right, .. } = self.counts;
+    fn main(&self, site: &Site, path: &str, next: Option<&str>) -> Markup {
         let listed = self.differences.len() as u64;
+        let differ = self.counts.only_left + self.counts.only_right;
         let swapped = Site::comparison(self.right.identifier(), self.left.identifier());
         html! {
             div.head {
@@ -152,19 +156,22 @@ impl ComparisonPage {
                 (side(site, "Before", &self.left))
                 (side(site, "After", &self.right))
             }
-            (tally(&self.counts, ["only before", "in both", "only after"]))
+            @if self.is_whole { (tally(&self.counts, ["only before", "in both", "only after"])) }
             p.chips.small { a href=(site.href(&swapped)) { "Swap the sides" } }
-            @if !self.counts.is_identical() {
+            @if !self.is_whole || !self.counts.is_identical() {
                 section {
                     h2 { "The granules that differ" }
                     p.chips {
-                        @if listed < only_left + only_right {
-                            span { "The first " (grouped(listed)) " of " (grouped(only_left + only_right)) ", in order of their names." }
+                        @if self.is_whole && listed < differ {
+                            span { "The first " (grouped(listed)) " of " (grouped(differ)) ", in order of their names." }
                             " "
                         }
                         a href={ (site.href(path)) "?format=jsonl" } { "All as JSON Lines" }
                     }
                     ul.diff { @for difference in &self.differences { (difference_row(difference)) } }
+                    @if let Some(next) = next {
+                        p.chips { a href=(next) rel="next" { "The next ones" } }
+                    }
                 }
             }
         }
@@ -216,9 +223,9 @@ fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
 fn difference_row(difference: &Difference) -> Markup {
     html! {
         @match difference {
-            Difference::OnlyRight(granule_id) => li.plus { "+ " (visible(granule_id.as_str())) },
-            Difference::OnlyLeft(granule_id) => li.minus { "− " (visible(granule_id.as_str())) },
-            Difference::OtherBytes(granule_id, _) => li { "~ " (visible(granule_id.as_str())) },
+            Difference::OnlyRight(granule_id) => li.plus { "+ " (unbroken(granule_id.as_str())) },
+            Difference::OnlyLeft(granule_id) => li.minus { "− " (unbroken(granule_id.as_str())) },
+            Difference::OtherBytes(granule_id, _) => li { "~ " (unbroken(granule_id.as_str())) },
         }
     }
 }

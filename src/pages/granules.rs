@@ -107,18 +107,18 @@ fn shared_groups<'a>(one: &'a str, other: &str) -> &'a str {
     one[..common].rfind(SEPARATORS).map_or("", |at| &one[..=at])
 }
 
-/// An id, which leads to where the granule can be fetched, if that is known. It is broken between two lines
-/// after a slash only.
+/// An id, or a part of one, that is broken between two lines after a slash only.
+pub(super) fn unbroken(text: &str) -> Markup {
+    html! { @for part in text.split_inclusive('/') { span { (visible(part)) } } }
+}
+
+/// An id, which leads to where the granule can be fetched, if that is known.
 fn granule(record: &Dataset, granule_id: &GranuleId, shared: usize) -> Markup {
     let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
     let (quiet, rest) = granule_id.as_str().split_at(shared.min(granule_id.as_str().len()));
-    let parts = |text: &str| {
-        let parts: Vec<String> = text.split_inclusive('/').map(visible).collect();
-        html! { @for part in parts { span { (part) } } }
-    };
     let shown = html! {
-        @if !quiet.is_empty() { i { (parts(quiet)) } }
-        (parts(rest))
+        @if !quiet.is_empty() { i { (unbroken(quiet)) } }
+        (unbroken(rest))
     };
     html! {
         @match address {

@@ -435,7 +435,7 @@ impl SetPage {
                     a rel="prev" href=(page_of(previous)) { "← Set before" }
                 }
                 @if let Some(next) = next {
-                    " "
+                    " · "
                     a rel="next" href=(page_of(next)) { "Next set →" }
                 }
             }

@@ -283,11 +283,29 @@ fn any_two_changes_can_be_compared() {
     let page = served.page("/compare/P@2001-01-01...P");
     for expected in [
         "1 granule deleted, 12 added",
-        "<li class=\"plus\">+ F.202612.nc</li>",
-        "<li class=\"minus\">− G.1</li>",
+        "<li class=\"plus\">+ <span>F.202612.nc</span></li>",
+        "<li class=\"minus\">− <span>G.1</span></li>",
     ] {
         assert!(page.contains(expected), "{expected}: {page}");
     }
+    // A long comparison has several pages, and names are broken after a slash.
+    let name =
+        |n: usize| format!("CMIP/AWI/AWI-CM/historical/r1i1p1f1/Amon/va/gn/v20181218/{n:060}.nc");
+    let ids: Vec<String> = (0..300).map(name).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    served.change("P", "2001-01-03T00:00:00Z", &ids, &[]);
+    let mut path = "/compare/P@2001-01-02...P".to_owned();
+    let (mut listed, mut headlines) = (0, Vec::new());
+    loop {
+        let page = served.page(&path);
+        assert!(page.len() <= 32_000, "{}", page.len());
+        listed += page.matches("+ <span>CMIP/</span><span>AWI/</span>").count();
+        headlines.push(page.contains("300 granules added"));
+        let Some((before, _)) = page.split_once("\" rel=\"next\">The next ones") else { break };
+        path = before.rsplit('"').next().unwrap().replace("&amp;", "&");
+        path = path.trim_start_matches("https://registry.example").to_owned();
+    }
+    assert_eq!((listed, headlines), (300, vec![true, false, false, false]));
 }
 
 #[test]

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use crate::model::{GranuleId, Identifier, Moment, Timestamp};
 use crate::pages::ComparisonPage;
 use crate::registry::Selection;
-use crate::server::answer::{Answer, Keep, Stop};
+use crate::server::answer::{Answer, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::rows::{PAGE_BYTES, list};
+use crate::server::rows::{self, PAGE_BYTES, list};
 use crate::server::state::ServerState;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
-/// How many granules the page lists.
-const SHOWN_DIFFERENCES: usize = 200;
+/// How many granules the page lists, and how long their names are in all: it has at most 32,000 bytes.
+const SHOWN: [usize; 2] = [200, 11_000];
 
 /// How many granules a page for programs lists, and may list.
 const LISTED: (u32, u32) = (1_000, 100_000);
@@ -28,28 +28,26 @@ pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answe
     let now = state.now();
     let (left, right) = (selection(left, now)?, selection(right, now)?);
     let format = asked.format(&OFFERED)?;
-    let listed = match format {
-        Format::Html => SHOWN_DIFFERENCES,
-        _ => asked.limit(LISTED.0, LISTED.1)? as usize,
+    let most = match format {
+        Format::Html => SHOWN,
+        _ => [asked.limit(LISTED.0, LISTED.1)? as usize, PAGE_BYTES],
     };
-    let after: Option<GranuleId> = match format {
-        Format::Html => None,
-        _ => asked.parsed("after")?,
-    };
+    let after: Option<GranuleId> = asked.parsed("after")?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        ComparisonPage::read(snapshot, &left, &right, after.as_ref(), [listed, PAGE_BYTES])
+        ComparisonPage::read(snapshot, &left, &right, after.as_ref(), most)
     });
     let page = read.await?;
-    if format == Format::Html {
-        let path = format!("/compare/{}", escaped(&sides));
-        return Ok(Answer::whole(format, page.html(&state.site, &path), Keep::WhileCurrent));
-    }
     let rows = page.rows();
     let next = rows
         .last()
         .filter(|_| page.has_more)
-        .map(|last| asked.next_page(&state.site, last.granule.as_str(), listed as u64, format));
+        .map(|last| asked.next_page(&state.site, last.granule.as_str(), most[0] as u64, format));
+    if format == Format::Html {
+        let path = format!("/compare/{}", escaped(&sides));
+        let content = page.html(&state.site, &path, next.as_deref());
+        return Ok(rows::page(format, content, next.as_deref()));
+    }
     Ok(list(format, &rows, next.as_deref(), || page.json(next.as_deref())))
 }
 
