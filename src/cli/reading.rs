@@ -15,7 +15,7 @@ use accession::input::{
 use accession::mirror::Primary;
 use accession::model::{WarningKind, quoted};
 use accession::{
-    DatasetEdit, DatasetName, Entry, ErrorKind, GranuleId, Import, Monitor, SourceLocation,
+    DatasetEdit, DatasetName, Entry, ErrorKind, GranuleId, Import, Listing, Monitor, SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
@@ -228,6 +228,30 @@ impl Iterator for Entries<'_> {
         let entry = self.entry().transpose();
         self.has_ended = !matches!(entry, Some(Ok(_)));
         entry
+    }
+}
+
+/// The list in the files, which must be all pages of a search result; and whether its first id is a path.
+pub fn listing(
+    session: &Session,
+    files: &[InputFile],
+    options: Options,
+    paths: &PathArgs,
+) -> Result<(Listing, bool)> {
+    let (mut listing, mut has_paths) = (Listing::new(), false);
+    for entry in Entries::new(session, &[], files, options, paths, MissingPages::Refuse) {
+        let entry = entry?;
+        has_paths |= listing.count() == 0 && entry.granule_id.as_str().contains('/');
+        listing.add(entry)?;
+    }
+    Ok((listing, has_paths))
+}
+
+/// Warns of granules that a list has more than once.
+pub fn warn_of_repeated(session: &Session, repeated: u64) {
+    if repeated > 0 {
+        let skipped = count(repeated, "granule");
+        session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
     }
 }
 

@@ -132,6 +132,12 @@ impl Listing {
         self.staging.contents() > 0
     }
 
+    /// How many entries are read ahead at once: few where something is stated of files, since what is stated
+    /// of one granule may have megabytes.
+    pub(in crate::registry) fn entries_ahead(&self) -> usize {
+        if self.has_contents() { 64 } else { 4_096 }
+    }
+
     /// The listed granules in canonical order, repeated ones included.
     pub(in crate::registry) fn sorted(&self) -> Result<Sorted<&Staging>> {
         self.staging.sorted()

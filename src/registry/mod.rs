@@ -41,8 +41,8 @@ pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
     Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, MirrorSource,
-    NotedPeriod, OpenFinding, Resolution, Resolved, RootState, Selected, Selection, Snapshot,
-    TwoSides,
+    NotedPeriod, OpenFinding, Presence, Resolution, Resolved, RootState, Selected, Selection,
+    SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};

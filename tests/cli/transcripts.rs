@@ -70,6 +70,7 @@ transcripts!(
     refusals,
     revert,
     sets,
+    side_by_side,
     site,
     status,
     tried,

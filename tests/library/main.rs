@@ -85,6 +85,7 @@ mod replaced;
 mod restore;
 mod rolling_checks;
 mod seed;
+mod side_by_side;
 mod stored;
 mod unique_granule;
 mod work;

@@ -16,7 +16,7 @@ use crate::cli::args::{SetArgs, SiteArgs, TypedDataset, named_path, resolver};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::Progress;
 use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile, MissingPages, read_record};
+use crate::cli::reading::{Entries, InputFile, listing, read_record};
 use crate::cli::session::Session;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
@@ -160,10 +160,7 @@ impl Args {
         })?;
         let options =
             Options { column: column.clone(), skips_odd_files: true, ..Options::default() };
-        let mut listing = Listing::new();
-        for entry in Entries::new(session, &[], from, options, &self.paths, MissingPages::Refuse) {
-            listing.add(entry?)?;
-        }
+        let (listing, _) = listing(session, from, options, &self.paths)?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }

@@ -3,41 +3,45 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use accession::input::Options;
 use accession::model::WarningKind;
 use accession::registry::{ContentCounts, Counts, Identified, TwoSides};
 use accession::{Access, DatasetName, Identifier, Instance, Listing, Selection, Set, Timestamp};
 use serde::Serialize;
 
-use crate::cli::args::{FileArgs, FormatArgs, TypedName, TypedSet};
+use super::side_by_side::{NamedSet, are_named, compare_many};
+use crate::cli::args::{FileArgs, FormatArgs, TypedName};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, Ids, Progress, count};
 use crate::cli::paths::{OF_PATHS, PathArgs};
-use crate::cli::reading::{Entries, InputFile, MissingPages};
+use crate::cli::reading::{InputFile, listing, warn_of_repeated};
 use crate::cli::session::Session;
 
-/// Compare two sets of granules, or a set and a list, and print how they differ
+/// Compare sets of granules, or sets and lists, and print how they differ
 ///
-/// The exit status is 1 if they differ. Granules that only the left set has are printed after <, those that
+/// Of two sets, or a set and a list, the granules that only the left set has are printed after <, those that
 /// only the right set or the list has after >, and files with other bytes after ~. Files are matched by path,
 /// a lone file of a granule with a lone file, and then by their names. Where only one side knows something of
-/// them, or both have no algorithm in common, they are counted.
+/// them, or both have no algorithm in common, they are counted. The exit status is 1 if they differ.
+///
+/// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has
+/// it, - for one that does not, and ≠ for one whose files have other bytes than on the first side that knows
+/// something of them. How many granules have the same marks is printed first. Each list is then named,
+/// as --from NAME=FILE.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
 ///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b --from -
+///   accession compare FOO --from bucket=inventory/manifest.json --from upstream=upstream.csv
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Compare {
-    /// A set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
-    left: TypedSet,
+    /// The sets: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
+    #[arg(value_name = "SET", required_unless_present = "from")]
+    sets: Vec<NamedSet>,
 
-    /// Another set
-    #[arg(required_unless_present = "from")]
-    right: Option<TypedSet>,
-
-    /// Compare with a file of ids instead; - is stdin (can be repeated)
-    #[arg(long, value_name = "FILE", conflicts_with = "right")]
+    /// Compare with a file of ids; - is stdin (can be repeated: several files are one list, or each is a
+    /// side of its own if all of them are NAME=FILE)
+    #[arg(long, value_name = "[NAME=]FILE")]
     from: Vec<InputFile>,
 
     #[command(flatten)]
@@ -53,7 +57,7 @@ pub struct Compare {
     #[arg(long, conflicts_with = "limit")]
     summary: bool,
 
-    /// List at most this many granules of each side [default: 20; with --json: all]
+    /// List at most this many granules of each side, or rows [default: 20; with --json: all]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }
@@ -127,77 +131,92 @@ enum Granules<'a> {
 
 impl Compare {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let now = session.now()?;
         let limit = match (self.summary, self.limit) {
             (true, _) => 0,
             (false, Some(limit)) => limit,
             (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let mut sides = TwoSides::keeping(limit);
-        let snapshot = session.open(Access::Read)?.snapshot()?;
-        let left = self.left.into_selection(now, &snapshot)?;
-        let (left, right, is_digest_equal) = match self.right {
-            Some(right) => {
-                let right = right.into_selection(now, &snapshot)?;
+        let Compare { sets, from, format, paths, files, summary, .. } = self;
+        let options = files.reading(format.options());
+        match (sets.as_slice(), from.as_slice()) {
+            ([left, right], []) => {
+                let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
+                let left = left.set.clone().into_selection(now, &snapshot)?;
+                let right = right.set.clone().into_selection(now, &snapshot)?;
                 let mut differences = snapshot.compare_files(&left, &right)?;
+                let mut sides = TwoSides::keeping(limit);
                 sides.read(&mut differences)?;
                 let (left, right) = (differences.left(), differences.right());
-                (set(left), set(right), left.digest() == right.digest())
+                let is_digest_equal = left.digest() == right.digest();
+                report(session, [set(left), set(right)], &sides, is_digest_equal, summary)
             }
-            None => {
+            ([left], files) if files.len() == 1 || !are_named(files) => {
+                let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
+                let left = left.set.clone().into_selection(now, &snapshot)?;
                 // The list may be typed at a terminal.
                 drop(snapshot);
-                let options = self.files.reading(self.format.options());
-                let listing = listing(session, &self.from, options, &self.paths)?;
-                let names: Vec<String> = self.from.iter().map(InputFile::name).collect();
-                let (set, list) =
+                let listing = listing(session, files, options, &paths)?;
+                let names: Vec<String> = files.iter().map(InputFile::name).collect();
+                let mut sides = TwoSides::keeping(limit);
+                let compared =
                     compare_with_list(session, &left, listing, names.join(", "), &mut sides)?;
-                (set, list, false)
+                report(session, compared, &sides, false, summary)
             }
-        };
-        let TwoSides { counts, contents, .. } = &sides;
-        let Counts { matched, only_left, only_right } = *counts;
-        let is_identical = counts.is_identical() && contents.other == 0;
-        if session.is_json() {
-            let granules = |count, ids| match self.summary {
-                true => Granules::Count(count),
-                false => Granules::Ids(Ids(ids)),
-            };
-            session.json(&ComparedSets {
-                identical: is_identical,
-                left: &left,
-                right: &right,
-                matched,
-                only_left: granules(only_left, &sides.left),
-                only_right: granules(only_right, &sides.right),
-                digest_equal: is_digest_equal,
-                other_content: granules(contents.other, &sides.other),
-                contents: *contents,
-            })?;
-        } else {
-            match is_identical {
-                true => writeln!(session.out(), "identical: {}", count(matched, "granule"))?,
-                false => writeln!(
-                    session.out(),
-                    "different: {matched} in both, {only_left} only left, {only_right} only right"
-                )?,
-            }
-            let ContentCounts { compared, other, not_comparable } = contents;
-            if !is_digest_equal && compared + not_comparable > 0 {
-                writeln!(
-                    session.out(),
-                    "bytes: compared for {compared} of {matched}, other bytes in {other}"
-                )?;
-            }
-            write_sides(session, [left.side("left"), right.side("right")])?;
-            if !self.summary {
-                let marks = [["<", "only left"], [">", "only right"]];
-                write_differences(session.out(), &sides, marks)?;
-            }
+            (sets, files) => compare_many(session, sets, files, &options, &paths, limit, summary),
         }
-        Ok(if is_identical { Exit::Done } else { Exit::Differs })
     }
+}
+
+/// Prints how two sides differ.
+fn report(
+    session: &mut Session,
+    [left, right]: [Compared; 2],
+    sides: &TwoSides,
+    is_digest_equal: bool,
+    is_summary: bool,
+) -> Result<Exit> {
+    let TwoSides { counts, contents, .. } = sides;
+    let Counts { matched, only_left, only_right } = *counts;
+    let is_identical = counts.is_identical() && contents.other == 0;
+    if session.is_json() {
+        let granules = |count, ids| match is_summary {
+            true => Granules::Count(count),
+            false => Granules::Ids(Ids(ids)),
+        };
+        session.json(&ComparedSets {
+            identical: is_identical,
+            left: &left,
+            right: &right,
+            matched,
+            only_left: granules(only_left, &sides.left),
+            only_right: granules(only_right, &sides.right),
+            digest_equal: is_digest_equal,
+            other_content: granules(contents.other, &sides.other),
+            contents: *contents,
+        })?;
+    } else {
+        match is_identical {
+            true => writeln!(session.out(), "identical: {}", count(matched, "granule"))?,
+            false => writeln!(
+                session.out(),
+                "different: {matched} in both, {only_left} only left, {only_right} only right"
+            )?,
+        }
+        let ContentCounts { compared, other, not_comparable } = contents;
+        if !is_digest_equal && compared + not_comparable > 0 {
+            writeln!(
+                session.out(),
+                "bytes: compared for {compared} of {matched}, other bytes in {other}"
+            )?;
+        }
+        write_sides(session, [left.side("left"), right.side("right")])?;
+        if !is_summary {
+            let marks = [["<", "only left"], [">", "only right"]];
+            write_differences(session.out(), sides, marks)?;
+        }
+    }
+    Ok(if is_identical { Exit::Done } else { Exit::Differs })
 }
 
 /// Writes the two sides of a comparison.
@@ -211,22 +230,6 @@ pub fn write_sides(session: &mut Session, sides: [Side<'_>; 2]) -> Result<()> {
     session.rows(COLUMNS, sides.map(Ok)).map(drop)
 }
 
-/// The list in the files, which must be all pages of a search result; and whether its first id is a path.
-fn listing(
-    session: &Session,
-    files: &[InputFile],
-    options: Options,
-    paths: &PathArgs,
-) -> Result<(Listing, bool)> {
-    let (mut listing, mut has_paths) = (Listing::new(), false);
-    for entry in Entries::new(session, &[], files, options, paths, MissingPages::Refuse) {
-        let entry = entry?;
-        has_paths |= listing.count() == 0 && entry.granule_id.as_str().contains('/');
-        listing.add(entry)?;
-    }
-    Ok((listing, has_paths))
-}
-
 fn set(set: &Set) -> Compared {
     Compared::Set(Box::new(set.instance().clone()))
 }
@@ -237,7 +240,7 @@ fn compare_with_list(
     (listing, has_paths): (Listing, bool),
     source: String,
     sides: &mut TwoSides,
-) -> Result<(Compared, Compared)> {
+) -> Result<[Compared; 2]> {
     let snapshot = session.open(Access::Read)?.snapshot()?;
     let mut differences = snapshot.compare_with(left, listing)?;
     drop(snapshot);
@@ -250,14 +253,7 @@ fn compare_with_list(
     let granules = sides.counts.matched + sides.counts.only_right;
     warn_of_repeated(session, repeated);
     let list = Compared::List { source, identifier, granules };
-    Ok((set(differences.left()), list))
-}
-
-fn warn_of_repeated(session: &Session, repeated: u64) {
-    if repeated > 0 {
-        let skipped = count(repeated, "granule");
-        session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
-    }
+    Ok([set(differences.left()), list])
 }
 
 /// Writes what differs: each granule with the mark of its side, and how many more there are.

@@ -15,6 +15,7 @@ mod mirror;
 mod payment_id;
 mod publish;
 mod shell;
+mod side_by_side;
 mod status;
 mod store;
 mod verify;

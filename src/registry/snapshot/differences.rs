@@ -340,9 +340,7 @@ impl Snapshot {
         listing: Listing,
     ) -> Result<Differences<Listing>> {
         let left = self.select(selection)?.set;
-        // What is stated of one granule may have megabytes.
-        let entries = if listing.has_contents() { 64 } else { PAGE_ENTRIES };
-        let listed = Ahead::of(listing.distinct()?, entries).peekable();
+        let listed = Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable();
         let listed: Box<AnyEntries> = Box::new(listed);
         let claims = [Some(Claim::of(&self.registry, &left)), None];
         let entries = self.proved_entries(&left, listing.has_contents())?;
@@ -363,9 +361,6 @@ impl Snapshot {
         }
     }
 }
-
-/// The entries of a listing that are read ahead at once.
-const PAGE_ENTRIES: usize = 4_096;
 
 impl<Right> Differences<Right> {
     /// The set on the left.

@@ -21,6 +21,7 @@ mod mirror_sources;
 mod named;
 mod resolve;
 mod select;
+mod side_by_side;
 mod view;
 
 pub use cite::Cited;
@@ -38,5 +39,6 @@ pub use mirror_sources::MirrorSource;
 pub use resolve::{Agreement, DigestPeriod, Resolution, Resolved};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
+pub use side_by_side::{Presence, SideBySide, UnevenGranule};
 pub use view::Snapshot;
 pub(super) use view::{dataset_of, instances};

@@ -1,0 +1,195 @@
+//! Several sets and lists side by side: the granules that are not the same on all sides.
+
+use std::sync::Arc;
+
+use super::cursor::{Cursor, granule_id_of};
+use super::select::Selection;
+use super::view::Snapshot;
+use crate::error::Result;
+use crate::model::{Content, ContentMatch, EncodedFiles, Entry, GranuleId, Set};
+use crate::registry::listing::Listing;
+use crate::registry::monitor::{Monitor, Work};
+use crate::registry::parallel::Ahead;
+use crate::registry::proof::Claim;
+
+/// What a side has of a granule that others have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Presence {
+    /// It has the granule, and nothing that is known of its files contradicts the first side that knows
+    /// something of them.
+    Same,
+    /// It does not have the granule.
+    Absent,
+    /// It has the granule, and a file has other bytes than on that side.
+    OtherBytes,
+}
+
+impl Presence {
+    /// The mark of a report: `=`, `-` or `≠`.
+    pub const fn mark(self) -> char {
+        match self {
+            Presence::Same => '=',
+            Presence::Absent => '-',
+            Presence::OtherBytes => '≠',
+        }
+    }
+}
+
+/// A granule that is not the same on all sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnevenGranule {
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// What each side has of it.
+    pub sides: Vec<Presence>,
+}
+
+/// Sets and lists that are compared with each other: an iterator over the granules that are not the same on
+/// all sides, in canonical order.
+///
+/// All sides are read in one pass, each ahead by a thread of its own. A set is proved: unless what was read
+/// of it has its digest, an item is an error of kind `damaged`.
+///
+/// # Examples
+///
+/// ```
+/// use accession::registry::{Presence, SideBySide};
+/// use accession::{GranuleId, Listing};
+///
+/// let mut sides = SideBySide::new(None);
+/// for ids in [["A", "B"], ["A", "C"], ["A", "B"]] {
+///     let mut listing = Listing::new();
+///     ids.into_iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap()))?;
+///     sides.add_list(&listing)?;
+/// }
+/// let uneven: Vec<_> = sides.by_ref().collect::<Result<_, _>>()?;
+/// assert_eq!(uneven[0].granule_id.as_str(), "B");
+/// assert_eq!(uneven[0].sides, [Presence::Same, Presence::Absent, Presence::Same]);
+/// assert_eq!((uneven.len(), sides.same(), sides.granules()), (2, 1, &[2, 2, 2][..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SideBySide {
+    monitor: Option<Arc<dyn Monitor>>,
+    /// `None` before the first item and after the last.
+    progress: Option<Work>,
+    sides: Vec<Box<dyn Cursor<Item = Entry> + Send>>,
+    granules: Vec<u64>,
+    same: u64,
+    next: String,
+    is_over: bool,
+}
+
+impl SideBySide {
+    /// No side yet.
+    pub fn new(monitor: Option<Arc<dyn Monitor>>) -> Self {
+        let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
+        SideBySide { monitor, progress: None, sides, granules, same: 0, next, is_over: false }
+    }
+
+    /// Adds a set, which can still be read after the snapshot was dropped.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Snapshot::select`].
+    pub fn add_set(&mut self, snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
+        let set = snapshot.select(selection)?.set;
+        let claim = Claim::of(&snapshot.registry, &set);
+        self.add(Box::new(snapshot.entries(&set)?.proving_files(claim)));
+        Ok(set)
+    }
+
+    /// Adds a list, with what it states of files.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    pub fn add_list(&mut self, listing: &Listing) -> Result<()> {
+        self.add(Box::new(Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable()));
+        Ok(())
+    }
+
+    fn add(&mut self, side: Box<dyn Cursor<Item = Entry> + Send>) {
+        self.sides.push(side);
+        self.granules.push(0);
+    }
+
+    /// How many granules are the same on all sides, of those that were read.
+    pub fn same(&self) -> u64 {
+        self.same
+    }
+
+    /// How many granules were read of each side.
+    pub fn granules(&self) -> &[u64] {
+        &self.granules
+    }
+
+    fn step(&mut self) -> Result<Option<UnevenGranule>> {
+        let SideBySide { monitor, progress, sides, granules, same, next, .. } = self;
+        let progress = progress
+            .get_or_insert_with(|| Work::begin(monitor.clone(), "comparing", "granules", None));
+        loop {
+            let mut is_any = false;
+            for side in &mut *sides {
+                if let Some(granule_id) = side.peek()?
+                    && (!is_any || granule_id < next.as_str())
+                {
+                    next.clear();
+                    next.push_str(granule_id);
+                    is_any = true;
+                }
+            }
+            if !is_any {
+                return Ok(None);
+            }
+            progress.advance()?;
+            let granule_id = granule_id_of(next)?;
+            let mut known_first: Option<Content> = None;
+            let mut presences = vec![Presence::Absent; sides.len()];
+            for ((side, granules), presence) in
+                sides.iter_mut().zip(&mut *granules).zip(&mut presences)
+            {
+                if side.peek()? != Some(next.as_str()) {
+                    continue;
+                }
+                *granules += 1;
+                *presence = match (&known_first, side.known()?.filter(|it| !it.is_empty())) {
+                    (_, None) => Presence::Same,
+                    (None, Some(known)) => {
+                        known_first = Some(Content::from(known));
+                        Presence::Same
+                    }
+                    (Some(first), Some(known)) => compared(&granule_id, first, known),
+                };
+                side.skip()?;
+            }
+            if presences.iter().all(|presence| *presence == Presence::Same) {
+                *same += 1;
+                continue;
+            }
+            return Ok(Some(UnevenGranule { granule_id, sides: presences }));
+        }
+    }
+}
+
+/// Whether what is known of a granule on another side contradicts what is known on the first one.
+fn compared(granule_id: &GranuleId, first: &Content, known: EncodedFiles<'_>) -> Presence {
+    let is_other = first.encoded() != known
+        && matches!(first.compare(granule_id, &Content::from(known)), ContentMatch::Other(_));
+    if is_other { Presence::OtherBytes } else { Presence::Same }
+}
+
+impl Iterator for SideBySide {
+    type Item = Result<UnevenGranule>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let uneven = self.step().transpose();
+        if !matches!(uneven, Some(Ok(_))) {
+            self.is_over = true;
+            self.progress = None;
+        }
+        uneven
+    }
+}

@@ -1,0 +1,60 @@
+//! Sides that are compared with each other, held against a naive comparison.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use accession::model::{Checksum, Content, KnownFile};
+use accession::registry::{Presence, SideBySide};
+use accession::{Entry, GranuleId, Listing};
+use proptest::prelude::*;
+
+/// A side: for some of the ids a digit of their checksum, or none.
+type Side = BTreeMap<u8, Option<u8>>;
+
+fn entry(id: u8, digit: Option<u8>) -> Entry {
+    let granule_id: GranuleId = format!("granule-{id}").parse().unwrap();
+    let content = digit.map(|digit| {
+        let checksum = Checksum::parse("md5".parse().unwrap(), &digit.to_string().repeat(32));
+        let file = KnownFile::new(&granule_id, None, None, Some(checksum.unwrap())).unwrap();
+        Content::of(&granule_id, vec![file]).unwrap()
+    });
+    Entry { content, ..Entry::from(granule_id) }
+}
+
+proptest! {
+    #[test]
+    fn a_granule_is_listed_unless_it_is_the_same_on_all_sides(
+        sides in prop::collection::vec(
+            prop::collection::btree_map(0_u8..6, prop::option::of(0_u8..3), 0..6), 2..5),
+    ) {
+        let mut compared = SideBySide::new(None);
+        for side in &sides {
+            let mut listing = Listing::new();
+            // In another order than the canonical one, and one id twice.
+            for (id, digit) in side.iter().rev().chain(side.iter().take(1)) {
+                listing.add(entry(*id, *digit)).unwrap();
+            }
+            compared.add_list(&listing).unwrap();
+        }
+        let found: Vec<_> = compared.by_ref().map(Result::unwrap).collect();
+        let found: Vec<_> =
+            found.iter().map(|it| (it.granule_id.to_string(), it.sides.clone())).collect();
+        let ids: BTreeSet<u8> = sides.iter().flat_map(BTreeMap::keys).copied().collect();
+        let rows: Vec<_> = ids.into_iter().map(|id| (format!("granule-{id}"), naive(&sides, id))).collect();
+        let (same, uneven): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|(_, row)| row.iter().all(|it| *it == Presence::Same));
+        prop_assert_eq!(found, uneven);
+        prop_assert_eq!(compared.same(), same.len() as u64);
+        let granules: Vec<u64> = sides.iter().map(|side| side.len() as u64).collect();
+        prop_assert_eq!(compared.granules(), granules);
+    }
+}
+
+fn naive(sides: &[Side], id: u8) -> Vec<Presence> {
+    let first = sides.iter().find_map(|side| side.get(&id).copied().flatten());
+    let presence = |side: &Side| match side.get(&id) {
+        None => Presence::Absent,
+        Some(Some(digit)) if Some(*digit) != first => Presence::OtherBytes,
+        Some(_) => Presence::Same,
+    };
+    sides.iter().map(presence).collect()
+}
