@@ -16,6 +16,7 @@ True
 """
 
 from . import sources
+from ._cite import Citations, Cited, cite
 from ._comparisons import Comparison, MirrorComparison
 from ._native import *
 from ._native import __version__ as __version__
@@ -25,6 +26,8 @@ __all__ = [
     "Annotated",
     "Annotation",
     "Applied",
+    "Citations",
+    "Cited",
     "Comparison",
     "Confirmation",
     "Dataset",
@@ -52,6 +55,7 @@ __all__ = [
     "Status",
     "Verification",
     "__version__",
+    "cite",
     "identify",
     "open",
     "open_set",

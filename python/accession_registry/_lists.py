@@ -53,9 +53,11 @@ def _files(rows: Iterable[Row]) -> Iterator[tuple[str, int | None, Iterable[tupl
             yield path, size, [(algorithm, value)] if checksum else []
 
 
-def records(first: Any, rest: Iterable[Any]) -> _Text:
-    """The text of records, as a response that has one record a line."""
-    record = _as_dict(1, first)
+def records(number: int, first: Any, rest: Iterable[Any]) -> _Text:
+    """The text of the records that a list has, as a response with one record a line."""
+    if number > 1:
+        raise _not_an_id(number, first)
+    record = _as_dict(number, first)
     name, begin, separator, end = "ndjson", "", "\n", ""
     if "umm" in record:
         name, begin, separator, end = "umm-json", '{"items":[', ",\n", "]}"
@@ -88,11 +90,10 @@ def _as_dict(number: int, item: Any) -> dict[str, Any]:
         return dict(item)
     if isinstance(item, FileRecord):
         return of_granule(item.granule, [(item.path, item.size, item.checksums.items())])
-    raise not_an_id(number, item)
+    raise _not_an_id(number, item)
 
 
-def not_an_id(number: int, item: Any) -> Error:
-    """The error for an item of a list, which is neither an id nor a record."""
+def _not_an_id(number: int, item: Any) -> Error:
     hint = "a list has strings, or records of a catalogue (UMM-G, STAC), not both"
     if isinstance(item, PathLike):
         hint = "a path is not an id: use its name (p.name), or str(p)"

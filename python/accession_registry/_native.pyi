@@ -31,6 +31,7 @@ __all__ = [
     "Rows",
     "Set",
     "Sides",
+    "cite_list",
     "identify",
     "open",
     "open_set",
@@ -59,6 +60,14 @@ _Format: TypeAlias = Literal[
 
 def open(address: _Path, *, create: bool = False, by: str | None = None) -> Registry: ...
 def open_set(address: _Path, identifier: str, dataset: str) -> Set: ...
+def cite_list(
+    ids: _Ids,
+    of: list[str],
+    record: str | None,
+    *,
+    column: str | None = None,
+    output: _Path | None = None,
+) -> tuple[str, str, int, str, str]: ...
 def read_page(
     page: bytes, name: str, format: str
 ) -> tuple[list[tuple[str, str | None, int | None, str | None]], int, int | None]: ...

@@ -53,10 +53,18 @@ class Error(Exception):
     line: int | None = None
 
 
-def error(kind: str, message: str, hint: str | None = None) -> Error:
+def error(
+    kind: str,
+    message: str,
+    hint: str | None = None,
+    granule: str | None = None,
+    file: str | None = None,
+    line: int | None = None,
+) -> Error:
     """An error of this kind, whose text has the hint in a line of its own."""
     raised = Error(f"{message}\nhint: {hint}" if hint else message)
     raised.kind, raised.message, raised.hint = kind, message, hint
+    raised.granule, raised.file, raised.line = granule, file, line
     return raised
 
 

@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
+use accession::GranuleId;
 use accession::disk::Spool;
 use accession::model::IdPage;
 use accession::registry::{Differences, TwoSides};
-use accession::{GranuleId, Listing};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 use crate::asked::Asked;
 use crate::error::Failure;
 use crate::ids;
 use crate::opened::Opened;
 use crate::pages::OfSide;
-use crate::record::warn_all;
 use crate::rows::{Rows, in_pages};
-use crate::target::Target;
 use crate::work::run;
 
 /// The ids of a spool, from the first one.
@@ -80,20 +77,6 @@ impl Sides {
     }
 }
 
-/// Makes an object of a class of `accession_registry._comparisons`.
-///
-/// # Errors
-///
-/// Python has no memory left.
-pub fn made<'py>(
-    py: Python<'py>,
-    class: &str,
-    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
-) -> Result<Bound<'py, PyAny>, Failure> {
-    let class = py.import("accession_registry._comparisons")?.getattr(class)?;
-    Ok(class.call1(arguments.into_pyobject(py)?)?)
-}
-
 /// Compares two sets, or a set with a list.
 ///
 /// # Errors
@@ -106,7 +89,7 @@ pub fn compare<'py>(
     column: Option<&str>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let py = left.py();
-    let (left, mut warnings) = (Asked::of(left)?, Vec::new());
+    let left = Asked::of(left)?;
     let compared = if Asked::is_meant(right) {
         let right = Asked::of(right)?;
         run(py, |monitor| {
@@ -118,10 +101,8 @@ pub fn compare<'py>(
             Ok((differences.left().identifier(), differences.right().identifier(), sides))
         })
     } else {
-        let mut listing = Listing::new();
-        let taken = ids::take(right, column, &mut Target::Listing(&mut listing))?;
+        let listing = ids::listing(right, column)?;
         run(py, |monitor| {
-            warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
             let snapshot = opened.reader(monitor)?.snapshot()?;
             let mut differences = snapshot.compare_with(&left.selection(&snapshot)?, listing)?;
             drop(snapshot);
@@ -130,6 +111,6 @@ pub fn compare<'py>(
         })
     };
     let (left, right, sides) = compared?;
-    warn_all(py, &warnings)?;
-    made(py, "Comparison", (left.to_string(), right.to_string(), sides))
+    let comparisons = py.import("accession_registry._comparisons")?;
+    Ok(comparisons.call_method1("Comparison", (left.to_string(), right.to_string(), sides))?)
 }

@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::asked::{self, Asked, Dataset, Set};
-use crate::comparison;
 use crate::edit;
 use crate::error::Failure;
 use crate::fixity;
@@ -430,7 +429,8 @@ impl Dataset {
         let primary = Primary::of(primary, &options)?;
         let compared =
             run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))?;
-        comparison::made(py, "MirrorComparison", compared)
+        let comparisons = py.import("accession_registry._comparisons")?;
+        Ok(comparisons.call_method1("MirrorComparison", compared)?)
     }
 
     fn __repr__(&self) -> String {

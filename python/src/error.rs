@@ -2,8 +2,8 @@
 
 use accession::SourceLocation;
 use accession::error::FrontEnd;
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 /// Why a call fails.
 pub enum Failure {
@@ -61,37 +61,27 @@ impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
         Python::attach(|py| match failure {
             Failure::Python(error) => error,
-            Failure::Library(error) => of_library(py, &error).unwrap_or_else(|error| error),
+            Failure::Library(error) => of_library(py, &error),
             Failure::Here(kind, message, hint) => {
-                let hint = Some(hint).filter(|hint| !hint.is_empty());
-                raised(py, kind, &message, hint).map_or_else(|error| error, PyErr::from_value)
+                raised(py, (kind, message, Some(hint).filter(|hint| !hint.is_empty())))
             }
         })
     }
 }
 
-fn of_library(py: Python<'_>, error: &accession::Error) -> PyResult<PyErr> {
-    let hint = error.hint(FrontEnd::Python);
-    let value = raised(py, error.kind().as_str(), &error.with_causes(), hint.as_deref())?;
-    value.setattr("granule", error.granule().map(ToString::to_string))?;
+fn of_library(py: Python<'_>, error: &accession::Error) -> PyErr {
+    let (kind, hint) = (error.kind().as_str(), error.hint(FrontEnd::Python));
+    let granule = error.granule().map(ToString::to_string);
     let (file, line) = match error.location() {
         Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),
         _ => (error.path().map(|path| path.to_string_lossy().into_owned()), error.line()),
     };
-    value.setattr("file", file)?;
-    value.setattr("line", line)?;
-    Ok(PyErr::from_value(value))
+    raised(py, (kind, error.with_causes(), hint, granule, file, line))
 }
 
-fn raised<'py>(
-    py: Python<'py>,
-    kind: &str,
-    message: &str,
-    hint: Option<&str>,
-) -> PyResult<Bound<'py, PyAny>> {
-    static MADE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = MADE.get_or_try_init(py, || {
-        Ok::<_, PyErr>(py.import("accession_registry._records")?.getattr("error")?.unbind())
-    })?;
-    made.bind(py).call1((kind, message, hint))
+/// The error with these arguments of `accession_registry._records.error`.
+fn raised<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyErr {
+    let made = py.import("accession_registry._records");
+    let error = made.and_then(|records| records.call_method1("error", arguments));
+    error.map_or_else(|error| error, PyErr::from_value)
 }

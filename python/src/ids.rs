@@ -9,13 +9,15 @@ use std::sync::Arc;
 use accession::disk::scratch;
 use accession::input::{self, InputFormat, Options, Record, Records, SearchPages, StatedFile};
 use accession::model::{Warning, WarningKind};
-use accession::{Entry, ErrorKind, Monitor};
+use accession::{Entry, ErrorKind, Listing, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::arrow_in::Column;
 use crate::error::Failure;
+use crate::record::warn_all;
 use crate::target::{LIST, Target};
+use crate::work::run;
 
 /// The ids that are read while Python's lock is held, before signals are asked for.
 const BATCH_IDS: u64 = 16_384;
@@ -51,6 +53,22 @@ pub fn take(
         return Ok(Taken::Column(Column::of(given, column)?));
     }
     items(given, target)
+}
+
+/// Reads a list of granules, with warnings of what is odd in it.
+///
+/// # Errors
+///
+/// Those of [`take`] and of [`Taken::read`].
+pub fn listing(given: &Bound<'_, PyAny>, column: Option<&str>) -> Result<Listing, Failure> {
+    let mut listing = Listing::new();
+    let taken = take(given, column, &mut Target::Listing(&mut listing))?;
+    let (listing, warnings) = run(given.py(), move |monitor| {
+        let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+        Ok((listing, warnings))
+    })?;
+    warn_all(given.py(), &warnings)?;
+    Ok(listing)
 }
 
 /// Takes what is known of files: a file in a format of the command line, `FileRecord`s, or what a catalogue
@@ -97,11 +115,10 @@ fn items(given: &Bound<'_, PyAny>, target: &mut Target<'_>) -> Result<Taken, Fai
         number += 1;
         match item.cast::<PyString>() {
             Ok(id) if target.is_of_ids() => target.add_id(id.to_str()?, &source, number)?,
-            _ if number == 1 => {
+            _ => {
                 let lists = given.py().import("accession_registry._lists")?;
-                return written(&lists.call_method1("records", (item, items))?);
+                return written(&lists.call_method1("records", (number, item, items))?);
             }
-            _ => return Err(not_an_id(number, &item)),
         }
         if number % BATCH_IDS == 0 {
             given.py().check_signals()?;
@@ -119,13 +136,6 @@ pub fn format_named(name: Option<&str>) -> Result<Option<InputFormat>, Failure> 
     let named = name.filter(|name| *name != "auto");
     let format = named.map(|name| name.parse::<InputFormat>()).transpose();
     format.map_err(|cause| Failure::unreadable("format", cause))
-}
-
-/// What is not an id, as `_lists` says it.
-fn not_an_id(number: u64, item: &Bound<'_, PyAny>) -> Failure {
-    let made = item.py().import("accession_registry._lists");
-    let error = made.and_then(|lists| lists.call_method1("not_an_id", (number, item)));
-    error.map_or_else(|error| error, PyErr::from_value).into()
 }
 
 /// Writes a list that `_lists` made a text of into a temporary file: the name of its format, parts of the

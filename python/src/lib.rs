@@ -5,6 +5,7 @@
 
 mod arrow_in;
 mod asked;
+mod citation;
 mod comparison;
 mod dataset;
 mod edit;
@@ -34,6 +35,8 @@ mod _native {
 
     #[pymodule_export]
     use super::asked::{Dataset, Set};
+    #[pymodule_export]
+    use super::citation::cite_list;
     #[pymodule_export]
     use super::comparison::Sides;
     #[pymodule_export]

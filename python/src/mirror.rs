@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::typed::refuse_future;
-use accession::input::{InputFormat, OpenedFile};
+use accession::input::{InputFormat, OpenedFile, SearchPages};
 use accession::mirror::{ComparedMirror, PrimarySource, PullOptions, Pulled, Status, read_replica};
-use accession::model::SourceOptions;
-use accession::{ChangeOptions, DatasetName, Error, Import, Moment, Monitor, mirror};
+use accession::model::{SourceOptions, Warning};
+use accession::{ChangeOptions, DatasetName, Error, ErrorKind, Import, Moment, Monitor, mirror};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -179,7 +179,7 @@ pub fn import(
     wanted: Imported,
     at: ChangeTime,
     monitor: &Arc<dyn Monitor>,
-) -> Result<accession::Applied, Failure> {
+) -> Result<(accession::Applied, Vec<Warning>), Failure> {
     let mut import = Import::new();
     import.options = wanted.options;
     import.is_daily = wanted.is_daily;
@@ -194,8 +194,9 @@ pub fn import(
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
         refuse_days(&import)?;
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
-        return Ok(replica.import(&registry, dataset, &import, &stamp)?);
+        return Ok((replica.import(&registry, dataset, &import, &stamp)?, Vec::new()));
     }
+    let mut warnings = Vec::new();
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
     if file.format(&wanted.reading)? == InputFormat::Manifest {
         refuse_days(&import)?;
@@ -203,16 +204,20 @@ pub fn import(
         manifest.read_into(&mut import, |_| {})?;
     } else {
         let mut events = file.events(&wanted.reading)?;
-        let mut number = 0_u64;
-        for event in events.by_ref() {
-            number += 1;
+        for (number, event) in events.by_ref().enumerate() {
             if number.is_multiple_of(4_096) {
                 monitor.go_on()?;
             }
             import.add(event?)?;
         }
+        warnings = events.records().warnings();
+        let mut pages = SearchPages::default();
+        pages.add(events.records());
+        pages
+            .missing()
+            .map_or(Ok(()), |missing| Err(Error::new(ErrorKind::PagesMissing, missing)))?;
     }
-    Ok(registry.import(dataset, &import, &stamp)?)
+    Ok((registry.import(dataset, &import, &stamp)?, warnings))
 }
 
 /// What an import did.
@@ -222,10 +227,11 @@ pub fn import(
 /// Python has no memory left.
 pub fn imported<'py>(
     py: Python<'py>,
-    imported: &accession::Applied,
+    (imported, warnings): &(accession::Applied, Vec<Warning>),
     asked: &accession::DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
+    warn_all(py, warnings)?;
     if imported.left_out > 0 {
         let left_out = imported.left_out;
         warn(py, &format!("left out {left_out} events of a day that is not over"))?;

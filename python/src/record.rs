@@ -4,7 +4,6 @@
 use accession::model::Warning;
 use accession::{Applied, DatasetName};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyList;
 
 use crate::error::Failure;
@@ -19,13 +18,9 @@ pub fn object<'py>(
     class: &str,
     value: &impl serde::Serialize,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    static MADE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let made = MADE.get_or_try_init(py, || {
-        Ok::<_, PyErr>(py.import("accession_registry._records")?.getattr("made")?.unbind())
-    })?;
     let text = serde_json::to_string(value)
         .map_err(|error| Failure::usage(format!("{class}: {error}"), ""))?;
-    Ok(made.bind(py).call1((class, text))?)
+    Ok(py.import("accession_registry._records")?.call_method1("made", (class, text))?)
 }
 
 /// Values of the library, as a list of objects of this class.
@@ -38,11 +33,8 @@ pub fn objects<'py>(
     class: &str,
     values: &[impl serde::Serialize],
 ) -> Result<Bound<'py, PyList>, Failure> {
-    let list = PyList::empty(py);
-    for value in values {
-        list.append(object(py, class, value)?)?;
-    }
-    Ok(list)
+    let objects = values.iter().map(|value| object(py, class, value));
+    Ok(PyList::new(py, objects.collect::<Result<Vec<_>, _>>()?)?)
 }
 
 /// What a change of a dataset did, which was named `asked`, with its warnings.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::model::GranulePrefix;
 use accession::registry::{NewAnnotation, Oldest, Withdrawn};
-use accession::{ErrorKind, GranuleId, Listing};
+use accession::{ErrorKind, GranuleId};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -17,10 +17,9 @@ use crate::error::Failure;
 use crate::ids;
 use crate::keywords::Keywords;
 use crate::opened::{Opened, name_of};
-use crate::record::{object, objects, warn_all};
+use crate::record::objects;
 use crate::rows::Rows;
 use crate::set;
-use crate::target::Target;
 use crate::time::{ChangeTime, now};
 use crate::work::run;
 
@@ -81,21 +80,11 @@ pub fn identify<'py>(
     ids: &Bound<'py, PyAny>,
     column: Option<&str>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let py = ids.py();
-    let mut listing = Listing::new();
-    let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
-    let (found, warnings) = run(py, move |monitor| {
-        let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-        Ok((listing.identify_with(monitor)?, warnings))
-    })?;
-    warn_all(py, &warnings)?;
-    let value = serde_json::json!({
-        "identifier": found.identifier,
-        "digest": found.digest,
-        "granules": found.granules,
-        "repeated": found.repeated,
-    });
-    object(py, "Identified", &value)
+    let (py, listing) = (ids.py(), ids::listing(ids, column)?);
+    let found = run(py, |monitor| Ok(listing.identify_with(monitor)?))?;
+    let (identifier, digest) = (found.identifier.to_string(), found.digest.to_string());
+    let records = py.import("accession_registry._records")?;
+    Ok(records.call_method1("Identified", (identifier, digest, found.granules, found.repeated))?)
 }
 
 #[pymethods]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
 use accession::model::KnownFile;
-use accession::{GranuleId, Listing, Members, Pattern, Selection};
+use accession::{GranuleId, Members, Pattern, Selection};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
@@ -19,12 +19,11 @@ use crate::opened::Opened;
 use crate::pages::FileOf;
 use crate::record::{object, warn_all};
 use crate::rows::{Rows, in_pages};
-use crate::target::Target;
 use crate::time::now;
 use crate::work::run;
 
 /// The granules of a subset that is cited: those of patterns, or of a list. `None` means all.
-fn members(py: Python<'_>, options: &Keywords<'_, '_>) -> Result<Option<Members>, Failure> {
+fn members(options: &Keywords<'_, '_>) -> Result<Option<Members>, Failure> {
     let select: Option<Vec<String>> = options.value("select")?;
     match (select, options.get("select_from")?) {
         (Some(_), Some(_)) => Err(Failure::usage("select and select_from exclude each other", "")),
@@ -34,15 +33,8 @@ fn members(py: Python<'_>, options: &Keywords<'_, '_>) -> Result<Option<Members>
             Ok(Some(Members::Patterns(parsed.collect::<Result<_, _>>().map_err(unreadable)?)))
         }
         (None, Some(list)) => {
-            let (column, mut listing) = (options.value::<String>("column")?, Listing::new());
-            let target = &mut Target::Listing(&mut listing);
-            let taken = ids::take(&list, column.as_deref(), target)?;
-            let (listing, warnings) = run(py, move |monitor| {
-                let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
-                Ok((listing, warnings))
-            })?;
-            warn_all(py, &warnings)?;
-            Ok(Some(Members::Listed(listing)))
+            let column = options.value::<String>("column")?;
+            Ok(Some(Members::Listed(ids::listing(&list, column.as_deref())?)))
         }
         (None, None) => Ok(None),
     }
@@ -65,7 +57,7 @@ pub fn cite(
     let format: Option<String> = options.value("format")?;
     let format = format.as_deref().unwrap_or("text").parse::<CitationFormat>();
     let format = format.map_err(|cause| Failure::unreadable("format", cause))?;
-    let members = members(py, options)?;
+    let members = members(options)?;
     let (cited, at, mut warnings) = run(py, |monitor| {
         let registry = opened.reader(Arc::clone(&monitor))?;
         let snapshot = registry.snapshot()?;

@@ -97,6 +97,8 @@ def test_a_mapping_is_a_response_and_never_its_keys(file: ar.Registry) -> None:
         dataset.ingest(umm)
     with pytest.warns(UserWarning, match="other pages are missing"):
         assert dataset.delete(umm, skip_missing=True).skipped.missing == 2
+    with raises("pages-missing"):
+        dataset.import_(FIXTURES / "input/umm.json")
     umm["hits"] = 3
     with pytest.warns(UserWarning, match="skipped granules that the list marks as deleted or replaced: 1"):
         assert dataset.ingest(umm).added == 2

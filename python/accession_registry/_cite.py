@@ -1,0 +1,227 @@
+"""Citations of what was used, without a registry."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from html import escape
+from pathlib import Path, PurePath
+from typing import Any, overload
+from urllib.parse import urlencode
+
+from accession_registry._http import get
+from accession_registry._native import cite_list
+from accession_registry._records import error
+
+# Where the record of a collection is, of which the results of a search have only the id.
+CMR = "https://cmr.earthdata.nasa.gov/search"
+
+
+@dataclass(frozen=True)
+class Cited:
+    """Granules of one dataset that are cited: its DOI or its name, and what names exactly these granules."""
+
+    of: str
+    identifier: str
+    digest: str
+    granules: int
+    text: str
+    bibtex: str
+
+
+@dataclass
+class _Used:
+    """What was used of a dataset: its granules, and its record as CSL-JSON."""
+
+    of: str
+    record: str | None
+    granules: Any
+    column: str | None
+
+    def cite(self, output: Path | None = None) -> Cited:
+        return Cited(self.of, *cite_list(self.granules, [self.of], self.record, column=self.column, output=output))
+
+
+@dataclass(frozen=True, repr=False)
+class Citations:
+    """The citations of what was used, one a DOI."""
+
+    _used: list[_Used]
+    _cited: list[Cited]
+
+    @property
+    def text(self) -> str:
+        """The sentences for a paper, one a line."""
+        return "".join(cited.text for cited in self._cited)
+
+    @property
+    def bibtex(self) -> str:
+        """The entries for a bibliography."""
+        return "\n".join(cited.bibtex for cited in self._cited)
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Writes an RO-Crate with the lists: of several datasets, one in which each has a crate of its own."""
+        root = Path(directory)
+        if len(self._used) == 1:
+            self._used[0].cite(root)
+            return
+        names = [_name(used.of) for used in self._used]
+        for name, used in zip(names, self._used):
+            used.cite(root / name)
+        crate = root / "ro-crate-metadata.json.new"
+        crate.write_text(json.dumps(_crate_of_crates(names, self._cited), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        crate.replace(root / "ro-crate-metadata.json")
+
+    @overload
+    def __getitem__(self, key: int) -> Cited: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Cited]: ...
+    def __getitem__(self, key: int | slice) -> Cited | list[Cited]:
+        return self._cited[key]
+
+    def __iter__(self) -> Iterator[Cited]:
+        return iter(self._cited)
+
+    def __len__(self) -> int:
+        return len(self._cited)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Citations of {', '.join(cited.of for cited in self._cited)}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>Copy this into your paper:</p><pre>{escape(self.text)}</pre>"
+
+
+def cite(results: Any, *, of: str | Mapping[str, str] | None = None, column: str | None = None) -> Citations:
+    """Cites what was used, without a registry: one citation a DOI.
+
+    ``results`` are those of ``earthaccess.search_data``, items of pystac, what ``to_path_dict`` of intake-esgf
+    returned, paths, ids, or a table, whose ``column`` has the ids. ``of`` is the DOI or the name of the dataset, or
+    has them by the collections of the results, or by their keys. Without it, CMR is asked for the DOIs of its
+    collections; an item of STAC has ``sci:doi``, or else the name of its collection.
+
+    >>> used = ar.cite(["FOOL2.01.nc", "FOOL2.02.nc"], of="10.9999/FOOL2")
+    >>> used[0].identifier, "DI:a9a59be28ebe7f0c80a8d833c098bac7" in used.bibtex
+    ('a9a59be28ebe7f0c80a8d833c098bac7', True)
+    >>> used.save("used")
+    """
+    granules: dict[str, Any] = {}
+    if hasattr(results, "__arrow_c_stream__"):
+        granules[""] = results
+    else:
+        for key, granule in _granules(results):
+            granules.setdefault(key if not isinstance(of, str) else "", []).append(granule)
+    names = {key: of if isinstance(of, str) else (of or {}).get(key, key) for key in granules}
+    if "" in names.values():
+        raise error("usage", "it is not known of which dataset these granules are", 'name its DOI: of="10.…/…"')
+    known = _of_cmr([name for name in names.values() if re.fullmatch(r"C\d+-\w+", name)])
+    used: dict[str, _Used] = {}
+    for key, name in names.items():
+        doi, record = known.get(name, (name, None))
+        if doi in used:
+            used[doi].granules += granules[key]
+        else:
+            used[doi] = _Used(doi, record, granules[key], column)
+    return Citations(list(used.values()), [one.cite() for one in used.values()])
+
+
+def _granules(results: Any) -> Iterator[tuple[str, Any]]:
+    """Granules, each after the key of its dataset, which may be empty."""
+    if isinstance(results, Mapping):
+        pages = [results[key] for key in ("items", "features") if key in results]
+        if not pages:
+            yield from ((str(key), _granule(item)) for key, items in results.items() for item in items)
+            return
+        [results] = pages
+    for item in results:
+        granule = _granule(item)
+        yield _collection_of(granule) if isinstance(granule, Mapping) else "", granule
+
+
+def _granule(item: Any) -> Any:
+    """An id, or a record of a catalogue."""
+    if isinstance(item, os.PathLike):
+        parts = PurePath(item).parts
+        # What ESGF calls a file consists of the directories in which its clients put it.
+        projects = [number for number, part in enumerate(parts) if part in _PROJECTS]
+        return ".".join(parts[projects[0] :]) if projects else parts[-1]
+    return item.to_dict() if hasattr(item, "to_dict") else item
+
+
+_PROJECTS = ("CMIP6", "CMIP6Plus", "CMIP7", "input4MIPs", "obs4MIPs")
+
+
+def _collection_of(record: Mapping[str, Any]) -> str:
+    """What says of which dataset a record is: the id of the collection in CMR, the DOI of a STAC item, or a name."""
+    meta, umm, properties = (record.get(key) or {} for key in ("meta", "umm", "properties"))
+    reference = umm.get("CollectionReference") or {}
+    named = _name(f"{reference['ShortName']}.{reference.get('Version')}") if "ShortName" in reference else None
+    found = (meta.get("collection-concept-id"), properties.get("sci:doi"), record.get("collection"), named)
+    return str(next(filter(None, found), ""))
+
+
+def _name(text: str) -> str:
+    """The text as the name of a dataset, or of a directory."""
+    return re.sub(r"[^A-Za-z0-9._-]", "-", text)
+
+
+def _of_cmr(concept_ids: list[str]) -> dict[str, tuple[str, str]]:
+    """The DOIs of collections of CMR, or else their names, and their records as CSL-JSON."""
+    if not concept_ids:
+        return {}
+    query = urlencode({"concept_id": concept_ids, "page_size": len(concept_ids)}, doseq=True)
+    body, _ = get(f"{CMR}/collections.umm_json?{query}")
+    try:
+        found = {item["meta"]["concept-id"]: _record_of(item["umm"]) for item in json.loads(body)["items"]}
+        return {concept_id: found[concept_id] for concept_id in concept_ids}
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as cause:
+        message = f"{CMR} does not say which datasets {', '.join(concept_ids)} are: {cause!r}"
+        raise error("response", message, "name their DOIs: of={collection: DOI}") from cause
+
+
+def _record_of(umm: Mapping[str, Any]) -> tuple[str, str]:
+    cited = (umm.get("CollectionCitations") or [{}])[0]
+    doi, creator, released = umm.get("DOI", {}).get("DOI"), cited.get("Creator"), cited.get("ReleaseDate")
+    record = {
+        "type": "dataset",
+        "title": umm["EntryTitle"],
+        "DOI": doi,
+        "version": cited.get("Version") or umm["Version"],
+        "publisher": cited.get("Publisher"),
+        "author": [{"literal": creator}] if creator else None,
+        "issued": {"date-parts": [[int(released[:4])]]} if released else None,
+    }
+    name = _name(f"{umm['ShortName']}.{umm['Version']}")
+    return doi or name, json.dumps({key: value for key, value in record.items() if value})
+
+
+def _crate_of_crates(names: list[str], cited: list[Cited]) -> dict[str, Any]:
+    """The description of a directory that has a crate for each dataset."""
+    metadata = "ro-crate-metadata.json"
+    about = {"@id": "./"}
+    conforms = {"@id": "https://w3id.org/ro/crate/1.2"}
+    graph: list[dict[str, Any]] = [
+        {"@id": metadata, "@type": "CreativeWork", "about": about, "conformsTo": conforms},
+        {
+            **about,
+            "@type": "Dataset",
+            "name": "What was used of several datasets",
+            "description": "\n".join(one.text.strip() for one in cited),
+            "datePublished": date.today().isoformat(),
+            "license": "That of each dataset",
+            "hasPart": [{"@id": f"{name}/"} for name in names],
+        },
+    ]
+    for name, one in zip(names, cited):
+        described = {"@id": f"{name}/{metadata}"}
+        crate = {"name": f"What was used of {one.of}", "conformsTo": {"@id": "https://w3id.org/ro/crate"}}
+        graph.append({"@id": f"{name}/", "@type": "Dataset", **crate, "subjectOf": described})
+        graph.append({**described, "@type": "CreativeWork", "encodingFormat": "application/ld+json"})
+    return {"@context": "https://w3id.org/ro/crate/1.2/context", "@graph": graph}

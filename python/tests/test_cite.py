@@ -1,0 +1,131 @@
+"""Citations of what was used, without a registry."""
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pandas as pd
+import pystac
+import pytest
+from conftest import raises
+from recorded import COLLECTIONS, MD5, search_data
+
+import accession_registry as ar
+from accession_registry import _cite
+
+DOI = "10.9999/FOO/L2.002"
+
+
+@pytest.fixture(autouse=True)
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """CMR as it was recorded. Returns the collections that it is asked for."""
+    requests: list[list[str]] = []
+
+    def get(address: str) -> tuple[bytes, None]:
+        requests.append(parse_qs(urlsplit(address).query)["concept_id"])
+        items = [COLLECTIONS[concept_id] for concept_id in requests[-1] if concept_id in COLLECTIONS]
+        return json.dumps({"hits": len(items), "took": 3, "items": items}).encode(), None
+
+    monkeypatch.setattr(_cite, "get", get)
+    return requests
+
+
+def entities(directory: Path) -> dict[str, Any]:
+    crate = json.loads((directory / "ro-crate-metadata.json").read_text())
+    found = {entity["@id"]: entity for entity in crate["@graph"]}
+    assert found["ro-crate-metadata.json"]["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.2"}
+    assert found["ro-crate-metadata.json"]["about"] == {"@id": "./"}
+    return found
+
+
+def test_results_of_a_search_are_cited_by_their_dois(asked: list[list[str]], tmp_path: Path) -> None:
+    results = search_data("FOOL2")
+    used = ar.cite(results)
+    assert len(used) == 1 and asked == [["C1000-FOO"]]
+    [cited] = used
+    listed = ar.identify(results)
+    assert (cited.of, cited.identifier, cited.digest, cited.granules) == (DOI, listed.identifier, listed.digest, 2)
+    assert "Tilmes" in used.text and DOI in used.text and f"DI:{listed.identifier}" in used.text
+    assert str(used) == used.text == cited.text and used.bibtex.startswith("@dataset{") and "2023" in used.bibtex
+    assert repr(used) == f"<Citations of {DOI}>" and cited.text in used._repr_html_()
+    for _ in range(2):
+        used.save(tmp_path / "used")
+    assert sorted(path.name for path in (tmp_path / "used").iterdir()) == ["granules.txt", "ro-crate-metadata.json"]
+    assert (tmp_path / "used/granules.txt").read_text() == "".join(f"FOOL2.0{n}.nc\tmd5:{MD5}\n" for n in (1, 2))
+    assert entities(tmp_path / "used")["./"]["isPartOf"] == {"@id": f"https://doi.org/{DOI}"}
+
+
+def test_each_dataset_has_its_citation_and_its_crate(tmp_path: Path) -> None:
+    used = ar.cite([*search_data("BARL3"), *search_data("FOOL2")])
+    assert [cited.of for cited in used] == ["BARL3.002", DOI], "a collection without a DOI is cited by its name"
+    assert len(used.text.splitlines()) == 2 and used.bibtex.count("@dataset{") == 2 and used[1].of == DOI
+    for _ in range(2):
+        used.save(tmp_path / "used")
+    parts = [part["@id"] for part in entities(tmp_path / "used")["./"]["hasPart"]]
+    assert parts == ["BARL3.002/", "10.9999-FOO-L2.002/"]
+    for part in parts:
+        assert entities(tmp_path / "used" / part)["granules.txt"]["@type"] == "File"
+    assert [cited.of for cited in ar.cite([*search_data("BARL3"), *search_data("FOOL2")], of=DOI)] == [DOI]
+    one = ar.cite([*search_data("BARL3"), *search_data("FOOL2")], of={"C2000-BAR": DOI, "C1000-FOO": DOI})
+    assert [(cited.of, cited.granules) for cited in one] == [(DOI, 4)]
+
+
+def test_items_of_stac_are_cited_by_their_doi_or_collection(asked: list[list[str]]) -> None:
+    def item(name: str, collection: str, **properties: str) -> dict[str, Any]:
+        whole = {"type": "Feature", "stac_version": "1.0.0", "links": [], "geometry": None, "bbox": None}
+        dated = {"datetime": "2021-02-06T00:00:00Z", **properties}
+        return {**whole, "id": name, "collection": collection, "properties": dated, "assets": {}}
+
+    items = [item("A", "foo", **{"sci:doi": DOI}), item("B", "foo", **{"sci:doi": DOI}), item("C", "bar-l3")]
+    expected = [(DOI, ar.identify(["A", "B"]).identifier), ("bar-l3", ar.identify(["C"]).identifier)]
+    page = {"type": "FeatureCollection", "features": items}
+    for results in (items, [pystac.Item.from_dict(item) for item in items], page):
+        assert [(cited.of, cited.identifier) for cited in ar.cite(results)] == expected
+    assert [cited.of for cited in ar.cite(items, of={"bar-l3": "10.9999/BAR"})] == [DOI, "10.9999/BAR"] and asked == []
+
+
+def test_paths_ids_and_tables_are_cited_as_what_they_are_of() -> None:
+    names = ["B.nc", "A.nc"]
+    expected = ar.identify(names).identifier
+    table = pd.DataFrame({"file": names, "size": [1, 2]})
+    for results, options in (
+        (names, {}),
+        ([Path("/data/B.nc"), Path("/data/A.nc")], {}),
+        (iter(names), {}),
+        (table, {"column": "file"}),
+    ):
+        [cited] = ar.cite(results, of=DOI, **options)  # type: ignore[arg-type]
+        assert (cited.identifier, cited.of) == (expected, DOI)
+        with raises("usage", match='not known of which dataset.*\n.*of="10'):
+            ar.cite(names, **options)  # type: ignore[arg-type]
+
+
+def test_files_of_esgf_have_the_names_of_its_index() -> None:
+    drs = "CMIP6/CMIP/MPI-M/MPI-ESM1-2-LR/historical/r1i1p1f1/Amon/tas/gn/v20190710/tas_1850.nc"
+    used = ar.cite({"tas": [Path("/home/me/.esgf", drs)]}, of={"tas": "10.22033/ESGF/CMIP6.6595"})
+    assert used[0].identifier == ar.identify([drs.replace("/", ".")]).identifier
+    assert used[0].of == "10.22033/ESGF/CMIP6.6595"
+
+
+def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(kind: str, match: str, results: Any, **options: Any) -> None:
+        with raises(kind, match=match):
+            ar.cite(results, **options)
+
+    refused("usage", "not known of which dataset", [{"umm": {"GranuleUR": "A"}, "meta": {}}])
+    refused("usage", "two DOIs|neither|of:", ["A"], of="not a name")
+    refused("usage", "nothing to cite", pd.DataFrame({"id": pd.Series([], dtype="str")}), of=DOI)
+    refused("input", "int is not an id", [1], of=DOI)
+    assert len(ar.cite([])) == 0 and ar.cite([]).text == ""
+    elsewhere = search_data("FOOL2")
+    for result in elsewhere:
+        result["meta"]["collection-concept-id"] = "C9-X"
+    refused("response", "does not say which datasets C9-X are.*\n.*of=", elsewhere)
+    assert ar.cite(elsewhere, of={"C9-X": DOI})[0].of == DOI
+    monkeypatch.setattr(_cite, "get", lambda _: (b"<html>", None))
+    refused("response", "does not say which datasets", search_data("FOOL2"))
+    (tmp_path / "notes.txt").write_text("mine")
+    with raises("usage", match="notes.txt"):
+        ar.cite(["A"], of=DOI).save(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
