@@ -18,7 +18,7 @@ True
 from . import sources
 from ._cite import Citations, Cited, cite
 from ._comparisons import Comparison, MirrorComparison
-from ._native import *
+from ._native import Dataset, Registry, Rows, Set, identify, open, open_set
 from ._native import __version__ as __version__
 from ._records import *
 

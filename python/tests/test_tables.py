@@ -224,6 +224,22 @@ def test_a_history_has_a_length_and_rows_by_their_number(file: ar.Registry) -> N
     assert dataset.set().granules()[-1] == "28-9" and len(dataset.set().files()) == 0
 
 
+@pytest.mark.filterwarnings("ignore:50 granules that were deleted")
+def test_the_plot_of_a_history_loses_no_notch(file: ar.Registry) -> None:
+    dataset = file.dataset("US")
+    ids = [f"{number:02}" for number in range(100)]
+    for at, held in (("1990-01-01", ids), ("2010-06-01", ids[:50]), ("2010-06-03", ids)):
+        dataset.sync(held, at=at, max_delete="100%", create=True)
+    file.annotate("US@2010-06-01", "half a listing", questionable=True)
+    for history in (dataset.history(), dataset.history(reverse=True)):
+        html = history._repr_html_()  # type: ignore[attr-defined]
+        assert "V40.0" in html, "half of the height, for less than a pixel"
+        assert "1990-01-01 to 2" in html and "at most 100 granules" in html and "-->" not in html
+        assert 'cy="40.0"' in html and "2010-06-01: questionable" in html
+    empty = dataset.history(since="2030-01-01", until="2030-01-02")._repr_html_()  # type: ignore[attr-defined]
+    assert "svg" not in empty
+
+
 def test_a_notebook_shows_the_newest_changes_first_and_marks_what_is_questionable(file: ar.Registry) -> None:
     dataset = file.dataset("US")
     for number in range(60):
