@@ -137,7 +137,8 @@ def _granules(results: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(results, Mapping):
         pages = [results[key] for key in ("items", "features") if key in results]
         if not pages:
-            yield from ((str(key), _granule(item)) for key, items in results.items() for item in items)
+            # They are paths, or addresses.
+            yield from ((str(key), _granule(PurePath(item))) for key, items in results.items() for item in items)
             return
         [results] = pages
     for item in results:

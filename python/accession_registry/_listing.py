@@ -86,19 +86,22 @@ class Listing:
             descriptor, file = mkstemp(".arrow", "accession-")
             os.close(descriptor)
             finalize(self, os.remove, file)
-            granules, total, deleted = 0, None, set[str]()
+            granules, totals, deleted = 0, list[int](), set[str]()
             with pyarrow("pyarrow.ipc").new_stream(file, _schema()) as stream:
                 for page in self._pages():
                     columns = list(zip(*page.rows)) or [()] * 4
                     stream.write_batch(pyarrow().record_batch([list(it) for it in columns], schema=_schema()))
                     granules += page.granules
-                    # The first statement is of the time at which the reading began.
-                    total = page.total if total is None else total
+                    totals += [] if page.total is None else [page.total]
                     deleted |= page.deleted
+            # The first statement is of the time at which the reading began.
+            total = totals[0] if totals else None
             if deleted:
-                # The stated total has all that were deleted; the listing, those that were deleted after their page.
                 listed = {it for batch in _batches(file) for it in batch["granule"].to_pylist() if it in deleted}
-                granules, total = granules - len(listed), None if total is None else total - len(deleted)
+                granules -= len(listed)
+                if total is not None:
+                    # One that was deleted before its page is missed, as a later page has to confirm.
+                    total -= len(listed) + min(len(deleted - listed), total - min(totals))
             self._kept = _Read(file, granules, total, deleted)
         return self._kept
 

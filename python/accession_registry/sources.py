@@ -17,7 +17,6 @@ import json
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
-from typing import Any
 from urllib.parse import urlencode, urljoin
 
 from accession_registry._http import get
@@ -42,16 +41,24 @@ def cmr(
     """
 
     def pages() -> Iterator[Page]:
-        of_collection = {"collection_concept_id": concept_id, "page_size": page_size, **search}
-        began = _time_of(None)
-        for number, (page, headers) in enumerate(_searched(f"{address}/granules.umm_json", of_collection, "umm-json")):
-            if number == 0:
-                began = _time_of(headers["Date"])
+        query = urlencode({"collection_concept_id": concept_id, "page_size": page_size, **search}, doseq=True)
+        read, began, after = _Pages(address), "", dict[str, str]()
+        while True:
+            body, received = get(f"{address}/granules.umm_json?{query}", after)
+            page = read.read(body, "umm-json")
+            began = began or f"{_time_of(received['Date']).astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
             yield page
-        since = f"{began.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ},"
-        of_parent = {"parent_collection_id": concept_id, "revision_date": since, "page_size": page_size}
-        for page, _ in _searched(f"{address}/deleted-granules.json", of_parent, "cmr-deleted"):
-            yield Page([], 0, deleted=frozenset(row[0] for row in page.rows))
+            if received["CMR-Search-After"] is None or page.granules == 0:
+                break
+            after = {"CMR-Search-After": received["CMR-Search-After"]}
+        # It takes no other parameters, and has no pages.
+        since = urlencode({"parent_collection_id": concept_id, "revision_date": began})
+        body, received = get(f"{address}/deleted-granules.json?{since}")
+        page, hits = _Pages(address).read(body, "cmr-deleted"), received["CMR-Hits"] or ""
+        if hits.isdigit() and page.granules < int(hits):
+            message = f"{hits} granules of {concept_id} were deleted since {began}, and {page.granules} are named"
+            raise error("pages-missing", message, "nothing was changed; try again later")
+        yield Page([], 0, deleted=frozenset(row[0] for row in page.rows))
 
     return Listing(f"CMR {concept_id}", pages)
 
@@ -62,18 +69,6 @@ def _time_of(date: str | None) -> datetime:
         return parsedate_to_datetime(date or "")
     except (TypeError, ValueError):
         return datetime.now(timezone.utc)
-
-
-def _searched(address: str, search: dict[str, Any], format: str) -> Iterator[tuple[Page, Any]]:
-    """The pages of a search of CMR, each of which names what it ends with."""
-    address, pages = f"{address}?{urlencode(search, doseq=True)}", _Pages(address)
-    after: str | None = None
-    while True:
-        body, headers = get(address, {} if after is None else {"CMR-Search-After": after})
-        page, after = pages.read(body, format), headers["CMR-Search-After"]
-        yield page, headers
-        if after is None or page.granules == 0:
-            return
 
 
 def stac(address: str, collection: str, **search: str) -> Listing:

@@ -103,9 +103,10 @@ def test_paths_ids_and_tables_are_cited_as_what_they_are_of() -> None:
 
 def test_files_of_esgf_have_the_names_of_its_index() -> None:
     drs = "CMIP6/CMIP/MPI-M/MPI-ESM1-2-LR/historical/r1i1p1f1/Amon/tas/gn/v20190710/tas_1850.nc"
-    used = ar.cite({"tas": [Path("/home/me/.esgf", drs)]}, of={"tas": "10.22033/ESGF/CMIP6.6595"})
-    assert used[0].identifier == ar.identify([drs.replace("/", ".")]).identifier
-    assert used[0].of == "10.22033/ESGF/CMIP6.6595"
+    for found in (Path("/home/me/.esgf", drs), f"https://node.example/thredds/dodsC/css03_data/{drs}"):
+        used = ar.cite({"tas": [found]}, of={"tas": "10.22033/ESGF/CMIP6.6595"})
+        assert used[0].identifier == ar.identify([drs.replace("/", ".")]).identifier
+        assert used[0].of == "10.22033/ESGF/CMIP6.6595"
 
 
 def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,21 +74,29 @@ def granule(name: str) -> dict[str, Any]:
 
 
 def catalogue(
-    names: list[str], *, size: int = 2, total: int | None = None, deleted: list[str] | None = None, **replaced: Reply
+    names: list[str],
+    *,
+    size: int = 2,
+    totals: list[int] | None = None,
+    deleted: list[str] | None = None,
+    hits_deleted: int = 0,
+    **replaced: Reply,
 ) -> Respond:
     """CMR, with a search in pages. ``p2=…`` is sent in place of page 2."""
 
     def respond(path: str, query: dict[str, str], headers: Any) -> Reply:
         if path.endswith("/deleted-granules.json"):
-            assert query["parent_collection_id"] == "C1-X" and query["revision_date"].endswith("Z,")
-            return 200, {}, [{"granule-ur": name} for name in deleted or []]
+            # Others are refused by CMR, as is a range of dates.
+            assert set(query) == {"parent_collection_id", "revision_date"}
+            assert query["parent_collection_id"] == "C1-X" and query["revision_date"].endswith("Z")
+            return 200, {"CMR-Hits": str(hits_deleted)}, [{"granule-ur": name} for name in deleted or []]
         assert query["collection_concept_id"] == "C1-X"
         begin = int(headers["CMR-Search-After"] or 0)
         if f"p{begin // size + 1}" in replaced:
             return replaced[f"p{begin // size + 1}"]
         items = names[begin : begin + size]
         after = {"CMR-Search-After": str(begin + size)} if items else {}
-        hits = len(names) if total is None else total
+        hits = len(names) if totals is None else totals[min(begin // size, len(totals) - 1)]
         return 200, after, {"hits": hits, "took": 5, "items": [granule(name) for name in items]}
 
     return respond
@@ -116,7 +124,8 @@ def test_a_collection_is_read_to_its_end_and_synced_with_its_files(
 
 def test_what_is_deleted_while_pages_are_read_is_left_out(replay: Callable[[Respond], str]) -> None:
     # A was listed and is deleted; F was deleted before its page, and counted by the first one.
-    listing = sources.cmr("C1-X", address=replay(catalogue(NAMES, total=6, deleted=["A", "F"])))
+    responds = catalogue(NAMES, totals=[6, 5, 4], deleted=["A", "F"])
+    listing = sources.cmr("C1-X", address=replay(responds))
     assert listing.complete and (listing.granules, listing.stated_total) == (4, 4)
     assert ar.identify(listing) == ar.identify(sources.cmr("C1-X", address=replay(catalogue(NAMES[1:]))))
 
@@ -124,8 +133,12 @@ def test_what_is_deleted_while_pages_are_read_is_left_out(replay: Callable[[Resp
 @pytest.mark.parametrize(
     "kind, match, responds",
     [
-        ("pages-missing", "C1-X is incomplete: 9 granules are stated, and 5 were listed", {"total": 9}),
+        ("pages-missing", "C1-X is incomplete: 9 granules are stated, and 5 were listed", {"totals": [9]}),
         ("pages-missing", "5 granules are stated, and 2 were", {"p2": (200, {}, {"hits": 5, "took": 1, "items": []})}),
+        ("pages-missing", "6 granules are stated, and 5 were", {"totals": [6], "deleted": ["of another search"]}),
+        ("pages-missing", "5 granules are stated, and 4 were", {"totals": [6], "deleted": ["A", "other"]}),
+        ("pages-missing", "9 granules are stated, and 5 were", {"totals": [9, 5]}),
+        ("pages-missing", "3 granules of C1-X were deleted since 20.*Z, and 0 are named", {"hits_deleted": 3}),
         ("response", "the server responds 500", {"p2": (500, {}, b"oops")}),
         ("response", "the server responds 404", {"p1": (404, {}, b"")}),
         ("input", "HTML", {"p3": (200, {}, HTML)}),
