@@ -91,7 +91,7 @@ pub use model::{
     Timestamp,
 };
 pub use registry::{
-    Access, Applied, Change, ChangeOptions, Cited, DatasetEdit, Difference, Differences,
-    EarlierSet, Exported, Finding, Granules, History, Import, Listing, Members, Monitor,
-    OpenOptions, Registry, Resolution, Selected, Selection, Snapshot, Stamp, Verification,
+    Access, Applied, Change, ChangeOptions, Cited, Difference, Differences, EarlierSet, Exported,
+    Finding, Granules, History, Import, Listing, Members, Monitor, OpenOptions, Registry,
+    Resolution, Selected, Selection, Snapshot, Stamp, Verification,
 };

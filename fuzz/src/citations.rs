@@ -20,9 +20,10 @@ pub fn pasted(bytes: &[u8]) {
 }
 
 pub fn record(bytes: &[u8]) {
-    let Ok(edit) = record::read(&String::from_utf8_lossy(bytes)) else { return };
     let mut dataset = Dataset::named("D".parse().unwrap());
-    edit.apply_to(&mut dataset);
+    if record::read(&String::from_utf8_lossy(bytes), &mut dataset).is_err() {
+        return;
+    }
     for creator in &dataset.creators {
         assert_eq!(creator.to_string().parse().as_ref(), Ok(creator));
     }

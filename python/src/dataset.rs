@@ -266,9 +266,9 @@ impl Dataset {
         shared_doi: bool,
         fields: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let edit = edit::of(fields)?;
+        let edits = edit::of(fields)?;
         run(py, |monitor| {
-            edit::apply(&self.opened, &self.name, edit, create, shared_doi, monitor)
+            edit::apply(&self.opened, &self.name, &edits, create, shared_doi, monitor)
         })?;
         self.record(py)
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use accession::registry::{Edit, SharedDoi};
-use accession::{Dataset, DatasetEdit, DatasetName, Monitor};
+use accession::model::Licence;
+use accession::registry::SharedDoi;
+use accession::{Dataset, DatasetName, Limits, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,74 +12,85 @@ use crate::error::Failure;
 use crate::opened::Opened;
 use crate::time::ChangeTime;
 
+/// Sets a field of a record or a limit, or removes it.
+type FieldEdit = Box<dyn Fn(&mut Dataset, &mut Limits) + Send + Sync>;
+
 /// Reads the fields that are set, or with None removed.
 ///
 /// # Errors
 ///
 /// A field does not exist, or its value cannot be read.
-pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<DatasetEdit, Failure> {
-    let mut edit = DatasetEdit::default();
-    for (name, value) in fields.into_iter().flatten() {
+pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<Vec<FieldEdit>, Failure> {
+    let edit = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
         let value = Some(value).filter(|value| !value.is_none());
-        let value = value.as_ref();
-        match name.as_str() {
-            "doi" => edit.doi = parsed(&name, value)?,
-            "title" => edit.title = parsed(&name, value)?,
-            "description" => edit.description = parsed(&name, value)?,
-            "creators" => edit.creators = list(&name, value)?,
-            "publisher" => edit.publisher = parsed(&name, value)?,
-            "version" => edit.version = parsed(&name, value)?,
-            "year" => edit.year = parsed(&name, value)?,
-            "url" => edit.url = parsed(&name, value)?,
-            "licence" => edit.licence = parsed(&name, value)?,
-            "archive" => edit.archive = parsed(&name, value)?,
-            "granule_url" => edit.granule_url = parsed(&name, value)?,
-            "resolver" => edit.resolver = parsed(&name, value)?,
-            "keywords" => edit.keywords = list(&name, value)?,
-            "free_access" => edit.free_access = extracted(value)?,
-            "temporal" => edit.temporal = parsed(&name, value)?,
-            "max_delete" => edit.max_delete = parsed(&name, value)?,
-            "max_add" => edit.max_add = parsed(&name, value)?,
-            "max_replace" => edit.max_replace = parsed(&name, value)?,
+        let (name, value) = (name.as_str(), value.as_ref());
+        match name {
+            "doi" => parsed(name, value, |dataset, _, doi| dataset.doi = doi),
+            "title" => parsed(name, value, |dataset, _, title| dataset.title = title),
+            "description" => parsed(name, value, |dataset, _, text| dataset.description = text),
+            "creators" => list(name, value, |dataset, creators| dataset.creators = creators),
+            "publisher" => parsed(name, value, |dataset, _, name| dataset.publisher = name),
+            "version" => parsed(name, value, |dataset, _, version| dataset.version = version),
+            "year" => parsed(name, value, |dataset, _, year| dataset.year = year),
+            "url" => parsed(name, value, |dataset, _, url| dataset.url = url),
+            "licence" => parsed(name, value, |dataset, _, licence: Option<Licence>| {
+                dataset.licence = licence.map(|licence| licence.as_str().to_owned());
+            }),
+            "archive" => parsed(name, value, |dataset, _, archive| dataset.archive = archive),
+            "granule_url" => parsed(name, value, |dataset, _, url| dataset.granule_url = url),
+            "resolver" => parsed(name, value, |dataset, _, url| dataset.resolver = url),
+            "keywords" => list(name, value, |dataset, keywords| dataset.keywords = keywords),
+            "free_access" => {
+                let is_free = value.map(|value| value.extract()).transpose()?;
+                Ok(edit_of(move |dataset, _| dataset.free_access = is_free))
+            }
+            "temporal" => parsed(name, value, |dataset, _, temporal| dataset.temporal = temporal),
+            "max_delete" => parsed(name, value, |_, limits, limit| limits.max_delete = limit),
+            "max_add" => parsed(name, value, |_, limits, limit| limits.max_add = limit),
+            "max_replace" => parsed(name, value, |_, limits, limit| limits.max_replace = limit),
             _ => {
                 let message = format!("a record has no field {name:?}");
-                return Err(Failure::usage(message, "help(Dataset.edit) lists the fields"));
+                Err(Failure::usage(message, "help(Dataset.edit) lists the fields"))
             }
         }
-    }
-    Ok(edit)
+    };
+    fields.into_iter().flatten().map(edit).collect()
 }
 
-fn parsed<T>(name: &str, value: Option<&Bound<'_, PyAny>>) -> Result<Edit<T>, Failure>
+fn edit_of(edit: impl Fn(&mut Dataset, &mut Limits) + Send + Sync + 'static) -> FieldEdit {
+    Box::new(edit)
+}
+
+fn parsed<T>(
+    name: &str,
+    value: Option<&Bound<'_, PyAny>>,
+    set: fn(&mut Dataset, &mut Limits, Option<T>),
+) -> Result<FieldEdit, Failure>
 where
-    T: std::str::FromStr<Err: std::fmt::Display>,
+    T: std::str::FromStr<Err: std::fmt::Display> + Clone + Send + Sync + 'static,
 {
-    let Some(value) = value else { return Ok(Edit::Clear) };
-    let text = value.str()?.to_string();
-    text.parse()
-        .map(|value| Edit::set(Some(value)))
-        .map_err(|cause| Failure::unreadable(name, cause))
+    let text = value.map(|value| value.str()).transpose()?;
+    let value = text.map(|text| text.to_string().parse::<T>()).transpose();
+    let value = value.map_err(|cause| Failure::unreadable(name, cause))?;
+    Ok(edit_of(move |dataset, limits| set(dataset, limits, value.clone())))
 }
 
-fn extracted<'py, T: FromPyObjectOwned<'py>>(
-    value: Option<&Bound<'py, PyAny>>,
-) -> Result<Edit<T>, Failure> {
-    let Some(value) = value else { return Ok(Edit::Clear) };
-    Ok(Edit::set(Some(value.extract().map_err(Into::into)?)))
-}
-
-fn list<T>(name: &str, value: Option<&Bound<'_, PyAny>>) -> Result<Edit<Vec<T>>, Failure>
+fn list<T>(
+    name: &str,
+    value: Option<&Bound<'_, PyAny>>,
+    set: fn(&mut Dataset, Vec<T>),
+) -> Result<FieldEdit, Failure>
 where
-    T: std::str::FromStr<Err: std::fmt::Display>,
+    T: std::str::FromStr<Err: std::fmt::Display> + Clone + Send + Sync + 'static,
 {
-    let Some(value) = value else { return Ok(Edit::Clear) };
-    let texts: Vec<String> = value.extract()?;
-    let values = texts.iter().map(|text| text.parse()).collect::<Result<_, _>>();
-    values.map(|values| Edit::set(Some(values))).map_err(|cause| Failure::unreadable(name, cause))
+    let texts: Vec<String> = value.map_or_else(|| Ok(Vec::new()), |value| value.extract())?;
+    let values = texts.iter().map(|text| text.parse()).collect::<Result<Vec<T>, _>>();
+    let values = values.map_err(|cause| Failure::unreadable(name, cause))?;
+    Ok(edit_of(move |dataset, _| set(dataset, values.clone())))
 }
 
-/// Applies the edit. A dataset that does not exist is added, if `create` says so.
+/// Applies the edits. A dataset that does not exist is added, if `create` says so.
 ///
 /// # Errors
 ///
@@ -86,7 +98,7 @@ where
 pub fn apply(
     opened: &Opened,
     name: &DatasetName,
-    edit: DatasetEdit,
+    edits: &[FieldEdit],
     create: bool,
     shared_doi: bool,
     monitor: Arc<dyn Monitor>,
@@ -94,13 +106,15 @@ pub fn apply(
     let registry = opened.writer(monitor)?;
     let stamp = opened.stamp(ChangeTime::default());
     let shared_doi = if shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
+    let edit = |dataset: &mut Dataset, limits: &mut Limits| {
+        edits.iter().for_each(|edit| edit(dataset, limits));
+    };
     if create && !registry.snapshot()?.has_dataset(name)? {
-        let limits = edit.limits(accession::Limits::default());
-        let mut dataset = Dataset::named(name.clone());
-        edit.apply_to(&mut dataset);
+        let (mut dataset, mut limits) = (Dataset::named(name.clone()), Limits::default());
+        edit(&mut dataset, &mut limits);
         registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
         return Ok(());
     }
-    registry.edit_dataset_with(name, &edit, shared_doi, &stamp)?;
+    registry.edit_dataset_with(name, shared_doi, &stamp, edit)?;
     Ok(())
 }

@@ -1,36 +1,39 @@
 //! Citing a list of granules where no registry is asked: what is known of the dataset, and the list.
 
 use super::facts::Citation;
+use super::record;
 use super::typed::TypedDataset;
 use crate::model::{
     Dataset, DatasetName, Doi, Instance, Listed, Moment, Set, Timestamp, ValueError,
 };
-use crate::registry::{Cited, DatasetEdit, Identified};
+use crate::registry::{Cited, Identified};
 
-/// What is known of a dataset: its DOI, its name or both, and the record of it that somebody provides.
+/// What is known of a dataset: its DOI, its name or both, and the record of it that somebody provides, as
+/// [`record::read`] reads it.
 /// Without a title, the DOI takes its place; without a name, one is made of the DOI.
 ///
 /// # Errors
 ///
 /// - `[]`, with a record that has no DOI: neither a DOI nor a name
 /// - two different DOIs, or two names
+/// - those of [`record::read`]
 ///
 /// # Examples
 ///
 /// ```
 /// use accession::citation::{Citation, CitationFormat, listed};
-/// use accession::{DatasetEdit, GranuleId, Listing};
+/// use accession::{GranuleId, Listing};
 ///
 /// let mut listing = Listing::new();
 /// listing.add("A.1".parse::<GranuleId>()?)?;
-/// let dataset = listed::dataset(&["10.9999/FOO".parse()?], DatasetEdit::default())?;
+/// let dataset = listed::dataset(&["10.9999/FOO".parse()?], None)?;
 /// let now = "2001-01-05T12:00:00Z".parse()?;
 /// let citation = Citation::of_list(dataset, &listing.identify()?, now);
 /// let tuple = citation.write(CitationFormat::Tuple);
 /// assert_eq!(tuple, "{ doi:10.9999/FOO, 2001-01-05, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn dataset(of: &[TypedDataset], record: DatasetEdit) -> Result<Dataset, ValueError> {
+pub fn dataset(of: &[TypedDataset], record: Option<&str>) -> Result<Dataset, ValueError> {
     let (mut named, mut doi) = (None, None);
     for given in of {
         let is_new = match given {
@@ -46,7 +49,7 @@ pub fn dataset(of: &[TypedDataset], record: DatasetEdit) -> Result<Dataset, Valu
     // The name is replaced below.
     let placeholder = || "list".parse().expect("it is a name");
     let mut dataset = Dataset::named(named.clone().unwrap_or_else(placeholder));
-    record.apply_to(&mut dataset);
+    record.map_or(Ok(()), |record| record::read(record, &mut dataset))?;
     match (&doi, &dataset.doi) {
         (Some(given), Some(stated)) if !given.is_same_as(stated) => {
             let message = format!("the record is that of {stated}, and not of {given}");
@@ -117,12 +120,10 @@ mod tests {
     #[test]
     fn a_list_is_of_one_dataset_with_a_doi_or_a_name() {
         let read = |of: &[&str], doi: Option<&str>| {
-            let mut record = DatasetEdit::default();
-            if let Some(doi) = doi {
-                record.doi = crate::registry::Edit::Set(doi.parse().unwrap());
-            }
+            let record = doi.map(|doi| format!(r#"{{"type":"dataset","DOI":"{doi}"}}"#));
             let of: Vec<TypedDataset> = of.iter().map(|it| it.parse().unwrap()).collect();
-            dataset(&of, record).map(|it| (it.name.to_string(), it.doi.map(|doi| doi.to_string())))
+            dataset(&of, record.as_deref())
+                .map(|it| (it.name.to_string(), it.doi.map(|doi| doi.to_string())))
         };
         let known = |name: &str, doi: Option<&str>| Ok((name.to_owned(), doi.map(str::to_owned)));
         assert_eq!(read(&["A"], None), known("A", None));

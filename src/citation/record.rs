@@ -9,17 +9,17 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, Doi, Licence, ValueError, WebAddress};
-use crate::registry::{DatasetEdit, Edit};
+use crate::model::{Creator, Dataset, Doi, Licence, ValueError, WebAddress};
 
-/// Reads a record as an edit that sets the properties which the string contains.
+/// Sets the fields of the dataset that the record in the string has. After an error, some of them may be
+/// set.
 ///
 /// # Errors
 ///
 /// - `[]`, `[{…},{…}]`: not one record
 /// - `{"name":"x"}`: in neither of the two formats
 /// - `{"type":"dataset","DOI":"x"}`: a field with a value that cannot be read
-pub fn read(text: &str) -> Result<DatasetEdit, ValueError> {
+pub fn read(text: &str, dataset: &mut Dataset) -> Result<(), ValueError> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| ValueError::new(format!("not JSON: {error}")))?;
     let value = match &value {
@@ -38,9 +38,9 @@ pub fn read(text: &str) -> Result<DatasetEdit, ValueError> {
     let value = attributes.unwrap_or(value);
     let has = |name: &str| value.get(name).is_some();
     if has("titles") || has("creators") {
-        datacite(value)
+        datacite(value, dataset)
     } else if has("type") && (has("title") || has("DOI")) {
-        csl(value)
+        csl(value, dataset)
     } else {
         Err(ValueError::new(
             "neither CSL-JSON, which has a \"type\" and a \"title\" or \"DOI\", nor DataCite JSON, which has \"titles\" or \"creators\"",
@@ -48,7 +48,7 @@ pub fn read(text: &str) -> Result<DatasetEdit, ValueError> {
     }
 }
 
-fn csl(item: &Value) -> Result<DatasetEdit, ValueError> {
+fn csl(item: &Value, dataset: &mut Dataset) -> Result<(), ValueError> {
     // Crossref writes [[null]] if it does not know the date.
     let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = year.map(|year| value_of("issued", year)).transpose()?;
@@ -64,19 +64,24 @@ fn csl(item: &Value) -> Result<DatasetEdit, ValueError> {
     let address = doi.as_ref().map(Doi::address);
     let url: Option<WebAddress> = parsed(item, "URL")?;
     let url = url.filter(|url| Some(url.as_str()) != address.as_deref());
-    Ok(DatasetEdit {
-        doi: Edit::set(doi),
-        title: Edit::set(optional(item, "title")?),
-        description: Edit::set(optional(item, "abstract")?),
-        creators: Edit::set(creators),
-        publisher: Edit::set(optional(item, "publisher")?),
-        version: Edit::set(optional(item, "version")?),
-        year: Edit::set(year),
-        url: Edit::set(url),
-        licence: Edit::set(licence),
-        archive: Edit::set(optional(item, "archive")?),
-        ..DatasetEdit::default()
-    })
+    set(&mut dataset.doi, doi);
+    set(&mut dataset.title, optional(item, "title")?);
+    set(&mut dataset.description, optional(item, "abstract")?);
+    dataset.creators = creators.unwrap_or_else(|| std::mem::take(&mut dataset.creators));
+    set(&mut dataset.publisher, optional(item, "publisher")?);
+    set(&mut dataset.version, optional(item, "version")?);
+    set(&mut dataset.year, year);
+    set(&mut dataset.url, url);
+    set(&mut dataset.licence, licence);
+    set(&mut dataset.archive, optional(item, "archive")?);
+    Ok(())
+}
+
+/// Sets a field if the file has it.
+fn set<T>(field: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *field = value;
+    }
 }
 
 fn csl_author(item: &Value, author: &Value) -> Result<Creator, ValueError> {
@@ -102,7 +107,7 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, ValueError> {
     Creator::person(&family, &given, orcid).map_err(|error| wrong("author", &error))
 }
 
-fn datacite(attributes: &Value) -> Result<DatasetEdit, ValueError> {
+fn datacite(attributes: &Value, dataset: &mut Dataset) -> Result<(), ValueError> {
     let titles = list(attributes, "titles")?.unwrap_or_default();
     // Titles with a type are subtitles, translations and the like.
     let main = titles.iter().find(|title| present(title, "titleType").is_none());
@@ -129,18 +134,16 @@ fn datacite(attributes: &Value) -> Result<DatasetEdit, ValueError> {
     let description = descriptions.iter().find(|it| part(it, "descriptionType") == "Abstract");
     let description = description.map(|it| optional(it, "description")).transpose()?.flatten();
     let title = title.map(|title| text("titles", title)).transpose()?;
-    Ok(DatasetEdit {
-        doi: Edit::set(doi),
-        title: Edit::set(title.filter(|title| !title.is_empty())),
-        description: Edit::set(description),
-        creators: Edit::set(creators),
-        publisher: Edit::set(publisher.map(|name| text("publisher", name)).transpose()?),
-        version: Edit::set(optional(attributes, "version")?),
-        year: Edit::set(parsed(attributes, "publicationYear")?),
-        url: Edit::set(parsed(attributes, "url")?),
-        licence: Edit::set(licence),
-        ..DatasetEdit::default()
-    })
+    set(&mut dataset.doi, doi);
+    set(&mut dataset.title, title.filter(|title| !title.is_empty()));
+    set(&mut dataset.description, description);
+    dataset.creators = creators.unwrap_or_else(|| std::mem::take(&mut dataset.creators));
+    set(&mut dataset.publisher, publisher.map(|name| text("publisher", name)).transpose()?);
+    set(&mut dataset.version, optional(attributes, "version")?);
+    set(&mut dataset.year, parsed(attributes, "publicationYear")?);
+    set(&mut dataset.url, parsed(attributes, "url")?);
+    set(&mut dataset.licence, licence);
+    Ok(())
 }
 
 fn datacite_creator(creator: &Value) -> Result<Creator, ValueError> {
@@ -233,9 +236,15 @@ fn value_of<T: FromStr<Err: Display>>(name: &str, value: &Value) -> Result<T, Va
 mod tests {
     use super::*;
 
+    /// A record of nothing but what the string has.
+    fn read(text: &str) -> Result<Dataset, ValueError> {
+        let mut dataset = Dataset::named("D".parse().unwrap());
+        super::read(text, &mut dataset).map(|()| dataset)
+    }
+
     #[test]
     fn a_record_of_doi_org_is_read() {
-        let edit = read(
+        let dataset = read(
             r#"{"type":"dataset","id":"https://doi.org/10.5067/modis/mod09gq.006",
                 "author":[{"family":"Vermote","given":"Eric"},{"literal":"NASA LP DAAC"},
                           {"family":"Beethoven","non-dropping-particle":"van","given":"Ludwig",
@@ -248,8 +257,7 @@ mod tests {
                 "URL":"https://doi.org/10.5067/MODIS/MOD09GQ.006"}"#,
         )
         .unwrap();
-        let creators: Vec<String> =
-            edit.creators.into_value().unwrap().iter().map(ToString::to_string).collect();
+        let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
         assert_eq!(
             creators,
             [
@@ -260,14 +268,14 @@ mod tests {
                 "King, Martin, Jr.",
             ]
         );
-        assert_eq!(edit.year.into_value().unwrap().as_number(), 2015);
-        assert_eq!(edit.version.into_value().unwrap(), "6");
-        assert_eq!((edit.archive, edit.url), (Edit::Keep, Edit::Keep));
+        assert_eq!(dataset.year.unwrap().as_number(), 2015);
+        assert_eq!(dataset.version.unwrap(), "6");
+        assert_eq!((dataset.archive, dataset.url), (None, None));
     }
 
     #[test]
     fn a_response_of_datacite_is_read() {
-        let edit = read(
+        let dataset = read(
             r#"{"data":{"attributes":{"doi":"10.5067/x","titles":[
                     {"title":"Sub","titleType":"Subtitle"},{"title":"Main","titleType":null}],
                 "creators":[{"name":"Vermote, Eric"},{"name":"A, B and C","nameType":"Organizational"},
@@ -278,21 +286,20 @@ mod tests {
                 "rightsList":[{"rightsUri":"https://x.org/l","rightsIdentifier":"cc-by-4.0"}]}}}"#,
         )
         .unwrap();
-        let creators: Vec<String> =
-            edit.creators.into_value().unwrap().iter().map(ToString::to_string).collect();
+        let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
         assert_eq!(
             creators,
             ["Vermote, Eric", "{A, B and C}", "Carberry, Josiah (0000-0002-1825-0097)"]
         );
-        assert_eq!(edit.title.into_value().unwrap(), "Main");
-        assert_eq!(edit.publisher.into_value().unwrap(), "NASA");
-        assert_eq!(edit.licence.into_value().unwrap(), "CC-BY-4.0");
-        assert_eq!((edit.version, edit.url), (Edit::Keep, Edit::Keep));
+        assert_eq!(dataset.title.unwrap(), "Main");
+        assert_eq!(dataset.publisher.unwrap(), "NASA");
+        assert_eq!(dataset.licence.unwrap(), "CC-BY-4.0");
+        assert_eq!((dataset.version, dataset.url), (None, None));
     }
 
     #[test]
     fn a_record_of_datacite_4_3_is_read_as_invenio_writes_it() {
-        let edit = read(
+        let dataset = read(
             r#"{"identifiers":[{"identifier":"https://zenodo.org/records/1","identifierType":"URL"},
                     {"identifier":"10.5281/zenodo.1","identifierType":"DOI"}],
                 "titles":[{"title":"Main"}],
@@ -304,9 +311,8 @@ mod tests {
                     {"name":"NASA"}]}"#,
         )
         .unwrap();
-        assert_eq!(edit.doi.into_value().unwrap().as_str(), "10.5281/zenodo.1");
-        let creators: Vec<String> =
-            edit.creators.into_value().unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(dataset.doi.unwrap().as_str(), "10.5281/zenodo.1");
+        let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
         let carberry = "Josiah Carberry, (0000-0002-1825-0097)";
         assert_eq!(creators, [carberry, "Plato,", "Lovelace, Ada", "NASA"]);
     }
@@ -315,7 +321,7 @@ mod tests {
     fn a_date_that_is_not_known_gives_no_year() {
         for issued in [r#"{"date-parts":[[null]]}"#, r#"{"literal":"January 2015"}"#] {
             let text = format!(r#"{{"type":"dataset","title":"t","issued":{issued}}}"#);
-            assert_eq!(read(&text).unwrap().year, Edit::Keep, "{issued}");
+            assert_eq!(read(&text).unwrap().year, None, "{issued}");
         }
     }
 

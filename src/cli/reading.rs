@@ -15,7 +15,7 @@ use accession::input::{
 use accession::mirror::Primary;
 use accession::model::{WarningKind, quoted};
 use accession::{
-    DatasetEdit, DatasetName, Entry, ErrorKind, GranuleId, Import, Listing, Monitor, SourceLocation,
+    Dataset, DatasetName, Entry, ErrorKind, GranuleId, Import, Listing, Monitor, SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
@@ -359,19 +359,21 @@ pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     Ok(references)
 }
 
-/// Reads the record of a dataset from a file.
-pub fn read_record(file: &InputFile) -> Result<DatasetEdit> {
+/// Reads a file with the record of a dataset, and returns its text, which [`record::read`] accepts.
+pub fn read_record(file: &InputFile) -> Result<String> {
     /// A limit for the file, far longer than any record.
     const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
     let (reader, name) = open(file)?;
     let mut text = String::new();
     let read = reader.take(MAX_BYTES).read_to_string(&mut text);
     read.with_context(|| format!("cannot read {}", quoted(&name)))?;
-    record::read(&text).map_err(|error| {
+    let nothing = "D".parse().expect("D is a name");
+    record::read(&text, &mut Dataset::named(nothing)).map_err(|error| {
         Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
             "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
         )
-    })
+    })?;
+    Ok(text)
 }
 
 /// Reads a file to its end, as text.

@@ -167,7 +167,7 @@ pub struct SiteSettings {
 }
 
 /// What is kept in the directory.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct RecordedSite {
     accession_publish: u64,
     pub public_url: Option<String>,
@@ -190,17 +190,11 @@ impl RecordedSite {
 
     /// What is kept after a run with these settings.
     pub fn with(&self, given: &SiteSettings) -> Self {
-        let of = |kept: &Option<String>, given: &Edit<String>| match given {
-            Edit::Keep => kept.clone(),
-            Edit::Clear => None,
-            Edit::Set(value) => Some(value.clone()),
-        };
-        RecordedSite {
-            accession_publish: VERSION,
-            public_url: of(&self.public_url, &given.public_url),
-            site_name: of(&self.site_name, &given.name),
-            contact: of(&self.contact, &given.contact),
-        }
+        let mut site = RecordedSite { accession_publish: VERSION, ..self.clone() };
+        given.public_url.clone().apply_to(&mut site.public_url);
+        given.name.clone().apply_to(&mut site.site_name);
+        given.contact.clone().apply_to(&mut site.contact);
+        site
     }
 
     pub fn write(&self, root: &Directory) -> Result<()> {

@@ -10,8 +10,7 @@ use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, DatasetEdit, EarlierSet, Edit, Import, Listing, Members, PaymentIds,
-    Registry, Stamp,
+    Change, ChangeOptions, EarlierSet, Import, Listing, Members, PaymentIds, Registry, Stamp,
 };
 use crate::store::Fault;
 
@@ -88,8 +87,9 @@ fn revert(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn edit(registry: &Registry, _: &Path) -> Outcome {
-    let edit = DatasetEdit { title: Edit::Set("A title".to_owned()), ..DatasetEdit::default() };
-    Ok(registry.edit_dataset(&name(), &edit, &stamp(2)).map(drop)?)
+    Ok(registry
+        .edit_dataset(&name(), &stamp(2), |dataset| dataset.title = Some("A title".to_owned()))
+        .map(drop)?)
 }
 
 fn cite(registry: &Registry, _: &Path) -> Outcome {

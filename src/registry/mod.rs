@@ -48,9 +48,9 @@ pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
-    Annotated, Applied, CameBack, Change, ChangeOptions, CitedMembers, DatasetEdit, EarlierSet,
-    Edit, Effort, FileCheck, Import, KeptAnnotations, Lease, MAX_EXAMPLES, Members, NewAnnotation,
-    NewCheck, SharedDoi, Skipped, Stamp,
+    Annotated, Applied, CameBack, Change, ChangeOptions, CitedMembers, EarlierSet, Edit, Effort,
+    FileCheck, Import, KeptAnnotations, Lease, MAX_EXAMPLES, Members, NewAnnotation, NewCheck,
+    SharedDoi, Skipped, Stamp,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};

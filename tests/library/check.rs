@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use accession::citation::check::{CheckedCitations, Checker, Verdict};
 use accession::citation::{Citation, CitationFormat, recognise};
-use accession::registry::Edit;
-use accession::{DatasetEdit, Identifier, Members, Moment, Registry, Selection, Stamp};
+use accession::{Identifier, Members, Moment, Registry, Selection, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, name, now};
@@ -27,8 +26,11 @@ fn registry() -> Registry {
     apply("US", "2001-02-03", &IDS[3..]);
     apply("THEM", "2001-02-01", &IDS[..3]);
     for (dataset, doi) in [("US", "10.9999/US/FOOL2"), ("THEM", "10.9999/THEM/FOOL2")] {
-        let edit = DatasetEdit { doi: Edit::Set(doi.parse().unwrap()), ..DatasetEdit::default() };
-        registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+        registry
+            .edit_dataset(&name(dataset), &Stamp::now(now()), |dataset| {
+                dataset.doi = Some(doi.parse().unwrap());
+            })
+            .unwrap();
     }
     registry
 }
@@ -201,12 +203,12 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
     let registry = registry();
     let records = dois.iter().map(|doi| (doi.as_str(), PLAIN_TITLE));
     for (doi, title) in records.chain(titles.map(|title| (PLAIN_DOI, title))) {
-        let edit = DatasetEdit {
-            doi: Edit::Set(doi.parse().unwrap()),
-            title: Edit::Set(title.to_owned()),
-            ..DatasetEdit::default()
-        };
-        registry.edit_dataset(&name("US"), &edit, &Stamp::now(now())).unwrap();
+        registry
+            .edit_dataset(&name("US"), &Stamp::now(now()), |dataset| {
+                dataset.doi = Some(doi.parse().unwrap());
+                dataset.title = Some(title.to_owned());
+            })
+            .unwrap();
         let selection = Selection::Dataset { name: name("US"), at };
         let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
         let identifier = cited.set.identifier();

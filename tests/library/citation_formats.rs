@@ -6,10 +6,8 @@
 use std::path::PathBuf;
 
 use accession::citation::{Citation, CitationFormat, RecordField, record};
-use accession::registry::Edit;
 use accession::{
-    Access, Change, Cited, Dataset, DatasetEdit, Members, Moment, Pattern, Registry, Selection,
-    Stamp,
+    Access, Change, Cited, Dataset, Members, Moment, Pattern, Registry, Selection, Stamp,
 };
 use biblatex::{Bibliography, ChunksExt};
 
@@ -19,17 +17,17 @@ use crate::harness::store::new_registry;
 
 /// A record with everything that a format must escape: the special characters of TeX, quotes, the
 /// syntax of RIS, another script, an organisation with a comma.
-fn difficult() -> DatasetEdit {
-    DatasetEdit {
-        doi: Edit::Set("10.9999/US/FOO_L2.v2<1::A%ID>#x".parse().unwrap()),
-        title: Edit::Set(
+fn difficult() -> Dataset {
+    Dataset {
+        name: name("US.FOOL2.002"),
+        doi: Some("10.9999/US/FOO_L2.v2<1::A%ID>#x".parse().unwrap()),
+        title: Some(
             "FOO & Level_2: {100 %} of $x^2$ ~ #1 \"quoted\" \\TeX ER  - - é 値".to_owned(),
         ),
-        description: Edit::Set(
+        description: Some(
             "Retrievals of the quantity foo </script>, one granule an orbit; see doi:10.1234/other, as held at 1999-01-01.".to_owned(),
         ),
-        creators: Edit::Set(
-            [
+        creators: [
                 "Tilmes, Curt (0000-0002-1825-0097)",
                 "山田, 太郎",
                 "{Ministry of Sea, Air and Land}",
@@ -39,35 +37,34 @@ fn difficult() -> DatasetEdit {
             ]
             .map(|creator| creator.parse().unwrap())
             .to_vec(),
-        ),
-        publisher: Edit::Set("US Archive: #1 & only".to_owned()),
-        version: Edit::Set("002".to_owned()),
-        year: Edit::Set("2001".parse().unwrap()),
-        url: Edit::Set("https://example.org/a b?q={x}&r=50%25".parse().unwrap()),
-        archive: Edit::Set("US".to_owned()),
-        licence: Edit::Set("CC-BY-4.0".to_owned()),
-        granule_url: Edit::Set("https://example.org/get?id={granule}".parse().unwrap()),
-        resolver: Edit::Keep,
-        keywords: Edit::Set(["sea ice", "</script> é"].map(|it| it.parse().unwrap()).to_vec()),
-        free_access: Edit::Set(false),
-        temporal: Edit::Set("1999-12-31T00:00:00Z/..".parse().unwrap()),
-        max_delete: Edit::Set("3%".parse().unwrap()),
-        max_add: Edit::Set("4000".parse().unwrap()),
-        max_replace: Edit::Set("5".parse().unwrap()),
+        publisher: Some("US Archive: #1 & only".to_owned()),
+        version: Some("002".to_owned()),
+        year: Some("2001".parse().unwrap()),
+        url: Some("https://example.org/a b?q={x}&r=50%25".parse().unwrap()),
+        archive: Some("US".to_owned()),
+        licence: Some("CC-BY-4.0".to_owned()),
+        granule_url: Some("https://example.org/get?id={granule}".parse().unwrap()),
+        resolver: None,
+        keywords: ["sea ice", "</script> é"].map(|it| it.parse().unwrap()).to_vec(),
+        free_access: Some(false),
+        temporal: Some("1999-12-31T00:00:00Z/..".parse().unwrap()),
     }
 }
 
 /// A registry with a dataset of three changes, and a mirror of its second instance.
-fn registry(edit: DatasetEdit) -> Registry {
+fn registry(dataset: &Dataset) -> Registry {
     let registry = new_registry();
-    fill(&registry, edit);
+    fill(&registry, dataset);
     registry
 }
 
-fn fill(registry: &Registry, edit: DatasetEdit) {
-    let mut dataset = Dataset::named(name("US.FOOL2.002"));
-    edit.apply_to(&mut dataset);
-    registry.add_dataset(&dataset, &Stamp::now(now())).unwrap();
+/// A record that has only a name.
+fn bare() -> Dataset {
+    Dataset::named(name("US.FOOL2.002"))
+}
+
+fn fill(registry: &Registry, dataset: &Dataset) {
+    registry.add_dataset(dataset, &Stamp::now(now())).unwrap();
     let apply = |dataset: &str, at: &str, change: Change| {
         let at: Moment = at.parse().unwrap();
         let stamp = Stamp::at(at.of_change(), now());
@@ -77,9 +74,8 @@ fn fill(registry: &Registry, edit: DatasetEdit) {
     apply("US.FOOL2.002", "2001-01-03", change(["B.1"], []));
     apply("US.FOOL2.002", "2001-02-03", change([], ["A.1"]));
     apply("THEM", "2001-02-01", change(["A.1", "A.2", "B.1"], []));
-    let doi = Edit::Set("10.9999/THEM/FOOL2".parse().unwrap());
-    let them = DatasetEdit { doi, ..DatasetEdit::default() };
-    registry.edit_dataset(&name("THEM"), &them, &Stamp::now(now())).unwrap();
+    let set_doi = |them: &mut Dataset| them.doi = "10.9999/THEM/FOOL2".parse().ok();
+    registry.edit_dataset(&name("THEM"), &Stamp::now(now()), set_doi).unwrap();
 }
 
 fn at(text: &str) -> Option<Moment> {
@@ -91,11 +87,11 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let day = at("2001-01-05");
     let today = "2026-01-02".parse().unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: day };
-    let cite = |edit| registry(edit).snapshot().unwrap().cite(&selection).unwrap();
-    let whole = cite(difficult());
-    let bare = cite(DatasetEdit::default());
+    let cite = |dataset: &Dataset| registry(dataset).snapshot().unwrap().cite(&selection).unwrap();
+    let whole = cite(&difficult());
+    let bare = cite(&bare());
     let patterns: Vec<Pattern> = ["A.[12]", "?.9"].map(|text| text.parse().unwrap()).to_vec();
-    let subset = registry(difficult())
+    let subset = registry(&difficult())
         .cite_subset(&name("US.FOOL2.002"), day, &Members::Patterns(patterns), now())
         .unwrap();
     // Line ends, which a title cannot get any more, but may have in a registry that was damaged.
@@ -159,7 +155,7 @@ fn missing_fields_are_listed_and_not_invented() {
 fn a_url_that_is_not_a_web_address_is_not_cited() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");
-    fill(&Registry::create(&path).unwrap(), DatasetEdit::default());
+    fill(&Registry::create(&path).unwrap(), &bare());
     let connection = rusqlite::Connection::open(&path).unwrap();
     let alter = "UPDATE dataset SET record = json_set(record, '$.url', 'javascript:alert(1)')";
     assert_eq!(connection.execute(alter, []).unwrap(), 2);
@@ -173,9 +169,9 @@ fn a_url_that_is_not_a_web_address_is_not_cited() {
 #[test]
 fn json_ld_cannot_end_the_script_element_that_contains_it() {
     let title = "</script><script>alert(1)</script><!--";
-    let edit = DatasetEdit { title: Edit::Set(title.to_owned()), ..DatasetEdit::default() };
+    let dataset = Dataset { title: Some(title.to_owned()), ..bare() };
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: None };
-    let cited = registry(edit).snapshot().unwrap().cite(&selection).unwrap();
+    let cited = registry(&dataset).snapshot().unwrap().cite(&selection).unwrap();
     let text =
         Citation::new(cited, None, "2026-01-02".parse().unwrap()).write(CitationFormat::JsonLd);
     assert!(!text.contains('<'), "{text}");
@@ -185,8 +181,8 @@ fn json_ld_cannot_end_the_script_element_that_contains_it() {
 
 #[test]
 fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
-    let resolver = Edit::Set("https://data.example.org/".parse().unwrap());
-    let registry = registry(DatasetEdit { resolver, ..difficult() });
+    let resolver = Some("https://data.example.org/".parse().unwrap());
+    let registry = registry(&Dataset { resolver, ..difficult() });
     let at: Option<accession::Moment> = Some("2001-01-05".parse().unwrap());
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at };
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
@@ -227,7 +223,7 @@ fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
 
 #[test]
 fn what_was_noted_about_a_set_is_in_its_citations() {
-    let registry = registry(difficult());
+    let registry = registry(&difficult());
     let selection =
         Selection::Dataset { name: name("US.FOOL2.002"), at: Some("2001-01-05".parse().unwrap()) };
     let mut note = accession::registry::NewAnnotation::new("one file was\ntruncated").unwrap();
@@ -281,14 +277,15 @@ fn a_record_is_read_back_from_the_json_formats() {
     let (_, whole) = &citations[0];
     let original = difficult();
     for format in [CitationFormat::CslJson, CitationFormat::DataciteJson] {
-        let read = record::read(&whole.write(format)).unwrap();
+        let mut read = bare();
+        record::read(&whole.write(format), &mut read).unwrap();
         assert_eq!(read.doi, original.doi, "{format}");
         assert_eq!(read.creators, original.creators, "{format}");
         assert_eq!(read.publisher, original.publisher, "{format}");
         assert_eq!((&read.version, read.year), (&original.version, original.year), "{format}");
         assert_eq!(read.licence, original.licence, "{format}");
-        let Edit::Set(title) = &original.title else { panic!("{:?}", original.title) };
+        let title = original.title.as_deref().unwrap();
         let one_line = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(read.title, Edit::Set(one_line), "{format}");
+        assert_eq!(read.title, Some(one_line), "{format}");
     }
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use accession::citation::check::Checker;
 use accession::citation::{Citation, CitationFormat, recognise};
-use accession::registry::{Agreement, Edit};
+use accession::registry::Agreement;
 use accession::{
-    ChangeOptions, DatasetEdit, EarlierSet, EventKind, Identifier, Import, Members, Moment,
-    Registry, Selection, Stamp, Timestamp,
+    ChangeOptions, EarlierSet, EventKind, Identifier, Import, Members, Moment, Registry, Selection,
+    Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -100,12 +100,12 @@ impl World {
     fn new() -> Self {
         let registry = Registry::in_memory().unwrap();
         let now: Timestamp = "2020-02-27T00:30:00Z".parse().unwrap();
-        let dataset = accession::Dataset::named(name("dataset"));
+        let dataset = accession::Dataset {
+            doi: Some("10.9999/DATASET".parse().unwrap()),
+            title: Some("FOO".to_owned()),
+            ..accession::Dataset::named(name("dataset"))
+        };
         registry.add_dataset(&dataset, &Stamp::now(now)).unwrap();
-        let doi = Edit::Set("10.9999/DATASET".parse().unwrap());
-        let edit =
-            DatasetEdit { doi, title: Edit::Set("FOO".to_owned()), ..DatasetEdit::default() };
-        registry.edit_dataset(&name("dataset"), &edit, &Stamp::now(now)).unwrap();
         World { registry, now, changes: Vec::new(), written: Vec::new() }
     }
 

@@ -4,10 +4,10 @@
 //! after it, and mirrors refused its log.
 
 use accession::model::{Algorithm, Checksum};
-use accession::registry::{Edit, NewAnnotation};
+use accession::registry::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, Dataset, DatasetEdit, EarlierSet, EventKind, Import, Limits, Listing,
-    Members, Moment, Registry, Selection, Stamp, Timestamp,
+    Change, ChangeOptions, Dataset, EarlierSet, EventKind, Import, Limits, Listing, Members,
+    Moment, Registry, Selection, Stamp, Timestamp,
 };
 
 use crate::harness::events::event;
@@ -31,8 +31,8 @@ fn registry() -> Registry {
     registry
 }
 
-fn title(text: &str) -> DatasetEdit {
-    DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() }
+fn set_title(dataset: &mut Dataset) {
+    dataset.title = Some("Edited".to_owned());
 }
 
 type Write = (&'static str, fn(&Registry, &Stamp) -> accession::error::Result<()>);
@@ -62,7 +62,7 @@ const WRITES: [Write; 10] = [
     }),
     ("dataset add", |registry, stamp| registry.add_dataset(&Dataset::named(name("ADDED")), stamp)),
     ("dataset edit", |registry, stamp| {
-        registry.edit_dataset(&name("EMPTY"), &title("Edited"), stamp).map(drop)
+        registry.edit_dataset(&name("EMPTY"), stamp, set_title).map(drop)
     }),
     ("dataset rename", |registry, stamp| {
         registry.rename_dataset(&name("EMPTY"), &name("RENAMED"), stamp).map(drop)
@@ -118,7 +118,7 @@ fn a_change_with_a_time_of_its_own_is_accepted() {
 fn two_years_are_accepted_and_a_day_more_is_not() {
     let edit = |days| {
         let stamp = Stamp::now(days_later(days));
-        registry().edit_dataset(&name("EMPTY"), &title("Edited"), &stamp)
+        registry().edit_dataset(&name("EMPTY"), &stamp, set_title)
     };
     edit(731).unwrap();
     assert_eq!(edit(732).unwrap_err().kind().as_str(), "clock-ahead");

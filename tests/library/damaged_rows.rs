@@ -2,8 +2,8 @@
 //! passed on.
 
 use accession::mirror::manifest;
-use accession::registry::{Edit, NewAnnotation, PaymentIds, Withdrawn};
-use accession::{DatasetEdit, Stamp};
+use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
+use accession::{Dataset, Stamp};
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::harness::history::{name, now, second};
@@ -171,9 +171,8 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
         let mut annotation = NewAnnotation::new("first note").unwrap();
         annotation.questionable = true;
         world.registry.annotate(&latest(), &annotation, &Stamp::now(now())).unwrap();
-        let title = Edit::Set("The title of it".to_owned());
-        let edit = DatasetEdit { title, ..DatasetEdit::default() };
-        world.registry.edit_dataset(&name("dataset"), &edit, &Stamp::now(now())).unwrap();
+        let edit = |dataset: &mut Dataset| dataset.title = Some("The title of it".to_owned());
+        world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
         world.sync(&[]).unwrap();
         for (what, trial) in *trials {
             assert_eq!(outcome_once(&world, *trial), None, "{what} before {table}.{flip}");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use accession::model::{Algorithm, Checksum, Content, Digest, Extent, FilePath, KnownFile};
+use accession::registry::SharedDoi;
 use accession::{
     Access, Applied, Change, ChangeOptions, EarlierSet, Entry, ErrorKind, EventKind, Import, Limit,
     Limits, Listing, Moment, Registry, Selection, Set, SourceLocation, Stamp,
@@ -188,11 +189,11 @@ fn a_limit_of_the_dataset_needs_no_note_and_one_of_the_change_does() {
     add(&registry, 2, [sha256("A", 1)], ChangeOptions::default()).unwrap();
     let unnoted = ChangeOptions { note: None, ..accepting(1) };
     assert_eq!(add(&registry, 3, [sha256("A", 2)], unnoted).unwrap_err().kind(), ErrorKind::Input);
-    let edit = accession::DatasetEdit {
-        max_replace: accession::registry::Edit::Set(Limit::Percent(34)),
-        ..accession::DatasetEdit::default()
-    };
-    registry.edit_dataset(&name("D"), &edit, &Stamp::now(now())).unwrap();
+    registry
+        .edit_dataset_with(&name("D"), SharedDoi::Refused, &Stamp::now(now()), |_, limits| {
+            limits.max_replace = Some(Limit::Percent(34));
+        })
+        .unwrap();
     let applied = add(&registry, 3, [sha256("A", 2)], ChangeOptions::default()).unwrap();
     assert_eq!(sides(&applied), [0, 0, 0, 1]);
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use accession::model::{Algorithm, Checksum};
-use accession::registry::{Edit, NewAnnotation};
-use accession::{Change, DatasetEdit, Entry, Listing, Members, Moment, Registry, Selection, Stamp};
+use accession::registry::NewAnnotation;
+use accession::{Change, Entry, Listing, Members, Moment, Registry, Selection, Stamp};
 
 use crate::exported::{import_of, manifest_of};
 use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
@@ -67,14 +67,14 @@ fn registry() -> Registry {
     annotation.questionable = true;
     registry.annotate(&selection, &annotation, &Stamp::now(now())).unwrap();
 
-    let edit = DatasetEdit {
-        title: Edit::Set("FOO \"Level\" 2".to_owned()),
-        doi: Edit::Set("10.9999/US/FOOL2.v2".parse().unwrap()),
-        creators: Edit::Set(vec!["Ünder, Standing".parse().unwrap()]),
-        year: Edit::Set("2001".parse().unwrap()),
-        ..DatasetEdit::default()
-    };
-    registry.edit_dataset(&us, &edit, &Stamp::now(now())).unwrap();
+    registry
+        .edit_dataset(&us, &Stamp::now(now()), |dataset| {
+            dataset.title = Some("FOO \"Level\" 2".to_owned());
+            dataset.doi = Some("10.9999/US/FOOL2.v2".parse().unwrap());
+            dataset.creators = vec!["Ünder, Standing".parse().unwrap()];
+            dataset.year = Some("2001".parse().unwrap());
+        })
+        .unwrap();
     registry.rename_dataset(&us, &name("US.FOOL2.003"), &Stamp::now(now())).unwrap();
     registry
 }

@@ -1,8 +1,8 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
 use accession::mirror::{HttpOptions, Primary, compare};
-use accession::registry::{Edit, Withdrawn};
-use accession::{Change, Dataset, DatasetEdit, Import, Members, Pattern, Registry, Stamp};
+use accession::registry::Withdrawn;
+use accession::{Change, Dataset, Import, Members, Pattern, Registry, Stamp};
 
 use crate::exported::{manifest_of, primary_of};
 use crate::harness::history::{name, now, second};
@@ -116,8 +116,9 @@ fn control_characters_in_notes_and_metadata_are_refused() {
     change.options.note = Some("lines\n\tand tabs".to_owned());
     us.change(&name("us"), &change, &Stamp::now(now())).unwrap();
     let title = |text: &str| {
-        let edit = DatasetEdit { title: Edit::Set(text.to_owned()), ..DatasetEdit::default() };
-        us.edit_dataset(&name("us"), &edit, &Stamp::now(now()))
+        us.edit_dataset(&name("us"), &Stamp::now(now()), |dataset| {
+            dataset.title = Some(text.to_owned());
+        })
     };
     for refused in ["a\0b", "a\nb"] {
         let error = title(refused).unwrap_err();

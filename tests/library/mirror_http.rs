@@ -115,11 +115,12 @@ fn under_a_former_name_the_dataset_is_found() {
 #[test]
 fn a_replica_has_the_history_the_record_and_the_subsets_and_reads_only_what_is_new() {
     let world = World::small();
-    let edit = accession::DatasetEdit {
-        title: accession::registry::Edit::Set("Ours".to_owned()),
-        ..accession::DatasetEdit::default()
-    };
-    world.us.edit_dataset(&name("us"), &edit, &Stamp::now(now())).unwrap();
+    world
+        .us
+        .edit_dataset(&name("us"), &Stamp::now(now()), |dataset| {
+            dataset.title = Some("Ours".to_owned());
+        })
+        .unwrap();
     world.publish();
     let copy = || {
         let imported = world.import();

@@ -18,11 +18,10 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
         us.change(&name(dataset), &change(ingest, delete), &stamp).unwrap();
         held = set;
     }
-    let edit = accession::DatasetEdit {
-        title: accession::registry::Edit::Set("Primary".to_owned()),
-        ..accession::DatasetEdit::default()
-    };
-    us.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+    us.edit_dataset(&name(dataset), &Stamp::now(now()), |dataset| {
+        dataset.title = Some("Primary".to_owned());
+    })
+    .unwrap();
     primary_of(manifest_of(&us, dataset)).unwrap()
 }
 

@@ -3,8 +3,8 @@
 
 use accession::mirror::{PullOptions, Status, pull};
 use accession::publish::publish;
-use accession::registry::{Edit, PaymentIds, SharedDoi, Withdrawn};
-use accession::{Access, Dataset, DatasetEdit, Error, ErrorKind, Limits, Registry, Stamp};
+use accession::registry::{PaymentIds, SharedDoi, Withdrawn};
+use accession::{Access, Dataset, Error, ErrorKind, Limits, Registry, Stamp};
 
 use crate::exported::{enlarge, manifest_of, primary_of, published, verified};
 use crate::harness::history::{change, name, now, second};
@@ -129,19 +129,19 @@ fn a_doi_is_not_shared_unless_that_is_accepted() {
     let error = registry.add_dataset(&with("second", "doi:10.9999/gee"), &stamp()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DoiTaken);
     assert!(!registry.snapshot().unwrap().has_dataset(&name("second")).unwrap());
-    let edit =
-        |doi: &str| DatasetEdit { doi: Edit::Set(doi.parse().unwrap()), ..DatasetEdit::default() };
-    let set = edit("https://doi.org/10.9999/Gee");
-    let error = registry.edit_dataset(&name("new"), &set, &stamp()).unwrap_err();
+    let set = |dataset: &mut Dataset| dataset.doi = "https://doi.org/10.9999/Gee".parse().ok();
+    let error = registry.edit_dataset(&name("new"), &stamp(), set).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DoiTaken);
     // Its own DOI, spelled otherwise, is not that of another dataset.
-    registry.edit_dataset(&name("first"), &set, &stamp()).unwrap();
-    registry.edit_dataset_with(&name("new"), &set, SharedDoi::Accepted, &stamp()).unwrap();
+    registry.edit_dataset(&name("first"), &stamp(), set).unwrap();
+    let accepted = |dataset: &mut _, _: &mut _| set(dataset);
+    registry.edit_dataset_with(&name("new"), SharedDoi::Accepted, &stamp(), accepted).unwrap();
     let both = with("third", "10.9999/GEE");
     registry.add_dataset_with(&both, Limits::default(), SharedDoi::Accepted, &stamp()).unwrap();
     // Another field of a record with a shared DOI can be edited.
-    let title = DatasetEdit { title: Edit::Set("Title".to_owned()), ..DatasetEdit::default() };
-    registry.edit_dataset(&name("third"), &title, &stamp()).unwrap();
+    registry
+        .edit_dataset(&name("third"), &stamp(), |dataset| dataset.title = Some("Title".to_owned()))
+        .unwrap();
     let doi = "10.9999/gee".parse().unwrap();
     let names = registry.snapshot().unwrap().datasets_with_doi(&doi).unwrap();
     assert_eq!(names, ["first", "new", "third"].map(name));

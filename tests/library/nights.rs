@@ -1,9 +1,9 @@
 //! Listings that replace the set of a dataset: what is refused, what is confirmed, and what came back.
 
-use accession::registry::Edit;
+use accession::registry::SharedDoi;
 use accession::{
-    Applied, Change, ChangeOptions, Dataset, DatasetEdit, ErrorKind, Limit, Limits, Listing,
-    Registry, Stamp, Timestamp,
+    Applied, Change, ChangeOptions, Dataset, ErrorKind, Limit, Limits, Listing, Registry, Stamp,
+    Timestamp,
 };
 
 use crate::harness::history::{change, id, name, now, second};
@@ -89,16 +89,12 @@ fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_
 fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let registry = registry();
     let own = |max_delete: &str, max_add: &str| {
-        let edit = |text: &str| match text {
-            "" => Edit::Clear,
-            text => Edit::Set(text.parse().unwrap()),
+        let edit = |_: &mut Dataset, limits: &mut Limits| {
+            limits.max_delete = max_delete.parse().ok();
+            limits.max_add = max_add.parse().ok();
         };
-        let edit = DatasetEdit {
-            max_delete: edit(max_delete),
-            max_add: edit(max_add),
-            ..DatasetEdit::default()
-        };
-        registry.edit_dataset(&name("D"), &edit, &Stamp::now(now())).unwrap();
+        let stamp = Stamp::now(now());
+        registry.edit_dataset_with(&name("D"), SharedDoi::Refused, &stamp, edit).unwrap();
     };
     let typed = |max_delete: &str, max_add: &str| Limits {
         max_delete: max_delete.parse().ok(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use accession::publish::{SiteSettings, publish, publish_pages};
 use accession::registry::Edit;
-use accession::{DatasetEdit, DatasetName, Registry, Stamp};
+use accession::{DatasetName, Registry, Stamp};
 use url::Url;
 
 use crate::exported::publish_all;
@@ -58,12 +58,12 @@ fn targets(page: &str) -> Vec<&str> {
 fn every_link_leads_to_a_file_wherever_the_directory_is() {
     let registry = registry();
     registry.change(&name("DI:1"), &change(["x"], []), &Stamp::at(second(0), now())).unwrap();
-    let record = DatasetEdit {
-        doi: Edit::Set("10.9999/US".parse().unwrap()),
-        licence: Edit::Set("CC-BY-4.0".to_owned()),
-        ..DatasetEdit::default()
-    };
-    registry.edit_dataset(&name("A"), &record, &Stamp::now(now())).unwrap();
+    registry
+        .edit_dataset(&name("A"), &Stamp::now(now()), |dataset| {
+            dataset.doi = Some("10.9999/US".parse().unwrap());
+            dataset.licence = Some("CC-BY-4.0".to_owned());
+        })
+        .unwrap();
     registry.withdraw_dataset(&name("B"), "", &Stamp::now(now())).unwrap();
     for public_url in [None, Some("https://data.example.org"), Some("https://data.example.org/a/b")]
     {

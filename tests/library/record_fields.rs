@@ -1,19 +1,15 @@
 //! The fields of a record that say what a dataset is about and where its granules are.
 
-use accession::registry::Edit;
-use accession::{Access, Change, DatasetEdit, GranuleId, Registry, Stamp};
+use accession::{Access, Change, Dataset, GranuleId, Registry, Stamp};
 
 use crate::harness::history::{name, now, second};
 use crate::harness::store::{new_registry, new_registry_in};
 
-fn fields() -> DatasetEdit {
-    DatasetEdit {
-        granule_url: Edit::Set("https://example.org/{granule}".parse().unwrap()),
-        keywords: Edit::Set(["b", "a", "\"é\""].map(|it| it.parse().unwrap()).to_vec()),
-        free_access: Edit::Set(false),
-        temporal: Edit::Set("2001-01-01/..".parse().unwrap()),
-        ..DatasetEdit::default()
-    }
+fn set_fields(dataset: &mut Dataset) {
+    dataset.granule_url = Some("https://example.org/{granule}".parse().unwrap());
+    dataset.keywords = ["b", "a", "\"é\""].map(|it| it.parse().unwrap()).to_vec();
+    dataset.free_access = Some(false);
+    dataset.temporal = Some("2001-01-01/..".parse().unwrap());
 }
 
 fn fill(registry: &Registry) {
@@ -27,22 +23,21 @@ fn fill(registry: &Registry) {
 fn the_fields_are_kept_with_their_versions_and_cleared() {
     let registry = new_registry();
     fill(&registry);
-    let edited = registry.edit_dataset(&name("US"), &fields(), &Stamp::now(now())).unwrap();
+    let edited = registry.edit_dataset(&name("US"), &Stamp::now(now()), set_fields).unwrap();
     let read = || registry.snapshot().unwrap().dataset(&name("US")).unwrap().dataset;
     assert_eq!(read(), edited);
     let json = serde_json::to_value(&edited).unwrap();
     assert_eq!(json["keywords"], serde_json::json!(["b", "a", "\"é\""]));
     assert_eq!((&json["free_access"], &json["temporal"]), (&false.into(), &"2001-01-01/..".into()));
     // The same again is no version.
-    registry.edit_dataset(&name("US"), &fields(), &Stamp::now(now())).unwrap();
-    let cleared = DatasetEdit {
-        granule_url: Edit::Clear,
-        keywords: Edit::Clear,
-        free_access: Edit::Clear,
-        temporal: Edit::Clear,
-        ..DatasetEdit::default()
+    registry.edit_dataset(&name("US"), &Stamp::now(now()), set_fields).unwrap();
+    let cleared = |dataset: &mut Dataset| {
+        dataset.granule_url = None;
+        dataset.keywords = Vec::new();
+        dataset.free_access = None;
+        dataset.temporal = None;
     };
-    registry.edit_dataset(&name("US"), &cleared, &Stamp::now(now())).unwrap();
+    registry.edit_dataset(&name("US"), &Stamp::now(now()), cleared).unwrap();
     let json = serde_json::to_value(read()).unwrap();
     for field in ["granule_url", "free_access", "temporal"] {
         assert!(json[field].is_null(), "{field}");
@@ -58,7 +53,7 @@ fn the_fields_are_copied_and_a_found_granule_has_its_address() {
     let directory = tempfile::tempdir().unwrap();
     let (_, registry) = new_registry_in(directory.path());
     fill(&registry);
-    registry.edit_dataset(&name("US"), &fields(), &Stamp::now(now())).unwrap();
+    registry.edit_dataset(&name("US"), &Stamp::now(now()), set_fields).unwrap();
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
     let record = |registry: &Registry| registry.snapshot().unwrap().dataset(&name("US")).unwrap();

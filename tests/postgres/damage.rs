@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
+use accession::registry::SharedDoi;
 use accession::{Access, Change, Entry, GranuleId, Listing, Members, Registry, Stamp};
 use postgres::Client;
 use postgres::types::{ToSql, Type};
@@ -40,7 +41,8 @@ fn filled(directory: &Path) -> PathBuf {
         }
     }
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
-    registry.edit_dataset(&name("ONE"), &every_field("ONE"), &by()).unwrap();
+    let edit = every_field("ONE");
+    registry.edit_dataset_with(&name("ONE"), SharedDoi::Refused, &by(), edit).unwrap();
     let mut named = Listing::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
     let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);

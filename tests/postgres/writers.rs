@@ -199,15 +199,13 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
     }
     for round in 0..rounds(10, 100) {
         let doi = format!("10.9999/{round}");
-        let edit = || accession::DatasetEdit {
-            doi: accession::registry::Edit::Set(doi.parse().unwrap()),
-            ..accession::DatasetEdit::default()
-        };
         let given = std::thread::scope(|scope| {
             let writers = ["ONE", "TWO"].map(|dataset| {
-                let (scene, edit) = (&scene, edit());
+                let (scene, doi) = (&scene, &doi);
                 scope.spawn(move || {
-                    let edited = scene.open().edit_dataset(&name(dataset), &edit, &stamp());
+                    let edited = scene.open().edit_dataset(&name(dataset), &stamp(), |dataset| {
+                        dataset.doi = Some(doi.parse().unwrap());
+                    });
                     edited.map(drop).map_err(|error| error.kind())
                 })
             });

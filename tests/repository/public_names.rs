@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use accession::mirror::{Comparison, Primary, Remote};
 use accession::registry::Verifications;
 use accession::{
-    Access, Applied, Change, ChangeOptions, Cited, Dataset, DatasetEdit, Difference, Differences,
-    Error, ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, OpenOptions,
+    Access, Applied, Change, ChangeOptions, Cited, Dataset, Difference, Differences, Error,
+    ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, OpenOptions,
     Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
 };
 
@@ -50,7 +50,7 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     shared::<Stamp>();
     owned_and_send::<(Snapshot, Granules, History, Differences, Differences<Listing>)>();
     owned_and_send::<Verifications>();
-    owned_and_send::<(Change, Import, Listing, Members, DatasetEdit)>();
+    owned_and_send::<(Change, Import, Listing, Members)>();
     owned_and_send::<(Applied, Applied, Cited, Resolution, Selected, Verification, Finding)>();
     owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();

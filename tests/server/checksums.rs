@@ -2,10 +2,9 @@
 
 use std::process::Command;
 
-use accession::DatasetEdit;
+use accession::Dataset;
 use accession::chain::CanonicalList;
 use accession::model::{Algorithm, Checksum};
-use accession::registry::Edit;
 use accession::server::ServerLimits;
 
 use crate::program::program;
@@ -203,9 +202,8 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert!(none.text().contains("\"kind\":\"no-granule-url\""), "{}", none.text());
     assert!(!served.page(&set).contains("/urls"));
     let edit = |template: &str| {
-        let granule_url = Edit::Set(template.parse().unwrap());
-        let edit = DatasetEdit { granule_url, ..DatasetEdit::default() };
-        served.registry.edit_dataset(&name("US"), &edit, &stamp(now())).unwrap();
+        let edit = |dataset: &mut Dataset| dataset.granule_url = Some(template.parse().unwrap());
+        served.registry.edit_dataset(&name("US"), &stamp(now()), edit).unwrap();
     };
     edit("https://data.example/{granule}?x");
     assert!(served.page(&set).contains(&format!("{address}?dataset=US")));

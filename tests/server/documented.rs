@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use accession::registry::{Edit, NewAnnotation};
-use accession::{DatasetEdit, Selection};
+use accession::registry::NewAnnotation;
+use accession::{Dataset, Selection};
 
 use crate::installed::installed;
 use crate::program::program;
@@ -52,9 +52,10 @@ fn every_documented_address_has_a_call_that_works() {
     let set = Selection::Dataset { name: name("US.FOOL2.002"), at };
     let note = NewAnnotation::new("incomplete").unwrap();
     served.registry.annotate(&set, &note, &stamp(now())).unwrap();
-    let granule_url = Edit::Set("https://data.archive.example/{granule}".parse().unwrap());
-    let edit = DatasetEdit { granule_url, ..DatasetEdit::default() };
-    served.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp(now())).unwrap();
+    let edit = |dataset: &mut Dataset| {
+        dataset.granule_url = Some("https://data.archive.example/{granule}".parse().unwrap());
+    };
+    served.registry.edit_dataset(&name("US.FOOL2.002"), &stamp(now()), edit).unwrap();
     let path = served.directory.path().join("accession.db");
     let add = "printf '%s  %s\n' 2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3 \
         FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7 \

@@ -1,7 +1,6 @@
 //! Titles, notes, ids and requests come from strangers.
 
-use accession::DatasetEdit;
-use accession::registry::{Edit, NewAnnotation};
+use accession::registry::NewAnnotation;
 use accession::server::ServerLimits;
 use hyper::Method;
 
@@ -16,17 +15,18 @@ fn served() -> Served {
     let ids: Vec<String> = (0..12).map(|n| format!("{HOSTILE}{n}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-    let edit = DatasetEdit {
-        title: Edit::Set(HOSTILE.to_owned()),
-        description: Edit::Set(format!("{HOSTILE}\n\n</script>{HOSTILE}")),
-        creators: Edit::Set(vec![format!("{{{HOSTILE}}}").parse().unwrap()]),
-        publisher: Edit::Set(HOSTILE.to_owned()),
-        version: Edit::Set(HOSTILE.to_owned()),
-        licence: Edit::Set(HOSTILE.to_owned()),
-        archive: Edit::Set(HOSTILE.to_owned()),
-        ..DatasetEdit::default()
-    };
-    served.registry.edit_dataset(&name("D"), &edit, &stamp(now())).unwrap();
+    served
+        .registry
+        .edit_dataset(&name("D"), &stamp(now()), |dataset| {
+            dataset.title = Some(HOSTILE.to_owned());
+            dataset.description = Some(format!("{HOSTILE}\n\n</script>{HOSTILE}"));
+            dataset.creators = vec![format!("{{{HOSTILE}}}").parse().unwrap()];
+            dataset.publisher = Some(HOSTILE.to_owned());
+            dataset.version = Some(HOSTILE.to_owned());
+            dataset.licence = Some(HOSTILE.to_owned());
+            dataset.archive = Some(HOSTILE.to_owned());
+        })
+        .unwrap();
     let mut change = crate::values::change(["Z"], [ids[0]]);
     change.options.note = Some(HOSTILE.to_owned());
     let at = "2001-02-01T00:00:00Z".parse().unwrap();

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use accession::registry::Edit;
 use accession::server::ServerLimits;
-use accession::{DatasetEdit, EventKind, Import};
+use accession::{Dataset, EventKind, Import};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -246,9 +245,10 @@ fn every_list_of_ids_or_addresses_is_compressed_and_has_its_length() {
     let ids: Vec<String> = (0..1_000).map(|n| format!("granule-{n:05}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-    let granule_url = Edit::Set("https://data.example/{granule}".parse().unwrap());
-    let edit = DatasetEdit { granule_url, ..DatasetEdit::default() };
-    served.registry.edit_dataset(&name("D"), &edit, &stamp(now())).unwrap();
+    let edit = |dataset: &mut Dataset| {
+        dataset.granule_url = Some("https://data.example/{granule}".parse().unwrap());
+    };
+    served.registry.edit_dataset(&name("D"), &stamp(now()), edit).unwrap();
     let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
     let identifier = identifier.as_str().unwrap();
     for list in ["urls", "urls?format=jsonl", "granules?select=*1", "granules?after=granule-00100"]

@@ -187,13 +187,14 @@ fn a_page_is_small_and_right_however_many_changes_there_are() {
         long(&served, dataset, changes, days);
         let description =
             "A description of ordinary length: what was measured, where, and how. ".repeat(4);
-        let edit = accession::DatasetEdit {
-            title: accession::registry::Edit::Set("Radiances of the Foo Instrument".to_owned()),
-            description: accession::registry::Edit::Set(description.trim_end().to_owned()),
-            publisher: accession::registry::Edit::Set("US Archive".to_owned()),
-            ..accession::DatasetEdit::default()
-        };
-        served.registry.edit_dataset(&name(dataset), &edit, &crate::site::stamp(now())).unwrap();
+        served
+            .registry
+            .edit_dataset(&name(dataset), &crate::site::stamp(now()), |dataset| {
+                dataset.title = Some("Radiances of the Foo Instrument".to_owned());
+                dataset.description = Some(description.trim_end().to_owned());
+                dataset.publisher = Some("US Archive".to_owned());
+            })
+            .unwrap();
         let page = served.page(&format!("/datasets/{dataset}/"));
         assert!(page.len() <= 32_000, "{dataset}: {} bytes", page.len());
         assert!(page.contains(bins), "{dataset}: {page}");

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
-use accession::registry::Edit;
 use accession::server::{Body, Config, ServerLimits, Service};
-use accession::{Access, DatasetEdit, DatasetName, Registry, Stamp, Timestamp};
+use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;
@@ -81,20 +80,18 @@ impl Served {
             let delete: Vec<&str> = delete.iter().map(String::as_str).collect();
             self.change("US.FOOL2.002", at, &ingest, &delete);
         }
-        let edit = DatasetEdit {
-            doi: Edit::Set("10.9999/US/FOOL2.v2".parse().unwrap()),
-            title: Edit::Set("FOO Level 2".to_owned()),
-            description: Edit::Set(format!(
-                "Retrievals of foo. {}",
-                "One granule an orbit. ".repeat(4)
-            )),
-            creators: Edit::Set(vec!["Tilmes, Curt (0000-0002-1825-0097)".parse().unwrap()]),
-            publisher: Edit::Set("US Archive".to_owned()),
-            year: Edit::Set("2001".parse().unwrap()),
-            licence: Edit::Set("CC-BY-4.0".to_owned()),
-            ..DatasetEdit::default()
-        };
-        self.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp(now())).unwrap();
+        self.registry
+            .edit_dataset(&name("US.FOOL2.002"), &stamp(now()), |dataset| {
+                dataset.doi = Some("10.9999/US/FOOL2.v2".parse().unwrap());
+                dataset.title = Some("FOO Level 2".to_owned());
+                dataset.description =
+                    Some(format!("Retrievals of foo. {}", "One granule an orbit. ".repeat(4)));
+                dataset.creators = vec!["Tilmes, Curt (0000-0002-1825-0097)".parse().unwrap()];
+                dataset.publisher = Some("US Archive".to_owned());
+                dataset.year = Some("2001".parse().unwrap());
+                dataset.licence = Some("CC-BY-4.0".to_owned());
+            })
+            .unwrap();
     }
 
     /// Makes a change, and the dataset if there is none.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use accession::registry::{Edit, NewAnnotation};
-use accession::{Dataset, DatasetEdit, Selection, Stamp, Timestamp};
+use accession::registry::NewAnnotation;
+use accession::{Dataset, Selection, Stamp, Timestamp};
 use serde_json::Value;
 
 use crate::site::{FIRST, SECOND, Served, stamp};
@@ -24,11 +24,12 @@ fn targets(header: &str, rel: &str) -> Vec<String> {
 fn every_format_has_its_links() {
     let served = Served::seed();
     served.change("OTHER", "2001-05-01T00:00:00Z", &["A"], &[]);
-    let edit = DatasetEdit {
-        granule_url: Edit::Set("https://data.example/{granule}".parse().unwrap()),
-        ..DatasetEdit::default()
-    };
-    served.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp(now())).unwrap();
+    served
+        .registry
+        .edit_dataset(&name("US.FOOL2.002"), &stamp(now()), |dataset| {
+            dataset.granule_url = Some("https://data.example/{granule}".parse().unwrap());
+        })
+        .unwrap();
     let (dataset, set) = ("/datasets/US.FOOL2.002/", format!("/DI:{SECOND}"));
     let instance = "/datasets/US.FOOL2.002@2001-01-03T00:00:00Z";
     let url = |path: &str| format!("https://registry.example{path}");
@@ -120,9 +121,12 @@ fn the_header_stays_small_with_a_hundred_creators_and_with_the_longest_name() {
     for (dataset, creators, most) in [("US.FOOL2.002", 100, 2_048), (long.as_str(), 9, 3_000)] {
         let creators = (0..creators)
             .map(|n| format!("Family{n}, Given (0000-0002-1825-0097)").parse().unwrap());
-        let edit =
-            DatasetEdit { creators: Edit::Set(creators.collect()), ..DatasetEdit::default() };
-        served.registry.edit_dataset(&name(dataset), &edit, &stamp(now())).unwrap();
+        served
+            .registry
+            .edit_dataset(&name(dataset), &stamp(now()), |dataset| {
+                dataset.creators = creators.clone().collect();
+            })
+            .unwrap();
         let latest = served.latest(dataset);
         let set = format!("/DI:{latest}");
         for path in
@@ -193,10 +197,14 @@ fn a_sitemap_says_when_what_a_page_shows_was_recorded_last() {
     let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(later) };
     served.registry.annotate(&set, &note, &stamp).unwrap();
     assert!(shown(later), "{}", served.get("/sitemap.xml").text());
-    let edit = DatasetEdit { title: Edit::Set("FOO".to_owned()), ..DatasetEdit::default() };
     let edited = "2026-01-03T00:00:00Z".parse().unwrap();
     let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(edited) };
-    served.registry.edit_dataset(&name("US.FOOL2.002"), &edit, &stamp).unwrap();
+    served
+        .registry
+        .edit_dataset(&name("US.FOOL2.002"), &stamp, |dataset| {
+            dataset.title = Some("FOO".to_owned());
+        })
+        .unwrap();
     assert!(shown(edited), "{}", served.get("/sitemap.xml").text());
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::{Algorithm, Checksum};
-use accession::registry::NewAnnotation;
+use accession::registry::{NewAnnotation, SharedDoi};
 use accession::{Access, Entry, Listing, Members, Registry, Selection, Stamp, Timestamp};
 
 use crate::answers::{Answers, datasets, history};
@@ -100,7 +100,8 @@ impl Original {
             let stamp = Stamp::at(second(5_000), now());
             registry.change(&name(dataset), &stating(stated), &stamp).unwrap();
             let edit = every_field(dataset);
-            registry.edit_dataset(&name(dataset), &edit, &Stamp::now(now())).unwrap();
+            let stamp = Stamp::now(now());
+            registry.edit_dataset_with(&name(dataset), SharedDoi::Refused, &stamp, edit).unwrap();
             let all = Selection::Dataset { name: name(dataset), at: None };
             let annotation = NewAnnotation::new("One of them is not good").unwrap();
             registry.annotate(&all, &annotation, &Stamp::now(now())).unwrap();

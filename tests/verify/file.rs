@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use accession::registry::{Code, Edit, Verifications};
-use accession::{Access, Change, DatasetEdit, DatasetName, Members, Monitor, Registry, Stamp};
+use accession::registry::{Code, Verifications};
+use accession::{Access, Change, DatasetName, Members, Monitor, Registry, Stamp};
 use rusqlite::Connection;
 
 use crate::at_advance::AtAdvance;
@@ -260,12 +260,12 @@ fn a_record_that_differs_from_its_second_copy_is_found() {
             .unwrap();
         change.ingest(granule(1)).unwrap();
         registry.change(&name("D"), &change, &Stamp::at(second(0), now())).unwrap();
-        let edit = DatasetEdit {
-            title: Edit::Set("the-title".to_owned()),
-            creators: Edit::Set(vec!["Creator, The".parse().unwrap()]),
-            ..DatasetEdit::default()
-        };
-        registry.edit_dataset(&name("D"), &edit, &Stamp::now(now())).unwrap();
+        registry
+            .edit_dataset(&name("D"), &Stamp::now(now()), |dataset| {
+                dataset.title = Some("the-title".to_owned());
+                dataset.creators = vec!["Creator, The".parse().unwrap()];
+            })
+            .unwrap();
         let wanted = Members::Patterns(vec!["the.pattern*".parse().unwrap()]);
         registry.cite_subset(&name("D"), None, &wanted, now()).unwrap();
         drop(registry);

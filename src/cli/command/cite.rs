@@ -154,8 +154,8 @@ impl Args {
 
     fn cite_list(self, session: &mut Session) -> Result<Exit> {
         let ListArgs { from, of, record, column } = &self.list;
-        let record = record.as_ref().map(read_record).transpose()?.unwrap_or_default();
-        let dataset = listed::dataset(of, record).map_err(|error| {
+        let record = record.as_ref().map(read_record).transpose()?;
+        let dataset = listed::dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
         let options =

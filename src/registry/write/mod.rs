@@ -35,7 +35,7 @@ pub use guard::MAX_EXAMPLES;
 pub use import::Import;
 pub(crate) use mirror_sources::{Remembered, Taken};
 pub use payment::Lease;
-pub use record::{DatasetEdit, Edit, SharedDoi};
+pub use record::{Edit, SharedDoi};
 pub use replace::EarlierSet;
 pub use resume::Effort;
 pub use stamp::Stamp;

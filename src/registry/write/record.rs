@@ -6,13 +6,12 @@ use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Creator, Dataset, DatasetName, Doi, GranuleUrl, Keyword, Limit, Limits, RecordVersion,
-    Temporal, Timestamp, WebAddress, Withdrawal, Year, check_fields, quoted,
+    Dataset, DatasetName, Limits, RecordVersion, Timestamp, Withdrawal, check_fields, quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, StoredDataset, Transaction};
 
-/// An edit of one field of a record.
+/// What a setting that may be given does to the one that is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Edit<T> {
     /// Leaves the field unchanged.
@@ -25,30 +24,8 @@ pub enum Edit<T> {
 }
 
 impl<T> Edit<T> {
-    /// Sets the value if there is one, and otherwise leaves the field unchanged.
-    pub fn set(value: Option<T>) -> Self {
-        value.map_or(Edit::Keep, Edit::Set)
-    }
-
-    /// Returns this edit or, if it leaves the field unchanged, the other.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        match self {
-            Edit::Keep => other,
-            edit => edit,
-        }
-    }
-
-    /// The new value. `None` means that the field is unchanged or cleared.
-    pub fn into_value(self) -> Option<T> {
-        match self {
-            Edit::Set(value) => Some(value),
-            Edit::Keep | Edit::Clear => None,
-        }
-    }
-
-    /// Applies the edit.
-    fn apply_to<F: From<T> + Default>(self, field: &mut F) {
+    /// Applies the edit to a field that may be empty.
+    pub fn apply_to<F: From<T> + Default>(self, field: &mut F) {
         match self {
             Edit::Keep => {}
             Edit::Clear => *field = F::default(),
@@ -56,84 +33,6 @@ impl<T> Edit<T> {
         }
     }
 }
-
-/// An edit of a dataset's record, field by field.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DatasetEdit {
-    /// The DOI.
-    pub doi: Edit<Doi>,
-    /// The title.
-    pub title: Edit<String>,
-    /// The description.
-    pub description: Edit<String>,
-    /// All creators, in the order of the citation.
-    pub creators: Edit<Vec<Creator>>,
-    /// The publisher.
-    pub publisher: Edit<String>,
-    /// The version.
-    pub version: Edit<String>,
-    /// The year.
-    pub year: Edit<Year>,
-    /// The web address.
-    pub url: Edit<WebAddress>,
-    /// The archive.
-    pub archive: Edit<String>,
-    /// The licence.
-    pub licence: Edit<String>,
-    /// Where granules can be fetched.
-    pub granule_url: Edit<GranuleUrl>,
-    /// The address of a site that resolves identifiers, which citations name.
-    pub resolver: Edit<WebAddress>,
-    /// All keywords.
-    pub keywords: Edit<Vec<Keyword>>,
-    /// Whether everybody can read the data without paying.
-    pub free_access: Edit<bool>,
-    /// The time that the data are about.
-    pub temporal: Edit<Temporal>,
-    /// How much a `sync` may delete. This and the next are not part of a [`Dataset`]: nobody else sees
-    /// them.
-    pub max_delete: Edit<Limit>,
-    /// How much a `sync` may add.
-    pub max_add: Edit<Limit>,
-    /// Of how many granules a change may state other bytes.
-    pub max_replace: Edit<Limit>,
-}
-
-impl DatasetEdit {
-    /// These limits, edited.
-    pub fn limits(&self, mut limits: Limits) -> Limits {
-        self.max_delete.apply_to(&mut limits.max_delete);
-        self.max_add.apply_to(&mut limits.max_add);
-        self.max_replace.apply_to(&mut limits.max_replace);
-        limits
-    }
-}
-
-/// Implements what is done with each field of an edit: those of a [`Dataset`], and the limits.
-macro_rules! each_field {
-    ($($field:ident),+; $($limit:ident),+) => {
-        impl DatasetEdit {
-            /// Returns this edit, with the other's values for the fields that this one leaves
-            /// unchanged.
-            pub fn or(self, other: Self) -> Self {
-                DatasetEdit {
-                    $($field: self.$field.or(other.$field),)+
-                    $($limit: self.$limit.or(other.$limit)),+
-                }
-            }
-
-            /// Applies the edit, but for the limits.
-            pub fn apply_to(self, dataset: &mut Dataset) {
-                $(self.$field.apply_to(&mut dataset.$field);)+
-            }
-        }
-    };
-}
-
-each_field!(
-    doi, title, description, creators, publisher, version, year, url, archive, licence, granule_url,
-    resolver, keywords, free_access, temporal; max_delete, max_add, max_replace
-);
 
 /// Whether a dataset may get the DOI of another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +111,7 @@ impl Registry {
         })
     }
 
-    /// Edits the record of a dataset. Its history and identifiers do not change.
+    /// Edits the record of a dataset, all but its name. Its history and identifiers do not change.
     ///
     /// # Errors
     ///
@@ -222,13 +121,14 @@ impl Registry {
     pub fn edit_dataset(
         &self,
         name: &DatasetName,
-        edit: &DatasetEdit,
         stamp: &Stamp,
+        edit: impl Fn(&mut Dataset),
     ) -> Result<Dataset> {
-        self.edit_dataset_with(name, edit, SharedDoi::Refused, stamp)
+        self.edit_dataset_with(name, SharedDoi::Refused, stamp, |dataset, _| edit(dataset))
     }
 
-    /// Edits the record of a dataset, whose new DOI another dataset may have if `shared_doi` says so.
+    /// Edits the record of a dataset, whose new DOI another dataset may have if `shared_doi` says so, and
+    /// its limits.
     ///
     /// # Errors
     ///
@@ -236,15 +136,15 @@ impl Registry {
     pub fn edit_dataset_with(
         &self,
         name: &DatasetName,
-        edit: &DatasetEdit,
         shared_doi: SharedDoi,
         stamp: &Stamp,
+        edit: impl Fn(&mut Dataset, &mut Limits),
     ) -> Result<Dataset> {
         self.write(|transaction| {
             let before = record_of(transaction, name)?;
             let mut edited = before.clone();
-            edit.clone().apply_to(&mut edited.dataset);
-            edited.limits = edit.limits(before.limits);
+            edit(&mut edited.dataset, &mut edited.limits);
+            edited.dataset.name.clone_from(&before.dataset.name);
             if edited == before {
                 return Ok((edited.dataset, End::RollBack));
             }

@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
+use accession::citation::record;
 use accession::model::{
     Creator, Doi, GranuleUrl, Keyword, Licence, Temporal, Warning, WebAddress, Year, quoted,
 };
 use accession::registry::{Edit as Change, Listed, SharedDoi};
-use accession::{Access, Dataset, DatasetEdit, DatasetName, Limit, Limits, Registry, Stamp};
+use accession::{Access, Dataset, DatasetName, Limit, Limits, Registry, Stamp};
 use serde::Serialize;
 
 use super::show::DATASET;
@@ -61,9 +62,9 @@ struct Added<'a> {
 impl AddDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut dataset = Dataset::named(self.name);
+        let mut limits = Limits::default();
         let (edit, shared_doi, clock) = self.record.into_edit()?;
-        let limits = edit.limits(Limits::default());
-        edit.apply_to(&mut dataset);
+        edit.apply_to(&mut dataset, &mut limits);
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
@@ -86,12 +87,13 @@ impl AddDataset {
 impl EditDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (edit, shared_doi, clock) = self.record.into_edit()?;
-        if edit == DatasetEdit::default() {
+        if edit == RecordEdit::default() {
             return Err(Error::usage("no field is named")
                 .with_hint("name the fields to change, such as --title"));
         }
         edit_and_confirm(session, &self.name, &clock, |registry, stamp| {
-            registry.edit_dataset_with(&self.name, &edit, shared_doi, stamp).map(drop)
+            let apply = |dataset: &mut _, limits: &mut _| edit.apply_to(dataset, limits);
+            registry.edit_dataset_with(&self.name, shared_doi, stamp, apply).map(drop)
         })
     }
 }
@@ -193,9 +195,28 @@ fn edit_and_confirm(
     session.confirm(&listed, |out| write_fields(out, DATASET, &listed))
 }
 
-/// The fields of a record, and how they are recorded.
+/// What is recorded, and how.
 #[derive(clap::Args)]
 pub struct RecordArgs {
+    #[command(flatten)]
+    fields: FieldArgs,
+
+    /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
+    /// precedence over it
+    #[arg(long, value_name = "FILE")]
+    from: Option<InputFile>,
+
+    /// Accept a DOI that another dataset has
+    #[arg(long)]
+    shared_doi: bool,
+
+    #[command(flatten)]
+    clock: ClockArgs,
+}
+
+/// The fields of a record and its limits, each of which an empty string clears.
+#[derive(Default, PartialEq, clap::Args)]
+struct FieldArgs {
     /// The DOI
     #[arg(long, value_name = "D", value_parser = edit::<Doi>)]
     doi: Option<Change<Doi>>,
@@ -274,18 +295,6 @@ pub struct RecordArgs {
     /// percentage of those held. An empty string goes back to the default: 0. It is not published
     #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
     max_replace: Option<Change<Limit>>,
-
-    /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
-    /// precedence over it
-    #[arg(long, value_name = "FILE")]
-    from: Option<InputFile>,
-
-    /// Accept a DOI that another dataset has
-    #[arg(long)]
-    shared_doi: bool,
-
-    #[command(flatten)]
-    clock: ClockArgs,
 }
 
 fn licence(text: &str) -> Result<String, Refusal> {
@@ -300,40 +309,59 @@ fn yes_or_no(text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// What a repeated option does. Without a value that is not empty, it removes all values.
-fn list_edit<T>(values: Vec<Change<T>>) -> Change<Vec<T>> {
-    if values.is_empty() {
-        return Change::Keep;
-    }
-    let values: Vec<T> = values.into_iter().filter_map(Change::into_value).collect();
-    if values.is_empty() { Change::Clear } else { Change::Set(values) }
+/// An edit of a record: what a file states, overridden by the options.
+#[derive(Default, PartialEq)]
+struct RecordEdit {
+    file: Option<String>,
+    options: FieldArgs,
 }
 
 impl RecordArgs {
-    /// The fields of the file, if one is named, overridden by those of the options.
-    fn into_edit(self) -> Result<(DatasetEdit, SharedDoi, ClockArgs)> {
-        let of_file = self.from.as_ref().map(read_record).transpose()?.unwrap_or_default();
+    fn into_edit(self) -> Result<(RecordEdit, SharedDoi, ClockArgs)> {
+        let file = self.from.as_ref().map(read_record).transpose()?;
         let shared_doi = if self.shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
-        let options = DatasetEdit {
-            doi: self.doi.unwrap_or_default(),
-            title: self.title.unwrap_or_default(),
-            description: self.description.unwrap_or_default(),
-            creators: list_edit(self.creators),
-            publisher: self.publisher.unwrap_or_default(),
-            version: self.version.unwrap_or_default(),
-            year: self.year.unwrap_or_default(),
-            url: self.url.unwrap_or_default(),
-            archive: self.archive.unwrap_or_default(),
-            licence: self.licence.unwrap_or_default(),
-            max_delete: self.max_delete.unwrap_or_default(),
-            max_add: self.max_add.unwrap_or_default(),
-            max_replace: self.max_replace.unwrap_or_default(),
-            granule_url: self.granule_url.unwrap_or_default(),
-            resolver: self.resolver.unwrap_or_default(),
-            keywords: list_edit(self.keywords),
-            free_access: self.free_access.unwrap_or_default(),
-            temporal: self.temporal.unwrap_or_default(),
-        };
-        Ok((options.or(of_file), shared_doi, self.clock))
+        Ok((RecordEdit { file, options: self.fields }, shared_doi, self.clock))
+    }
+}
+
+impl RecordEdit {
+    fn apply_to(&self, dataset: &mut Dataset, limits: &mut Limits) {
+        if let Some(file) = &self.file {
+            record::read(file, dataset).expect("it was read before");
+        }
+        let of = &self.options;
+        apply(&of.doi, &mut dataset.doi);
+        apply(&of.title, &mut dataset.title);
+        apply(&of.description, &mut dataset.description);
+        apply_all(&of.creators, &mut dataset.creators);
+        apply(&of.publisher, &mut dataset.publisher);
+        apply(&of.version, &mut dataset.version);
+        apply(&of.year, &mut dataset.year);
+        apply(&of.url, &mut dataset.url);
+        apply(&of.archive, &mut dataset.archive);
+        apply(&of.licence, &mut dataset.licence);
+        apply(&of.granule_url, &mut dataset.granule_url);
+        apply(&of.resolver, &mut dataset.resolver);
+        apply_all(&of.keywords, &mut dataset.keywords);
+        apply(&of.free_access, &mut dataset.free_access);
+        apply(&of.temporal, &mut dataset.temporal);
+        apply(&of.max_delete, &mut limits.max_delete);
+        apply(&of.max_add, &mut limits.max_add);
+        apply(&of.max_replace, &mut limits.max_replace);
+    }
+}
+
+fn apply<T: Clone>(option: &Option<Change<T>>, field: &mut Option<T>) {
+    option.clone().unwrap_or_default().apply_to(field);
+}
+
+/// Applies a repeated option. Without a value that is not empty, it removes all values.
+fn apply_all<T: Clone>(options: &[Change<T>], field: &mut Vec<T>) {
+    if !options.is_empty() {
+        field.clear();
+        field.extend(options.iter().filter_map(|option| match option {
+            Change::Set(value) => Some(value.clone()),
+            Change::Keep | Change::Clear => None,
+        }));
     }
 }
