@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use accession::model::Licence;
 use accession::registry::SharedDoi;
 use accession::{Dataset, DatasetName, Limits, Monitor};
 use pyo3::prelude::*;
@@ -34,9 +33,7 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<Vec<FieldEdit>, Failure>
             "version" => parsed(name, value, |dataset, _, version| dataset.version = version),
             "year" => parsed(name, value, |dataset, _, year| dataset.year = year),
             "url" => parsed(name, value, |dataset, _, url| dataset.url = url),
-            "licence" => parsed(name, value, |dataset, _, licence: Option<Licence>| {
-                dataset.licence = licence.map(|licence| licence.as_str().to_owned());
-            }),
+            "licence" => parsed(name, value, |dataset, _, licence| dataset.licence = licence),
             "archive" => parsed(name, value, |dataset, _, archive| dataset.archive = archive),
             "granule_url" => parsed(name, value, |dataset, _, url| dataset.granule_url = url),
             "resolver" => parsed(name, value, |dataset, _, url| dataset.resolver = url),

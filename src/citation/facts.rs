@@ -3,8 +3,8 @@
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
 use crate::model::{
-    Annotation, Criteria, Dataset, Day, Doi, Identifier, Moment, Pattern, Set, Subset, Timestamp,
-    count, is_interpreted,
+    Annotation, Criteria, Dataset, Day, Doi, Identifier, Licence, Moment, Pattern, Set, Subset,
+    Timestamp, count, is_interpreted,
 };
 use crate::registry::Cited;
 
@@ -126,8 +126,8 @@ impl Citation {
         nonblank_line(self.record().archive.as_deref())
     }
 
-    pub(super) fn licence(&self) -> Option<String> {
-        nonblank_line(self.record().licence.as_deref())
+    pub(super) fn licence(&self) -> Option<&Licence> {
+        self.record().licence.as_ref()
     }
 
     /// The web address of the dataset.

@@ -2,14 +2,15 @@
 //!
 //! Both are read as the formats `csl-json` and `datacite-json` write them; CSL-JSON also as doi.org
 //! and Zotero export it (an object, or an array of one), DataCite JSON also as the DataCite API
-//! returns it (`data.attributes`). Properties that the file does not contain are left unchanged.
+//! returns it (`data.attributes`). Properties that the file does not contain are left unchanged, and so is the
+//! licence where the file has other words than a [`Licence`](crate::model::Licence).
 
 use std::fmt::Display;
 use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, Dataset, Doi, Licence, ValueError, WebAddress};
+use crate::model::{Creator, Dataset, Doi, ValueError, WebAddress};
 
 /// Sets the fields of the dataset that the record in the string has. After an error, some of them may be
 /// set.
@@ -52,10 +53,7 @@ fn csl(item: &Value, dataset: &mut Dataset) -> Result<(), ValueError> {
     // Crossref writes [[null]] if it does not know the date.
     let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = year.map(|year| value_of("issued", year)).transpose()?;
-    let licence = match item.get("custom").and_then(|custom| present(custom, "license")) {
-        Some(licence) => Some(text("custom.license", licence)?),
-        None => item.pointer("/license/0/URL").map(|url| text("license", url)).transpose()?,
-    };
+    let licence = item.pointer("/custom/license").or_else(|| item.pointer("/license/0/URL"));
     let creators = list(item, "author")?
         .map(|authors| authors.iter().map(|author| csl_author(item, author)).collect())
         .transpose()?;
@@ -72,7 +70,7 @@ fn csl(item: &Value, dataset: &mut Dataset) -> Result<(), ValueError> {
     set(&mut dataset.version, optional(item, "version")?);
     set(&mut dataset.year, year);
     set(&mut dataset.url, url);
-    set(&mut dataset.licence, licence);
+    set(&mut dataset.licence, licence.and_then(Value::as_str).and_then(|it| it.parse().ok()));
     set(&mut dataset.archive, optional(item, "archive")?);
     Ok(())
 }
@@ -119,8 +117,9 @@ fn datacite(attributes: &Value, dataset: &mut Dataset) -> Result<(), ValueError>
     let publisher = publisher.map(|publisher| publisher.get("name").unwrap_or(publisher));
     let rights = list(attributes, "rightsList")?.unwrap_or_default();
     let licence = rights.first().and_then(|rights| {
-        let parts = ["rightsIdentifier", "rightsUri", "rights"].map(|name| part(rights, name));
-        parts.into_iter().find(|part| !part.is_empty()).map(licence_of)
+        let mut parts =
+            ["rightsIdentifier", "rightsUri", "rights"].map(|name| part(rights, name)).into_iter();
+        parts.find_map(|part| part.parse().ok())
     });
     // Up to version 4.3 the DOI was one of the identifiers; InvenioRDM and Zenodo still write it
     // there.
@@ -170,11 +169,6 @@ fn datacite_creator(creator: &Value) -> Result<Creator, ValueError> {
         (family, _) => Creator::person(family, given, orcid),
     }
     .map_err(|error| wrong("creators", &error))
-}
-
-/// DataCite writes SPDX identifiers in lower case, which not every reader takes.
-fn licence_of(text: &str) -> String {
-    text.parse::<Licence>().map_or_else(|_| text.to_owned(), |known| known.to_string())
 }
 
 fn field(field: &str, what: &str) -> ValueError {
@@ -293,7 +287,7 @@ mod tests {
         );
         assert_eq!(dataset.title.unwrap(), "Main");
         assert_eq!(dataset.publisher.unwrap(), "NASA");
-        assert_eq!(dataset.licence.unwrap(), "CC-BY-4.0");
+        assert_eq!(dataset.licence.unwrap().as_str(), "CC-BY-4.0");
         assert_eq!((dataset.version, dataset.url), (None, None));
     }
 
@@ -315,6 +309,15 @@ mod tests {
         let creators: Vec<String> = dataset.creators.iter().map(ToString::to_string).collect();
         let carberry = "Josiah Carberry, (0000-0002-1825-0097)";
         assert_eq!(creators, [carberry, "Plato,", "Lovelace, Ada", "NASA"]);
+    }
+
+    #[test]
+    fn words_that_are_not_a_licence_are_left_out() {
+        let csl = r#"{"type":"dataset","title":"t","custom":{"license":"Free for all"}}"#;
+        let datacite = r#"{"titles":[{"title":"t"}],"rightsList":[{"rights":"Free for all"}]}"#;
+        for text in [csl, datacite] {
+            assert_eq!(read(text).unwrap().licence, None, "{text}");
+        }
     }
 
     #[test]

@@ -39,6 +39,16 @@ impl Licence {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns the address of its text: that of the SPDX list's page if it is one of the list. `None` means
+    /// that it is an expression, or one's own `LicenseRef-…`.
+    pub fn address(&self) -> Option<String> {
+        if self.0.parse::<WebAddress>().is_ok() {
+            return Some(self.0.to_string());
+        }
+        let is_one = !self.0.contains(char::is_whitespace) && !self.0.contains("LicenseRef-");
+        is_one.then(|| format!("https://spdx.org/licenses/{}", self.0))
+    }
 }
 
 impl FromStr for Licence {

@@ -47,8 +47,7 @@ pub struct Dataset {
     /// The address of a page about the dataset.
     pub url: Option<WebAddress>,
     /// The licence under which the dataset may be used: an SPDX identifier or an address.
-    #[serde(default, deserialize_with = "licence")]
-    pub licence: Option<String>,
+    pub licence: Option<Licence>,
     /// The archive whose holdings this registry records.
     pub archive: Option<String>,
     /// Where its granules can be fetched.
@@ -73,12 +72,6 @@ fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, 
 /// Reads keywords: at most [`Dataset::MAX_NAMES`].
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keyword>, D::Error> {
     limited(deserializer, "keywords")
-}
-
-/// Reads a licence of a log, which is what [`Licence`] accepts.
-fn licence<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let licence = Option::<Licence>::deserialize(deserializer)?;
-    Ok(licence.map(|licence| licence.as_str().to_owned()))
 }
 
 /// Reads an array of at most [`Dataset::MAX_NAMES`].
@@ -410,7 +403,7 @@ mod tests {
             let text = format!(r#"{{"name":"US","licence":{licence}}}"#);
             serde_json::from_str::<Dataset>(&text).map(|dataset| dataset.licence)
         };
-        assert_eq!(read("\"cc-by-4.0\"").unwrap().as_deref(), Some("CC-BY-4.0"));
+        assert_eq!(read("\"cc-by-4.0\"").unwrap().unwrap().as_str(), "CC-BY-4.0");
         assert_eq!(read("null").unwrap(), None);
         let error = read("\"javascript:alert(1)\"").unwrap_err().to_string();
         assert!(error.contains("is not an SPDX licence identifier"), "{error}");

@@ -9,7 +9,7 @@ use super::figures::{copy_button, visible};
 use super::record;
 use super::site::Site;
 use crate::citation::{Citation, CitationFormat, NOT_IN_A_URI};
-use crate::model::{Creator, Dataset, Doi, Identifier, Orcid};
+use crate::model::{Creator, Dataset, Doi, Identifier, Licence, Orcid};
 
 /// The citation formats, in the order in which they are offered.
 pub const FORMATS: [CitationFormat; 7] = [
@@ -218,7 +218,7 @@ pub fn links(
     links.extend(cite_as.map(|address| Link::new("cite-as", address)));
     links.push(Link::new("type", "https://schema.org/AboutPage"));
     links.push(Link::new("type", "https://schema.org/Dataset"));
-    let licence = record.licence.as_deref().and_then(record::licence_address);
+    let licence = record.licence.as_ref().and_then(Licence::address);
     let licence = licence.filter(|licence| licence.len() <= MAX_ADDRESS_BYTES);
     links.extend(licence.map(|licence| Link::new("license", licence)));
     let orcids = record.creators.iter().filter_map(Creator::orcid).take(MAX_AUTHORS);

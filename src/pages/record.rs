@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::figures::{date, note, visible};
 use super::site::Site;
-use crate::model::{Annotation, Creator, Dataset, DatasetName, Licence, WebAddress, Withdrawal};
+use crate::model::{Annotation, Creator, Dataset, DatasetName, WebAddress, Withdrawal};
 
 /// The title of a dataset or, if it has none, its name.
 pub(super) fn title(record: &Dataset) -> String {
@@ -62,12 +62,12 @@ pub(super) fn facts(record: &Dataset, former_names: &[DatasetName], others: &Mar
                 dt { "Web page" }
                 dd { (web_link(url)) }
             }
-            @if let Some(licence) = record.licence.as_deref() {
+            @if let Some(licence) = &record.licence {
                 dt { "Licence" }
                 dd {
-                    @match licence_address(licence) {
-                        Some(address) => { a href=(address) { (visible(licence)) } },
-                        None => { (visible(licence)) },
+                    @match licence.address() {
+                        Some(address) => { a href=(address) { (visible(licence.as_str())) } },
+                        None => { (visible(licence.as_str())) },
                     }
                 }
             }
@@ -114,18 +114,6 @@ pub(super) fn facts(record: &Dataset, former_names: &[DatasetName], others: &Mar
 
 fn web_link(url: &WebAddress) -> Markup {
     html! { a href=(url.as_str()) { (visible(url.as_str())) } }
-}
-
-/// The address of a licence: of an SPDX identifier its page; an address is its own. `None` if it is
-/// neither.
-pub(super) fn licence_address(licence: &str) -> Option<String> {
-    if let Ok(address) = licence.parse::<WebAddress>() {
-        return Some(address.as_str().to_owned());
-    }
-    let licence = licence.parse::<Licence>().ok()?;
-    let text = licence.as_str();
-    let is_one = !text.contains(char::is_whitespace) && !text.contains("LicenseRef-");
-    is_one.then(|| format!("https://spdx.org/licenses/{text}"))
 }
 
 /// A notice that a dataset was withdrawn.

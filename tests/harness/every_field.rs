@@ -16,7 +16,7 @@ pub fn every_field(name: &str) -> impl Fn(&mut Dataset, &mut Limits) {
         dataset.resolver = Some("https://archive.example".parse().unwrap());
         dataset.url = Some(format!("https://archive.example/{name}").parse().unwrap());
         dataset.archive = Some("US".to_owned());
-        dataset.licence = Some("CC-BY-4.0".to_owned());
+        dataset.licence = Some("CC-BY-4.0".parse().unwrap());
         dataset.granule_url = Some("https://archive.example/{granule}".parse().unwrap());
         dataset.keywords = vec!["sea ice".parse().unwrap()];
         dataset.free_access = Some(true);

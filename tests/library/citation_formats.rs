@@ -42,7 +42,7 @@ fn difficult() -> Dataset {
         year: Some("2001".parse().unwrap()),
         url: Some("https://example.org/a b?q={x}&r=50%25".parse().unwrap()),
         archive: Some("US".to_owned()),
-        licence: Some("CC-BY-4.0".to_owned()),
+        licence: Some("CC-BY-4.0".parse().unwrap()),
         granule_url: Some("https://example.org/get?id={granule}".parse().unwrap()),
         resolver: None,
         keywords: ["sea ice", "</script> é"].map(|it| it.parse().unwrap()).to_vec(),

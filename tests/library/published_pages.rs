@@ -61,7 +61,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
     registry
         .edit_dataset(&name("A"), &Stamp::now(now()), |dataset| {
             dataset.doi = Some("10.9999/US".parse().unwrap());
-            dataset.licence = Some("CC-BY-4.0".to_owned());
+            dataset.licence = Some("CC-BY-4.0".parse().unwrap());
         })
         .unwrap();
     registry.withdraw_dataset(&name("B"), "", &Stamp::now(now())).unwrap();

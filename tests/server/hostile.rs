@@ -23,7 +23,6 @@ fn served() -> Served {
             dataset.creators = vec![format!("{{{HOSTILE}}}").parse().unwrap()];
             dataset.publisher = Some(HOSTILE.to_owned());
             dataset.version = Some(HOSTILE.to_owned());
-            dataset.licence = Some(HOSTILE.to_owned());
             dataset.archive = Some(HOSTILE.to_owned());
         })
         .unwrap();

@@ -89,7 +89,7 @@ impl Served {
                 dataset.creators = vec!["Tilmes, Curt (0000-0002-1825-0097)".parse().unwrap()];
                 dataset.publisher = Some("US Archive".to_owned());
                 dataset.year = Some("2001".parse().unwrap());
-                dataset.licence = Some("CC-BY-4.0".to_owned());
+                dataset.licence = Some("CC-BY-4.0".parse().unwrap());
             })
             .unwrap();
     }

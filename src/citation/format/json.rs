@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::citation::facts::{Citation, encoded, nonblank_line, single_line};
-use crate::model::{Creator, Doi};
+use crate::model::{Creator, Doi, Licence};
 use crate::registry::Cited;
 
 /// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
@@ -61,7 +61,7 @@ fn custom(citation: &Citation) -> Value {
         "digest": citation.cited.set.digest(),
         "granules": citation.cited.set.granules(),
         "orcid": (!orcids.is_empty()).then_some(orcids),
-        "license": record.licence.as_deref().map(single_line),
+        "license": record.licence,
     }))
 }
 
@@ -160,16 +160,17 @@ fn related(citation: &Citation) -> Vec<Value> {
     related
 }
 
-/// A licence: an identifier of the SPDX licence list, the address of another licence, or any other words.
-fn rights(licence: String) -> Value {
-    match spdx::license_id(&licence) {
+/// A licence: an identifier of the SPDX licence list, the address of another licence, or an expression.
+fn rights(licence: &Licence) -> Value {
+    let licence = licence.as_str();
+    match spdx::license_id(licence) {
         Some(known) => json!({
             "rights": known.name,
             "rightsIdentifier": known.name,
             "rightsIdentifierScheme": "SPDX",
             "schemeUri": "https://spdx.org/licenses/",
         }),
-        None if licence.contains("://") => json!({ "rightsUri": encoded(&licence) }),
+        None if licence.contains("://") => json!({ "rightsUri": encoded(licence) }),
         None => json!({ "rights": licence }),
     }
 }
@@ -314,13 +315,10 @@ fn checksum(citation: &Citation) -> Value {
     })
 }
 
-/// The address of a licence, or its words.
-pub(super) fn licence(licence: String) -> String {
-    match spdx::license_id(&licence) {
-        Some(known) => format!("https://spdx.org/licenses/{}", known.name),
-        None if licence.contains("://") => encoded(&licence),
-        None => licence,
-    }
+/// The address of a licence, or the expression that it is.
+pub(super) fn licence(licence: &Licence) -> String {
+    let address = licence.address().map(|address| encoded(&address));
+    address.unwrap_or_else(|| licence.as_str().to_owned())
 }
 
 /// The value without the members that are `null`, for which the citation has nothing.

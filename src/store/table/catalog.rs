@@ -340,8 +340,9 @@ impl RowPart for StoredDataset {
     fn decode(reader: &mut Reader<'_>) -> Result<Self> {
         let (key, _name): (_, DatasetName) = reader.next()?;
         let (_doi, withdrawn): (Option<String>, _) = reader.next()?;
-        let (limits, record) = reader.next()?;
-        Ok(StoredDataset { key, dataset: record_from(record)?, withdrawn, limits })
+        let (limits, record): (_, serde_json::Value) = reader.next()?;
+        let dataset = serde_json::from_value(record).map_err(damaged)?;
+        Ok(StoredDataset { key, dataset, withdrawn, limits })
     }
 
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
@@ -357,15 +358,6 @@ impl RowPart for StoredDataset {
 part!(Withdrawal { timestamp, note });
 optional_part!(Withdrawal);
 part!(Limits { max_delete, max_add, max_replace });
-
-/// The record that a column holds. A licence may be any string: only in a log of others it must be one
-/// that the command line accepts.
-fn record_from(mut record: serde_json::Value) -> Result<Dataset> {
-    let licence = record.get_mut("licence").map(serde_json::Value::take);
-    let dataset: Dataset = serde_json::from_value(record).map_err(damaged)?;
-    let licence = licence.as_ref().and_then(|licence| licence.as_str()).map(str::to_owned);
-    Ok(Dataset { licence, ..dataset })
-}
 
 row!(RecordVersion in RECORD_VERSION {
     version, recorded, recorded_by, action, dataset

@@ -256,8 +256,8 @@ struct FieldArgs {
     archive: Option<Change<String>>,
 
     /// The licence: an SPDX identifier such as CC-BY-4.0, or an address
-    #[arg(long, visible_alias = "license", value_name = "L", value_parser = |text: &str| edit_as(text, licence))]
-    licence: Option<Change<String>>,
+    #[arg(long, visible_alias = "license", value_name = "L", value_parser = edit::<Licence>)]
+    licence: Option<Change<Licence>>,
 
     /// Where a granule can be fetched: an address with {granule} in the place of its id
     #[arg(long, value_name = "URL", value_parser = edit::<GranuleUrl>)]
@@ -295,10 +295,6 @@ struct FieldArgs {
     /// percentage of those held. An empty string goes back to the default: 0. It is not published
     #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
     max_replace: Option<Change<Limit>>,
-}
-
-fn licence(text: &str) -> Result<String, Refusal> {
-    Ok(text.parse::<Licence>()?.as_str().to_owned())
 }
 
 fn yes_or_no(text: &str) -> Result<bool, Refusal> {
