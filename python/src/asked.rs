@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::error::Failure;
+use crate::keywords::parsed;
 use crate::opened::Opened;
 use crate::time::now;
 
@@ -44,13 +45,18 @@ impl Asked {
     ///
     /// The string names no set.
     pub fn named(text: &str) -> Result<Self, Failure> {
-        let typed: TypedSet = text.parse().map_err(|cause| Failure::unreadable("set", cause))?;
+        let typed: TypedSet = parsed("set", text)?;
         Ok(Asked { what: What::Typed(Box::new(typed)), at: None })
     }
 
     /// A set that was found.
     pub fn found(set: &accession::Set) -> Self {
-        Asked { what: What::Selection(selection_of(set)), at: None }
+        let (name, instance) = (set.dataset().clone(), set.instance());
+        if set.subset().is_some() {
+            return Asked::held(set.identifier(), name);
+        }
+        let at = Some(Moment::Instant(instance.timestamp));
+        Asked { what: What::Selection(Selection::Dataset { name, at }), at: None }
     }
 
     /// The set that a dataset held with an identifier.
@@ -130,18 +136,6 @@ impl Asked {
             (What::Typed(typed), _) => typed.at(self.at),
             (What::Selection(_), _) => None,
         }
-    }
-}
-
-/// What refers to a set that was found.
-fn selection_of(set: &accession::Set) -> Selection {
-    let name = set.dataset().clone();
-    match set.subset() {
-        Some(_) => {
-            let (identifier, dataset) = (set.identifier(), Some(name));
-            Selection::Identifier { identifier, dataset, at: None }
-        }
-        None => Selection::Dataset { name, at: Some(Moment::Instant(set.instance().timestamp)) },
     }
 }
 

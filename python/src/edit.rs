@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::Failure;
+use crate::keywords::{self, all_parsed};
 use crate::opened::Opened;
 use crate::time::ChangeTime;
 
@@ -68,8 +69,7 @@ where
     T: std::str::FromStr<Err: std::fmt::Display> + Clone + Send + Sync + 'static,
 {
     let text = value.map(|value| value.str()).transpose()?;
-    let value = text.map(|text| text.to_string().parse::<T>()).transpose();
-    let value = value.map_err(|cause| Failure::unreadable(name, cause))?;
+    let value: Option<T> = text.map(|text| keywords::parsed(name, text.to_str()?)).transpose()?;
     Ok(edit_of(move |dataset, limits| set(dataset, limits, value.clone())))
 }
 
@@ -82,8 +82,7 @@ where
     T: std::str::FromStr<Err: std::fmt::Display> + Clone + Send + Sync + 'static,
 {
     let texts: Vec<String> = value.map_or_else(|| Ok(Vec::new()), |value| value.extract())?;
-    let values = texts.iter().map(|text| text.parse()).collect::<Result<Vec<T>, _>>();
-    let values = values.map_err(|cause| Failure::unreadable(name, cause))?;
+    let values: Vec<T> = all_parsed(name, &texts)?;
     Ok(edit_of(move |dataset, _| set(dataset, values.clone())))
 }
 

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::ids;
-use crate::keywords::Keywords;
+use crate::keywords::{Keywords, parsed};
 use crate::opened::Opened;
 use crate::record::{self, object, warn_all};
 use crate::target::Target;
@@ -77,7 +77,7 @@ pub fn compute<'py>(
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let (mut tree, note) = (tree(root, options)?, options.value("note")?);
     let algorithm: Option<String> = options.value("algorithm")?;
-    let algorithm = algorithm_named(algorithm.as_deref().unwrap_or("sha-256"))?;
+    let algorithm = parsed("algorithm", algorithm.as_deref().unwrap_or("sha-256"))?;
     if matches!(algorithm, Algorithm::Other(_)) {
         let known = Algorithm::KNOWN.each_ref().map(Algorithm::as_str).join(", ");
         return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
@@ -183,7 +183,7 @@ pub fn list(
     algorithm: Option<&str>,
     style: ListStyle,
 ) -> Result<String, Failure> {
-    let algorithm = algorithm.map(algorithm_named).transpose()?;
+    let algorithm = algorithm.map(|name| parsed("algorithm", name)).transpose()?;
     let (text, listed) = opened.read(py, |snapshot| {
         let mut text = Vec::new();
         let listed = each_checksum::<Failure>(snapshot, set, algorithm, |id, file, checksum| {
@@ -193,8 +193,4 @@ pub fn list(
     })?;
     warn_all(py, listed.warning().as_slice())?;
     Ok(text)
-}
-
-fn algorithm_named(text: &str) -> Result<Algorithm, Failure> {
-    text.parse().map_err(|cause| Failure::unreadable("algorithm", cause))
 }

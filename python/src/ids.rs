@@ -15,6 +15,7 @@ use pyo3::types::PyString;
 
 use crate::arrow_in::Column;
 use crate::error::Failure;
+use crate::keywords::parsed;
 use crate::record::warn_all;
 use crate::target::{LIST, Target};
 use crate::work::run;
@@ -134,8 +135,7 @@ fn items(given: &Bound<'_, PyAny>, target: &mut Target<'_>) -> Result<Taken, Fai
 /// There is no such format.
 pub fn format_named(name: Option<&str>) -> Result<Option<InputFormat>, Failure> {
     let named = name.filter(|name| *name != "auto");
-    let format = named.map(|name| name.parse::<InputFormat>()).transpose();
-    format.map_err(|cause| Failure::unreadable("format", cause))
+    named.map(|name| parsed("format", name)).transpose()
 }
 
 /// Writes a list that `_lists` made a text of into a temporary file: the name of its format, parts of the

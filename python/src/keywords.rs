@@ -1,6 +1,8 @@
 //! Keyword arguments that several calls take, each of which is read in one way.
 
+use std::fmt::Display;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use accession::model::SourceOptions;
@@ -10,11 +12,31 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::Failure;
-use crate::opened::name_of;
 use crate::time::{ChangeTime, duration, moment};
 
 /// How an address is read.
 pub const HTTP: &str = "timeout max_bytes max_age ca_file insecure";
+
+/// The value of an argument that is given as a string.
+///
+/// # Errors
+///
+/// It cannot be read.
+pub fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|cause| Failure::unreadable(name, cause))
+}
+
+/// The values of an argument that is given as a list of strings.
+///
+/// # Errors
+///
+/// One of them cannot be read.
+pub fn all_parsed<T>(name: &str, texts: &[String]) -> Result<Vec<T>, Failure>
+where
+    T: FromStr<Err: Display>,
+{
+    texts.iter().map(|text| parsed(name, text)).collect()
+}
 
 /// The keyword arguments of a call.
 pub struct Keywords<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
@@ -85,7 +107,7 @@ impl<'a, 'py> Keywords<'a, 'py> {
     ///
     /// Those of [`duration`].
     pub fn duration(&self, name: &str) -> Result<Option<Duration>, Failure> {
-        duration(name, self.get(name)?.as_ref())
+        self.get(name)?.map(|given| duration(name, &given)).transpose()
     }
 
     /// A limit: a number of granules, or a percentage of those held.
@@ -94,9 +116,8 @@ impl<'a, 'py> Keywords<'a, 'py> {
     ///
     /// It is something else.
     pub fn limit(&self, name: &str) -> Result<Option<Limit>, Failure> {
-        let Some(given) = self.get(name)? else { return Ok(None) };
-        let text = given.str()?.to_string();
-        text.parse().map(Some).map_err(|cause| Failure::unreadable(name, cause))
+        let given = self.get(name)?;
+        given.map(|given| parsed(name, given.str()?.to_str()?)).transpose()
     }
 
     /// How many granules a listing or a primary may delete and add.
@@ -146,7 +167,9 @@ impl<'a, 'py> Keywords<'a, 'py> {
         let ca_file = ca_file.map(std::path::absolute).transpose()?;
         let max_age = self.duration("max_age")?;
         Ok(SourceOptions {
-            primary_dataset: primary_dataset.as_deref().map(name_of).transpose()?,
+            primary_dataset: primary_dataset
+                .map(|name| parsed("primary_dataset", &name))
+                .transpose()?,
             timeout_seconds: self.value("timeout")?,
             max_bytes: self.value("max_bytes")?,
             max_age_seconds: max_age.map(|age| age.as_secs()),

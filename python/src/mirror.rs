@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::ids;
 use crate::keywords::Keywords;
 use crate::opened::Opened;
-use crate::record::{object, shown, warn, warn_all};
+use crate::record::{object, shown, warn_all};
 use crate::time::{ChangeTime, now};
 
 /// The primary of a mirror, as it was named.
@@ -187,19 +187,13 @@ pub fn import(
     let registry = opened.writer(Arc::clone(monitor))?;
     let stamp = opened.stamp(at);
     let name = wanted.source.to_string_lossy();
-    let refuse_days = |import: &Import| match import.is_daily {
-        true => Err(Failure::usage("a log has its own times: they cannot become days", "")),
-        false => Ok(()),
-    };
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
-        refuse_days(&import)?;
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
         return Ok((replica.import(&registry, dataset, &import, &stamp)?, Vec::new()));
     }
     let mut warnings = Vec::new();
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
     if file.format(&wanted.reading)? == InputFormat::Manifest {
-        refuse_days(&import)?;
         let manifest = mirror::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
         manifest.read_into(&mut import, |_| {})?;
     } else {
@@ -210,6 +204,7 @@ pub fn import(
             }
             import.add(event?)?;
         }
+        import.left_out = events.left_out();
         warnings = events.records().warnings();
         let mut pages = SearchPages::default();
         pages.add(events.records());
@@ -232,10 +227,6 @@ pub fn imported<'py>(
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     warn_all(py, warnings)?;
-    if imported.left_out > 0 {
-        let left_out = imported.left_out;
-        warn(py, &format!("left out {left_out} events of a day that is not over"))?;
-    }
-    warn_all(py, &imported.import_warnings(asked, crate::time::now()))?;
+    warn_all(py, &imported.import_warnings(asked, now()))?;
     shown(py, imported, dry_run)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use accession::{Access, DatasetName, Error, ErrorKind, Monitor, Registry, Snapshot, Stamp};
+use accession::{Access, Error, ErrorKind, Monitor, Registry, Snapshot, Stamp};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -121,13 +121,4 @@ impl Opened {
     pub fn close(&self) -> Result<Option<Connections>, Failure> {
         Ok(self.connections()?.take())
     }
-}
-
-/// Reads the name of a dataset.
-///
-/// # Errors
-///
-/// It is not a name.
-pub fn name_of(text: &str) -> Result<DatasetName, Failure> {
-    text.parse().map_err(|cause| Failure::unreadable("dataset", cause))
 }

@@ -68,13 +68,10 @@ pub fn shown<'py>(
 
 /// Warns of what the library warns of.
 pub fn warn_all(py: Python<'_>, warnings: &[Warning]) -> PyResult<()> {
-    warnings.iter().try_for_each(|warning| warn(py, &warning.message))
-}
-
-/// Warns as Python does.
-pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
-    let warnings = py.import("warnings")?;
-    warnings
-        .call_method1("warn", (message, py.get_type::<pyo3::exceptions::PyUserWarning>(), 2))?;
+    let class = py.get_type::<pyo3::exceptions::PyUserWarning>();
+    let module = py.import("warnings")?;
+    for warning in warnings {
+        module.call_method1("warn", (&warning.message, &class, 2))?;
+    }
     Ok(())
 }

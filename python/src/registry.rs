@@ -15,8 +15,8 @@ use crate::asked::{self, Asked, Dataset, Set};
 use crate::comparison;
 use crate::error::Failure;
 use crate::ids;
-use crate::keywords::Keywords;
-use crate::opened::{Opened, name_of};
+use crate::keywords::{Keywords, all_parsed, parsed};
+use crate::opened::Opened;
 use crate::record::objects;
 use crate::rows::Rows;
 use crate::set;
@@ -61,10 +61,9 @@ pub fn open_set(
     identifier: &str,
     dataset: &str,
 ) -> Result<Set, Failure> {
-    let identifier =
-        identifier.parse().map_err(|cause| Failure::unreadable("identifier", cause))?;
     let registry = open(py, address, false, None)?;
-    asked::find(py, &registry.opened, Asked::held(identifier, name_of(dataset)?), None)
+    let held = Asked::held(parsed("identifier", identifier)?, parsed("dataset", dataset)?);
+    asked::find(py, &registry.opened, held, None)
 }
 
 /// Computes the identifier of a list of granules, without a registry.
@@ -97,8 +96,7 @@ impl Registry {
 
     /// A dataset, by its name. Nothing is read yet, so it need not exist.
     fn dataset(&self, name: &str) -> Result<Dataset, Failure> {
-        let name = name.parse().map_err(|cause| Failure::unreadable("name", cause))?;
-        Ok(Dataset { opened: Arc::clone(&self.opened), name })
+        Ok(Dataset { opened: Arc::clone(&self.opened), name: parsed("name", name)? })
     }
 
     /// The records of the datasets, by name, with their latest instances.
@@ -148,9 +146,8 @@ impl Registry {
         times: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
         let at = Keywords::of(times, &["at"])?.moment("at")?;
-        let unreadable = |cause| Failure::unreadable("identifier", cause);
-        let named: TypedName = identifier.parse().map_err(unreadable)?;
-        let dataset = dataset.map(name_of).transpose()?;
+        let named: TypedName = parsed("identifier", identifier)?;
+        let dataset = dataset.map(|name| parsed("dataset", name)).transpose()?;
         at.map_or(Ok(()), |at| refuse_future(at, now()))?;
         let resolution = self.opened.read(py, |snapshot| {
             match named.resolve(&snapshot, dataset.as_ref(), at) {
@@ -209,16 +206,15 @@ impl Registry {
 
     /// Every dataset and period in which a granule was held. A final `*` stands for any characters.
     fn find<'py>(&self, py: Python<'py>, granule: &str) -> Result<Bound<'py, PyList>, Failure> {
-        let unreadable = |cause| Failure::unreadable("granule", cause);
         // The list has all of them in any case.
         let most = u32::MAX;
         let periods = match granule.strip_suffix('*') {
             Some(beginning) => {
-                let prefix: GranulePrefix = beginning.parse().map_err(unreadable)?;
+                let prefix: GranulePrefix = parsed("granule", beginning)?;
                 self.opened.read(py, |snapshot| Ok(snapshot.find_beginning(&prefix, None, most)?))
             }
             None => {
-                let granule_id = GranuleId::new(granule).map_err(unreadable)?;
+                let granule_id: GranuleId = parsed("granule", granule)?;
                 self.opened.read(py, |snapshot| Ok(snapshot.find(&granule_id, None, most)?))
             }
         };
@@ -234,7 +230,7 @@ impl Registry {
         datasets: Vec<String>,
         jobs: Option<NonZeroUsize>,
     ) -> Result<Bound<'py, PyList>, Failure> {
-        let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let names = all_parsed("dataset", &datasets)?;
         let rows = run(py, |monitor| {
             let registry = self.opened.reader(monitor)?;
             let verifications = match jobs {
@@ -294,7 +290,7 @@ impl Registry {
     ) -> Result<Bound<'py, PyList>, Failure> {
         let ages = Keywords::of(ages, &["max_age checked_within"])?;
         let (max_age, checked) = (ages.duration("max_age")?, ages.duration("checked_within")?);
-        let names = datasets.iter().map(|name| name_of(name)).collect::<Result<Vec<_>, _>>()?;
+        let names = all_parsed("dataset", &datasets)?;
         let rows = run(py, |monitor| {
             let oldest = Oldest {
                 seen: max_age.map(|age| now().before(age)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
 use accession::model::KnownFile;
-use accession::{GranuleId, Members, Pattern, Selection};
+use accession::{GranuleId, Members, Selection};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
@@ -14,7 +14,7 @@ use crate::asked::{Asked, Set};
 use crate::error::Failure;
 use crate::fixity;
 use crate::ids;
-use crate::keywords::Keywords;
+use crate::keywords::{Keywords, all_parsed, parsed};
 use crate::opened::Opened;
 use crate::pages::FileOf;
 use crate::record::{object, warn_all};
@@ -27,11 +27,7 @@ fn members(options: &Keywords<'_, '_>) -> Result<Option<Members>, Failure> {
     let select: Option<Vec<String>> = options.value("select")?;
     match (select, options.get("select_from")?) {
         (Some(_), Some(_)) => Err(Failure::usage("select and select_from exclude each other", "")),
-        (Some(patterns), None) => {
-            let parsed = patterns.iter().map(|pattern| pattern.parse::<Pattern>());
-            let unreadable = |cause| Failure::unreadable("select", cause);
-            Ok(Some(Members::Patterns(parsed.collect::<Result<_, _>>().map_err(unreadable)?)))
-        }
+        (Some(patterns), None) => Ok(Some(Members::Patterns(all_parsed("select", &patterns)?))),
         (None, Some(list)) => {
             let column = options.value::<String>("column")?;
             Ok(Some(Members::Listed(ids::listing(&list, column.as_deref())?)))
@@ -55,8 +51,7 @@ pub fn cite(
     options: &Keywords<'_, '_>,
 ) -> Result<String, Failure> {
     let format: Option<String> = options.value("format")?;
-    let format = format.as_deref().unwrap_or("text").parse::<CitationFormat>();
-    let format = format.map_err(|cause| Failure::unreadable("format", cause))?;
+    let format: CitationFormat = parsed("format", format.as_deref().unwrap_or("text"))?;
     let members = members(options)?;
     let (cited, at, mut warnings) = run(py, |monitor| {
         let registry = opened.reader(Arc::clone(&monitor))?;
@@ -142,8 +137,7 @@ impl Set {
     /// an id.
     #[pyo3(signature = (*, after = None))]
     pub fn granules(&self, after: Option<&str>) -> Result<Rows, Failure> {
-        let unreadable = |cause| Failure::unreadable("after", cause);
-        let after = after.map(GranuleId::new).transpose().map_err(unreadable)?;
+        let after: Option<GranuleId> = after.map(|id| parsed("after", id)).transpose()?;
         let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
         let title = format!("granules of DI:{}", self.identifier());
         let count = after.is_none().then(|| set.granules());

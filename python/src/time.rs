@@ -36,20 +36,16 @@ pub fn moment(argument: &str, given: &Bound<'_, PyAny>) -> Result<Moment, Failur
 /// # Errors
 ///
 /// It is something else.
-pub fn duration(
-    argument: &str,
-    given: Option<&Bound<'_, PyAny>>,
-) -> Result<Option<Duration>, Failure> {
-    let Some(given) = given else { return Ok(None) };
+pub fn duration(argument: &str, given: &Bound<'_, PyAny>) -> Result<Duration, Failure> {
     if let Ok(text) = given.cast::<PyString>() {
         let age = accession::model::age(text.to_str()?);
-        return age.map(Some).map_err(|cause| Failure::unreadable(argument, cause));
+        return age.map_err(|cause| Failure::unreadable(argument, cause));
     }
     let seconds = given.call_method0("total_seconds").and_then(|seconds| seconds.extract::<f64>());
     let duration = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let message = || format!("{argument} is not a duration");
     let hint = "a duration is a timedelta, or a string: 90m, 36h or 2d";
-    duration.map(Some).ok_or_else(|| Failure::usage(message(), hint))
+    duration.ok_or_else(|| Failure::usage(message(), hint))
 }
 
 /// When a change takes effect, as `--at` says it.

@@ -2,8 +2,8 @@
 //!
 //! Both are read as the formats `csl-json` and `datacite-json` write them; CSL-JSON also as doi.org
 //! and Zotero export it (an object, or an array of one), DataCite JSON also as the DataCite API
-//! returns it (`data.attributes`). Properties that the file does not contain are left unchanged, and so is the
-//! licence where the file has other words than a [`Licence`](crate::model::Licence).
+//! returns it (`data.attributes`). Properties that the file does not contain are left unchanged, and
+//! so is the licence where the file has other words than a [`Licence`](crate::model::Licence).
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -255,8 +255,7 @@ pub fn warn_of_repeated(session: &Session, repeated: u64) {
     }
 }
 
-/// Reads the events of a file, or of what a directory publishes of the dataset, into an import. Returns
-/// how many were left out, because their day is not complete.
+/// Reads the events of a file, or of what a directory publishes of the dataset, into an import.
 pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,
@@ -264,7 +263,7 @@ pub fn import_events(
     missing: MissingPages,
     session: &Session,
     import: &mut Import,
-) -> Result<u64> {
+) -> Result<()> {
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let now = session.now()?;
@@ -287,20 +286,15 @@ pub fn import_events(
     session.warn_all(events.records().warnings());
     let mut pages = SearchPages::default();
     pages.add(events.records());
-    missing.check(&pages, session)?;
-    Ok(events.left_out())
+    import.left_out = events.left_out();
+    missing.check(&pages, session)
 }
 
-/// Reads a log into an import, of which no event is left out.
-fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<u64> {
-    if import.is_daily {
-        return Err(Error::usage("a manifest has its own times: they cannot be combined by day")
-            .with_hint("omit --every"));
-    }
+fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<()> {
     log.read_into(import, |events| {
         let _ = progress.advance(events);
     })?;
-    Ok(0)
+    Ok(())
 }
 
 /// What to do with a search result of which pages are missing.

@@ -5,7 +5,7 @@ use super::place::{FoundHead, HeadResponse, Place, Remote};
 use super::plan::{is_of_log, known, last_change_read};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
@@ -27,7 +27,8 @@ pub struct Replica {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
+/// [`ErrorKind::OwnTimes`]: the import is of days; [`ErrorKind::NotPublished`]: a line is wrong; those of
+/// requests.
 pub fn read_replica(
     remote: &Remote,
     registry: Option<&Registry>,
@@ -69,6 +70,10 @@ impl Copying<'_> {
         mut advance: impl FnMut(u64, u64, u64) -> Result<()>,
     ) -> Result<(FoundHead, Option<LogChange>, LogChanges)> {
         let Copying { place, not_after, .. } = *self;
+        if import.is_daily {
+            let message = "a log has its own times: they cannot become days";
+            return Err(Error::new(ErrorKind::OwnTimes, message));
+        }
         let HeadResponse::Head(mut of) = read_head(place, None)? else {
             let what = "it is said not to have changed, which was not asked";
             return Err(Error::not_a_manifest(what).at(place.location_of_head(None)?));
@@ -124,7 +129,8 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    /// [`ErrorKind::OwnTimes`]: the import is of days; [`ErrorKind::NotPublished`]: what is wrong, and in
+    /// which line.
     pub fn read_into(&self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
         let copying = Copying { place: &*self.place, not_after: self.not_after, base: None };
         let (of, ..) = copying.read_into(import, |_, _, granules| {

@@ -28,15 +28,20 @@ impl Applied {
         warnings
     }
 
-    /// Warnings about an import, but not about events that were left out: a reader of files can leave out
-    /// others. The dataset was named `asked`.
+    /// Warnings about an import. The dataset was named `asked`.
     pub fn import_warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
+        let message = format!(
+            "left out {} of a day that is not over: import the file again when it is",
+            count(self.left_out, "event")
+        );
+        let left_out = Warning::new(WarningKind::DayNotOver, message);
+        let mut warnings = Vec::from_iter(Some(left_out).filter(|_| self.left_out > 0));
         let message = match self.cancelled {
             1 => "1 ingest and deletion within one day cancelled out".to_owned(),
             pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
         };
         let cancelled = Warning::new(WarningKind::CancelledOut, message);
-        let mut warnings = Vec::from_iter(Some(cancelled).filter(|_| self.cancelled > 0));
+        warnings.extend(Some(cancelled).filter(|_| self.cancelled > 0));
         warnings.extend(self.annotations.warning());
         warnings.extend(self.warnings_of_dataset(asked, now));
         warnings

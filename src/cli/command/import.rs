@@ -13,7 +13,7 @@ use super::history::INSTANCES;
 use crate::cli::applied::Application;
 use crate::cli::args::{ClockArgs, DryRunArgs};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
-use crate::cli::error::{Error, Exit, Result};
+use crate::cli::error::{Exit, Result};
 use crate::cli::output::count;
 use crate::cli::output::{write_dry_run, write_kept};
 use crate::cli::reading::{InputFile, MissingPages, import_events};
@@ -108,12 +108,9 @@ impl ImportArgs {
         import.not_after = Some(now);
         let options = self.options(now);
         let replica = self.replica(session, &mut import)?;
-        let undated = match &replica {
-            Some(_) => 0,
-            None => {
-                import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?
-            }
-        };
+        if replica.is_none() {
+            import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?;
+        }
         let (_, times) = import.counts();
         if self.every.is_none() && times > MANY_TIMES {
             session.warn(
@@ -135,7 +132,7 @@ impl ImportArgs {
             Some(replica) => Ok(replica.import(registry, &self.dataset, &import, stamp)?),
             None => Ok(registry.import(&self.dataset, &import, stamp)?),
         })?;
-        self.warn_of(session, undated, &imported)?;
+        session.warn_all(imported.import_warnings(&self.dataset, now));
         if let (Some(replica), Some(in_force)) = (&replica, &imported.in_force)
             && replica.is_stale(&imported)
         {
@@ -182,10 +179,6 @@ impl ImportArgs {
     /// Reads what is new at an address. `None`: the history is in a file.
     fn replica(&self, session: &Session, import: &mut Import) -> Result<Option<Replica>> {
         let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
-        if self.every.is_some() {
-            return Err(Error::usage("a log has its own times: they cannot become days")
-                .with_hint("omit --every"));
-        }
         let registry = session.open_existing()?;
         Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))
     }
@@ -197,25 +190,6 @@ impl ImportArgs {
             unfinished_day: (!self.include_today).then(|| now.day()),
             ..self.files.reading(self.format.options())
         }
-    }
-
-    /// Warns about events that did not become part of a change, and about the name and the times of
-    /// the dataset.
-    fn warn_of(&self, session: &Session, undated: u64, imported: &Applied) -> Result<()> {
-        let left_out = undated + imported.left_out;
-        if left_out > 0 {
-            let way_out =
-                if self.every.is_some() { "" } else { ", or import them with --include-today" };
-            session.warn(
-                WarningKind::DayNotOver,
-                &format!(
-                    "left out {} of a day that is not over: import the file again when it is{way_out}",
-                    count(left_out, "event")
-                ),
-            );
-        }
-        session.warn_all(imported.import_warnings(&self.dataset, session.now()?));
-        Ok(())
     }
 }
 

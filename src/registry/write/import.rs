@@ -58,6 +58,8 @@ pub struct Import {
     /// When and why the dataset of a log was withdrawn, for the caller: the one that is imported into is
     /// not. `None` means that it was not, or that there is no log.
     pub withdrawn: Option<Withdrawal>,
+    /// How many events were not added, since their day is not complete.
+    pub left_out: u64,
     staging: Staging,
     times: BTreeSet<Timestamp>,
     /// The time of the last event: the next one mostly has the same.
@@ -243,7 +245,7 @@ impl Import {
             false => engine::add(&target, Conduct::History, events, count)?,
             true => engine::add(&target, Conduct::History, daily.events(events), count)?,
         };
-        (applied.left_out, applied.cancelled) = (left_out, cancelled);
+        (applied.left_out, applied.cancelled) = (self.left_out + left_out, cancelled);
         let dataset = (key, &target.name);
         applied.subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
         applied.annotations = self.annotations.keep(transaction, dataset, now, |at| {
