@@ -1,14 +1,14 @@
 //! Citations of lists, for which no registry is asked.
 
-use std::fmt::Display;
 use std::path::PathBuf;
 
 use accession::citation::typed::TypedDataset;
-use accession::citation::{Citation, CitationFormat, listed, record};
+use accession::citation::{Citation, CitationFormat, listed};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::ids;
+use crate::keywords::all_parsed;
 use crate::time::now;
 use crate::work::run;
 
@@ -24,12 +24,9 @@ pub fn cite_list(
     column: Option<&str>,
     output: Option<PathBuf>,
 ) -> Result<(String, String, u64, String, String), Failure> {
-    let refused = |cause: &dyn Display| Failure::unreadable("of", cause);
-    let record = record.map(record::read).transpose().map_err(|cause| refused(&cause))?;
-    let of = of.iter().map(|dataset| dataset.parse::<TypedDataset>());
-    let of: Vec<_> = of.collect::<Result<_, _>>().map_err(|cause| refused(&cause))?;
-    let dataset = listed::dataset(&of, record.unwrap_or_default());
-    let dataset = dataset.map_err(|cause| refused(&cause))?;
+    let of: Vec<TypedDataset> = all_parsed("of", &of)?;
+    let dataset = listed::dataset(&of, record);
+    let dataset = dataset.map_err(|cause| Failure::unreadable("of", cause))?;
     let listing = ids::listing(ids, column)?;
     if listing.is_empty() {
         return Err(Failure::usage("the list has no granules: there is nothing to cite", ""));
