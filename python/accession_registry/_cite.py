@@ -99,13 +99,20 @@ class Citations:
         return f"<p>Copy this into your paper:</p><pre>{escape(self.text)}</pre>"
 
 
-def cite(results: Any, *, of: str | Mapping[str, str] | None = None, column: str | None = None) -> Citations:
+def cite(
+    results: Any,
+    *,
+    of: str | Mapping[str, str] | None = None,
+    record: Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    column: str | None = None,
+) -> Citations:
     """Cites what was used, without a registry: one citation a DOI.
 
     ``results`` are those of ``earthaccess.search_data``, items of pystac, what ``to_path_dict`` of intake-esgf
     returned, paths, ids, or a table, whose ``column`` has the ids. ``of`` is the DOI or the name of the dataset, or
     has them by the collections of the results, or by their keys. Without it, CMR is asked for the DOIs of its
-    collections; an item of STAC has ``sci:doi``, or else the name of its collection.
+    collections; an item of STAC has ``sci:doi``, or else the name of its collection. ``record`` is that of the DOI
+    as doi.org has it, CSL-JSON or DataCite JSON, or a file with it.
 
     >>> used = ar.cite(["FOOL2.01.nc", "FOOL2.02.nc"], of="10.9999/FOOL2")
     >>> used[0].identifier, "DI:a9a59be28ebe7f0c80a8d833c098bac7" in used.bibtex
@@ -122,18 +129,23 @@ def cite(results: Any, *, of: str | Mapping[str, str] | None = None, column: str
     if "" in names.values():
         raise error("usage", "it is not known of which dataset these granules are", 'name its DOI: of="10.…/…"')
     known = _of_cmr([name for name in names.values() if re.fullmatch(r"C\d+-\w+", name)])
+    given = None
+    if record is not None:
+        given = json.dumps(record) if isinstance(record, Mapping) else Path(record).read_text("utf-8")
     used: dict[str, _Used] = {}
     for key, name in names.items():
-        doi, record = known.get(name, (name, None))
+        doi, found = known.get(name, (name, None))
         if doi in used:
             used[doi].granules += granules[key]
         else:
-            used[doi] = _Used(doi, record, granules[key], column)
+            used[doi] = _Used(doi, given or found, granules[key], column)
     return Citations(list(used.values()), [one.cite() for one in used.values()])
 
 
 def _granules(results: Any) -> Iterator[tuple[str, Any]]:
     """Granules, each after the key of its dataset, which may be empty."""
+    if isinstance(results, str):
+        raise error("usage", "a string is one id, and not a list of ids", 'put it into a list: ["…"]')
     if isinstance(results, Mapping):
         pages = [results[key] for key in ("items", "features") if key in results]
         if not pages:
@@ -153,7 +165,8 @@ def _granule(item: Any) -> Any:
         # What ESGF calls a file consists of the directories in which its clients put it.
         projects = [number for number, part in enumerate(parts) if part in _PROJECTS]
         return ".".join(parts[projects[0] :]) if projects else parts[-1]
-    return item.to_dict() if hasattr(item, "to_dict") else item
+    # A client may have derived its class from `dict`.
+    return item.to_dict() if hasattr(item, "to_dict") and not isinstance(item, Mapping) else item
 
 
 _PROJECTS = ("CMIP6", "CMIP6Plus", "CMIP7", "input4MIPs", "obs4MIPs")

@@ -118,7 +118,7 @@ fn check_strings(name: &str, found: &DataType) -> Result<(), Failure> {
 
 fn not_strings(name: &str, found: &DataType) -> Failure {
     let message = format!("the column {name:?} has {found}, and ids are strings");
-    Failure::Here("input", message, "name the column of ids with column=…")
+    Failure::Here("input", message, "make it one of strings, or name another with column=…")
 }
 
 fn refused(error: ArrowError) -> Failure {

@@ -101,6 +101,15 @@ def test_paths_ids_and_tables_are_cited_as_what_they_are_of() -> None:
             ar.cite(names, **options)  # type: ignore[arg-type]
 
 
+def test_a_record_of_the_doi_has_the_title(tmp_path: Path) -> None:
+    record = {"type": "dataset", "DOI": DOI.lower(), "title": "FOO Level 2", "author": [{"family": "Tilmes"}]}
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    for given in (record, tmp_path / "record.json", str(tmp_path / "record.json")):
+        assert ar.cite(["A"], of=DOI, record=given).text.startswith("Tilmes. FOO Level 2.")
+    with raises("usage", match=f"of: the record is that of {DOI.lower()}"):
+        ar.cite(["A"], of="10.9999/BAR", record=record)
+
+
 def test_files_of_esgf_have_the_names_of_its_index() -> None:
     drs = "CMIP6/CMIP/MPI-M/MPI-ESM1-2-LR/historical/r1i1p1f1/Amon/tas/gn/v20190710/tas_1850.nc"
     for found in (Path("/home/me/.esgf", drs), f"https://node.example/thredds/dodsC/css03_data/{drs}"):
@@ -118,6 +127,7 @@ def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     refused("usage", "two DOIs|neither|of:", ["A"], of="not a name")
     refused("usage", "nothing to cite", pd.DataFrame({"id": pd.Series([], dtype="str")}), of=DOI)
     refused("input", "int is not an id", [1], of=DOI)
+    refused("usage", "a string is one id", "A", of=DOI)
     assert len(ar.cite([])) == 0 and ar.cite([]).text == ""
     elsewhere = search_data("FOOL2")
     for result in elsewhere:
