@@ -75,6 +75,11 @@ impl Error {
         self.0.error.unknown()
     }
 
+    /// How many granules a guard counted.
+    pub fn count(&self) -> Option<u64> {
+        self.0.error.count()
+    }
+
     /// The granule that it is about.
     pub fn granule(&self) -> Option<&GranuleId> {
         self.0.error.granule()

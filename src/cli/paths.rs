@@ -35,6 +35,12 @@ enum Part {
 }
 
 impl PathArgs {
+    /// Whether an id may differ from what is listed by more than a leading `./`.
+    pub fn changes_ids(&self) -> bool {
+        let is_path = matches!(self.part, Part::Path);
+        !is_path || self.strip_prefix.is_some() || self.strip_suffix.is_some()
+    }
+
     /// The id in a listed path. It may be empty.
     pub fn id_of<'text>(&self, text: &'text str) -> &'text str {
         let path = text.strip_prefix("./").unwrap_or(text);

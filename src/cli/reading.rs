@@ -101,6 +101,8 @@ pub struct Entries<'a> {
     missing: MissingPages,
     file: Option<FileOfEntries>,
     pages: SearchPages,
+    /// Whether what is listed becomes part of a dataset: then the registry itself is refused.
+    is_recorded: bool,
     has_ended: bool,
 }
 
@@ -124,8 +126,19 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let pages = SearchPages::default();
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (file, has_ended) = (None, false);
-        Entries { session, ids, files, options, paths, missing, file, pages, has_ended }
+        let (file, is_recorded, has_ended) = (None, false, false);
+        Entries {
+            session,
+            ids,
+            files,
+            options,
+            paths,
+            missing,
+            file,
+            pages,
+            is_recorded,
+            has_ended,
+        }
     }
 
     /// The granules of one file, whose format is detected.
@@ -138,6 +151,12 @@ impl<'a> Entries<'a> {
     /// The same granules, which are to be deleted.
     pub fn of_deletion(mut self) -> Self {
         self.options.of_deletion = true;
+        self
+    }
+
+    /// The same granules, which become part of a dataset.
+    pub fn recorded(mut self) -> Self {
+        self.is_recorded = true;
         self
     }
 
@@ -182,6 +201,13 @@ impl<'a> Entries<'a> {
         location: SourceLocation,
         files: Vec<StatedFile>,
     ) -> Result<Entry> {
+        if self.is_recorded && self.session.is_own_file(listed.as_str()) {
+            let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
+            let error = accession::Error::new(ErrorKind::Input, message).at(location);
+            return Err(Error::from(error).with_hint(
+                "nothing was changed; leave it out of the list, or keep the registry in another directory",
+            ));
+        }
         let granule_id = match self.paths.id_of(listed.as_str()) {
             id if id == listed.as_str() => listed.clone(),
             id => GranuleId::new(id).map_err(|cause| {

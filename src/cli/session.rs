@@ -182,6 +182,15 @@ impl Session {
         Registry::full_name(&self.options.registry)
     }
 
+    /// Whether a listed path has the name of the registry's file, or of one that SQLite keeps beside it.
+    pub fn is_own_file(&self, listed: &str) -> bool {
+        let own = self.options.registry.file_name().and_then(|name| name.to_str());
+        let name = listed.rsplit('/').next().unwrap_or_default();
+        let rest = own.and_then(|own| name.strip_prefix(own));
+        rest.is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
+            && self.registry_path().is_file()
+    }
+
     /// How the program is called for this registry in a command to be typed next.
     pub fn program(&self) -> String {
         let registry = &self.options.registry;

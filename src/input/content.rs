@@ -89,13 +89,16 @@ pub(super) struct FileReading {
     /// The algorithm of checksums that do not name it.
     algorithm: Option<Algorithm>,
     skipped: Occurrences,
+    /// The checksums that were taken for SHA-512, as which `b2sum` prints its own, too.
+    guessed: Occurrences,
 }
 
 impl FileReading {
     pub(super) fn new(options: &Options) -> Self {
         let Options { without_files, skips_odd_files, algorithm, .. } = options;
         let (is_off, skips, algorithm) = (*without_files, *skips_odd_files, algorithm.clone());
-        FileReading { is_off, skips, algorithm, skipped: Occurrences::default() }
+        let (skipped, guessed) = Default::default();
+        FileReading { is_off, skips, algorithm, skipped, guessed }
     }
 
     /// The files of a granule. If two with one path contradict each other, none with that path can be
@@ -116,7 +119,15 @@ impl FileReading {
         for file in written {
             let location = file.location.as_ref().unwrap_or(granule);
             match file.read(self.algorithm.as_ref()) {
-                Ok(file) => files.extend(file),
+                Ok(read) => {
+                    let is_guessed = self.algorithm.is_none() && file.algorithm.is_none();
+                    let checksum = read.as_ref().and_then(|read| read.content.checksum.as_ref());
+                    if is_guessed && checksum.is_some_and(|it| *it.algorithm() == Algorithm::Sha512)
+                    {
+                        self.guessed.add("", location);
+                    }
+                    files.extend(read);
+                }
                 Err(error) if self.skips => self.skipped.add(&error.to_string(), location),
                 Err(error) => return Err(error.at(location.clone())),
             }
@@ -134,9 +145,10 @@ impl FileReading {
         Ok(rest)
     }
 
-    /// The warning about what was skipped.
-    pub(super) fn warning(&self) -> Option<Warning> {
-        self.skipped.warning(WarningKind::FilesSkipped)
+    /// The warnings about what was skipped, and what was guessed.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
+        let skipped = self.skipped.warning(WarningKind::FilesSkipped);
+        skipped.into_iter().chain(self.guessed.warning(WarningKind::AlgorithmGuessed))
     }
 }
 

@@ -5,12 +5,13 @@
 //! receives the inventory, its size and its MD5 checksum. The data files have no header, may be
 //! compressed with gzip, and have keys that are encoded as in a form: `+` is a space. All of them together
 //! are the inventory, so one that is missing or has other bytes is an error. Each is read twice, first for
-//! its checksum: memory does not grow with it.
+//! its checksum: memory does not grow with it. One that is written to meanwhile is an error, too.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use md5::{Digest, Md5};
 use percent_encoding::percent_decode;
@@ -37,7 +38,15 @@ pub(super) struct Inventory {
     directories: [PathBuf; 2],
     files: std::vec::IntoIter<DataFile>,
     /// The data file that is being read.
-    rows: Option<CsvRows>,
+    rows: Option<Checked>,
+}
+
+/// A data file whose bytes were as the manifest states.
+struct Checked {
+    rows: CsvRows,
+    file: File,
+    /// Its size, and when it was last written, as its bytes were checked.
+    state: (u64, SystemTime),
 }
 
 #[derive(Deserialize)]
@@ -70,9 +79,13 @@ impl Inventory {
     pub(super) fn open(file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
         let fail = |error: Error| error.at_line(&name, 1);
         let mut text = Vec::new();
-        file.take(MAX_ROW_BYTES)
+        file.take(MAX_ROW_BYTES + 1)
             .read_to_end(&mut text)
             .map_err(|cause| fail(Error::unreadable(&cause)))?;
+        if text.len() as u64 > MAX_ROW_BYTES {
+            let message = "the manifest of an S3 inventory has at most 16 MiB: this one is longer";
+            return Err(fail(Error::input(message.to_owned())));
+        }
         let manifest: Manifest = serde_json::from_slice(&text).map_err(|cause| {
             fail(Error::input(format!("this is not the manifest of an S3 inventory: {cause}")))
         })?;
@@ -101,20 +114,21 @@ impl Inventory {
     }
 
     /// Opens a data file, all of whose bytes are as the manifest states.
-    fn data_file(&self, stated: &DataFile) -> Result<CsvRows, Error> {
+    fn data_file(&self, stated: &DataFile) -> Result<Checked, Error> {
         let key = quoted(&stated.key);
         let path = self.path_of(&stated.key).ok_or_else(|| {
             let message = format!("the data file {key} of the inventory is missing");
             Error::new(ErrorKind::DataFile, message)
         })?;
         let name = path.to_string_lossy();
-        let read = |path: &Path| -> io::Result<(File, u64, String)> {
+        let read = |path: &Path| -> io::Result<_> {
             let mut file = File::open(path)?;
+            let state = state_of(&file)?;
             let (size, md5) = size_and_md5(&mut file)?;
             file.rewind()?;
-            Ok((file, size, md5))
+            Ok((file.try_clone()?, file, state, size, md5))
         };
-        let (file, size, md5) = read(&path)
+        let (read, file, state, size, md5) = read(&path)
             .map_err(|cause| Error::unreadable(&cause).at_line(&name.as_ref().into(), 1))?;
         if size != stated.size || !md5.eq_ignore_ascii_case(&stated.md5) {
             let DataFile { size: stated_size, md5: stated_md5, .. } = stated;
@@ -125,9 +139,9 @@ impl Inventory {
             );
             return Err(Error::new(ErrorKind::DataFile, message));
         }
-        let file = OpenedFile::open(file, &name)?;
-        let name = file.name().clone();
-        Ok(CsvRows::new(file.into_reader(), name, b','))
+        let read = OpenedFile::open(read, &name)?;
+        let name = read.name().clone();
+        Ok(Checked { rows: CsvRows::new(read.into_reader(), name, b','), file, state })
     }
 
     /// The path of a data file: the longest ending of its key that exists in one of the directories, if
@@ -185,13 +199,18 @@ impl Inventory {
 impl Rows for Inventory {
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
         loop {
-            if let Some(rows) = &mut self.rows
-                && rows.advance()?
-            {
-                let rows = self.rows.as_ref().expect("it was advanced");
-                match self.object(rows).map_err(|error| error.at(rows.location()))? {
-                    Some(row) => return Ok(Some(row)),
-                    None => continue,
+            if let Some(checked) = &mut self.rows {
+                if checked.rows.advance()? {
+                    let rows = &self.rows.as_ref().expect("it was advanced").rows;
+                    match self.object(rows).map_err(|error| error.at(rows.location()))? {
+                        Some(row) => return Ok(Some(row)),
+                        None => continue,
+                    }
+                }
+                if state_of(&checked.file).ok() != Some(checked.state) {
+                    let message = "the data file was written to while it was read";
+                    let location = checked.rows.location();
+                    return Err(Error::new(ErrorKind::DataFile, message).at(location));
                 }
             }
             let Some(file) = self.files.next() else { return Ok(None) };
@@ -213,6 +232,12 @@ impl Columns {
             etag: index("ETag"),
         })
     }
+}
+
+/// The size of a file, and when it was last written.
+fn state_of(file: &File) -> io::Result<(u64, SystemTime)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified()?))
 }
 
 fn size_and_md5(file: &mut File) -> io::Result<(u64, String)> {

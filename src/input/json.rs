@@ -128,6 +128,8 @@ pub(super) struct JsonItems {
     /// The number at the key `hits`, `numberMatched` (STAC) or `numFound` (Solr) of an object on the
     /// path. `None` if there is none.
     pub hits: Option<u64>,
+    /// The number at the key `start` (Solr) of such an object: how many granules the pages before have.
+    pub start: Option<u64>,
     /// Whether one of the document's `links` (STAC) is to the next page.
     pub has_next_page: bool,
 }
@@ -168,6 +170,7 @@ impl JsonItems {
             has_array: false,
             line: 1,
             hits: None,
+            start: None,
             has_next_page: false,
         }
     }
@@ -248,6 +251,7 @@ impl JsonItems {
             }
             _ if is_on_path && self.json.peek()? == opener => self.enter()?,
             "hits" | "numberMatched" | "numFound" => self.hits = self.json.deserialize_next()?,
+            "start" => self.start = self.json.deserialize_next()?,
             "links" => {
                 let links: Option<Vec<Link>> = self.json.deserialize_next()?;
                 let is_next = |link: Link| link.rel.is_some_and(|rel| rel == "next");

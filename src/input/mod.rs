@@ -100,6 +100,8 @@ pub struct Hits {
     pub hits: u64,
     /// How many of them the response contains.
     pub items: u64,
+    /// Whether it says that it is the first page of a search, so that pages of several can be told apart.
+    pub is_first: bool,
 }
 
 /// A granule as the reader of a format returns it, and what is written of its files.

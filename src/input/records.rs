@@ -188,7 +188,7 @@ impl Records {
     /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
-        self.warnings.warnings().into_iter().chain(self.files.warning()).collect()
+        self.warnings.warnings().into_iter().chain(self.files.warnings()).collect()
     }
 }
 
@@ -209,6 +209,8 @@ impl Iterator for Records {
 #[derive(Debug, Default)]
 pub struct SearchPages {
     found: u64,
+    /// How many granules the searches found together of which the first page was read.
+    begun: u64,
     contained: u64,
     /// How many pages refer to a next one.
     next_pages: u64,
@@ -220,6 +222,7 @@ impl SearchPages {
     pub fn add(&mut self, records: &Records) {
         if let Some(page) = records.hits() {
             self.found = self.found.max(page.hits);
+            self.begun += if page.is_first { page.hits } else { 0 };
             self.contained += page.items;
         }
         self.pages += 1;
@@ -228,7 +231,8 @@ impl SearchPages {
 
     /// What is missing, in words. `None` means that nothing is known to be missing.
     pub fn missing(&self) -> Option<String> {
-        let SearchPages { found, contained, next_pages, pages } = *self;
+        let SearchPages { found, begun, contained, next_pages, pages } = *self;
+        let found = found.max(begun);
         if found > contained {
             Some(format!(
                 "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"

@@ -105,7 +105,8 @@ impl Rows for Response {
     }
 
     fn hits(&self) -> Option<Hits> {
-        self.items.hits.map(|hits| Hits { hits, items: self.count })
+        let is_first = self.items.start == Some(0);
+        self.items.hits.map(|hits| Hits { hits, items: self.count, is_first })
     }
 
     fn has_next_page(&self) -> bool {

@@ -20,6 +20,28 @@ fn read_lines(bytes: &[u8]) -> Result<Vec<String>, String> {
 }
 
 #[test]
+fn a_data_file_of_an_inventory_that_is_written_to_while_it_is_read_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("data.csv");
+    std::fs::write(&path, "\"A\"\n\"B\"\n").unwrap();
+    let manifest = r#"{"fileFormat":"CSV","fileSchema":"Key","files":[{"key":"x/data.csv","size":8,"MD5checksum":"MD5"}]}"#;
+    let manifest = manifest.replace("MD5\"}", &format!("{}\"}}", md5_of("\"A\"\n\"B\"\n")));
+    let options = Options { directory: Some(directory.path().to_owned()), ..Options::default() };
+    let read = || open(std::io::Cursor::new(manifest.clone()), "manifest.json", &options).unwrap();
+    assert!(read().all(|record| record.is_ok()));
+    let mut records = read();
+    assert!(records.next().unwrap().is_ok());
+    std::fs::write(&path, "\"A\"\n\"B\"\n\"C\"\n").unwrap();
+    let last = records.last().unwrap().unwrap_err();
+    assert!(last.to_string().ends_with("the data file was written to while it was read"), "{last}");
+}
+
+fn md5_of(text: &str) -> String {
+    use md5::{Digest, Md5};
+    hex::encode(Md5::digest(text))
+}
+
+#[test]
 fn only_line_ends_and_a_byte_order_mark_are_removed() {
     let expected = ["ids.txt:1 A", "ids.txt:2  B ", "ids.txt:4 #C"].map(str::to_owned);
     for bytes in [
@@ -323,9 +345,9 @@ fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
         (records.hits(), records.has_next_page())
     };
     let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(Hits { hits: 3, items: 1 }), false));
+    assert_eq!(read(page), (Some(Hits { hits: 3, items: 1, is_first: false }), false));
     let page = r#"{"hits":1,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(Hits { hits: 1, items: 1 }), false));
+    assert_eq!(read(page), (Some(Hits { hits: 1, items: 1, is_first: false }), false));
     let page = r#"{"type":"FeatureCollection","features":[{"id":"A"}],"links":[{"rel":"self"},{"rel":"next"}]}"#;
     assert_eq!(read(page), (None, true));
 }

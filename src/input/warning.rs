@@ -13,6 +13,12 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         };
         return format!("{location}: what is stated of a file was skipped{more}: {example}");
     }
+    if kind == WarningKind::AlgorithmGuessed {
+        return format!(
+            "{location}: checksums of 128 digits are taken for sha-512 ({lines} of them); if `b2sum` printed them, \
+             --algorithm blake2b-512 says so"
+        );
+    }
     let what = match kind {
         WarningKind::HeaderLine => "looks like the header of a table, but is read as an id",
         WarningKind::EdgeSpace => "begins or ends with a space, which is part of the id",

@@ -128,14 +128,14 @@ impl Listing {
     }
 
     /// Whether something is stated of files.
-    pub(in crate::registry) fn has_contents(&self) -> bool {
+    pub fn states_files(&self) -> bool {
         self.staging.contents() > 0
     }
 
     /// How many entries are read ahead at once: few where something is stated of files, since what is stated
     /// of one granule may have megabytes.
     pub(in crate::registry) fn entries_ahead(&self) -> usize {
-        if self.has_contents() { 64 } else { 4_096 }
+        if self.states_files() { 64 } else { 4_096 }
     }
 
     /// The listed granules in canonical order, repeated ones included.

@@ -56,6 +56,7 @@ transcripts!(
     mirror_nights,
     mornings,
     named,
+    newcomers,
     nightly,
     odd_files,
     options,

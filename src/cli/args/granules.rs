@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use accession::input::{InputFormat, Options, UnknownInputFormat};
 use accession::model::{Algorithm, Limit, quoted};
+use accession::{DatasetName, ErrorKind, GranuleId, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
@@ -38,7 +39,8 @@ impl GranuleArgs {
     ///
     /// # Errors
     ///
-    /// No granule or file is named; the only id, or one beside files, is the name of a file.
+    /// No granule or file is named; the only id, or one beside files, is the name of a file; an argument is a
+    /// pattern that the shell left as it was.
     pub fn entries<'a>(
         &'a self,
         session: &'a Session,
@@ -68,6 +70,57 @@ impl GranuleArgs {
             ));
         }
         Ok(Entries::new(session, &self.ids, &self.from, options, &self.paths, missing))
+    }
+
+    /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
+    /// ids. Where a row is a file, which has a checksum, several of them have the id of their granule.
+    ///
+    /// # Errors
+    ///
+    /// Such a column; the listing cannot be read.
+    pub fn refuse_repeating(&self, listing: &Listing) -> Result<()> {
+        let Some(column) = self.format.column.as_ref().filter(|_| !self.paths.changes_ids()) else {
+            return Ok(());
+        };
+        let listed = listing.identify()?;
+        let is_of_files = listing.states_files();
+        if is_of_files || listed.repeated <= listed.granules {
+            return Ok(());
+        }
+        let (rows, repeated) = (listing.count(), listed.repeated);
+        let message = format!(
+            "{repeated} of the {rows} values in the column {} repeat others",
+            quoted(column)
+        );
+        Err(Error::new(ErrorKind::Input, message)
+            .with_hint("nothing was changed; name the column with the ids with --column"))
+    }
+
+    /// Refuses an argument that a shell leaves as it is where no file matches it, unless a granule with that
+    /// id was held.
+    ///
+    /// # Errors
+    ///
+    /// Such an argument; the registry cannot be read.
+    pub fn refuse_patterns(&self, session: &Session, dataset: &DatasetName) -> Result<()> {
+        for pattern in self.ids.iter().filter(|id| id.contains(['*', '?', '['])) {
+            let granule_id = GranuleId::new(pattern.as_str()).ok();
+            let held = session.open_existing()?.map(|registry| registry.snapshot()).transpose()?;
+            let held = held.zip(granule_id.as_ref()).map(|(snapshot, granule_id)| {
+                snapshot.history_of_granule(dataset, granule_id).map(|periods| !periods.is_empty())
+            });
+            let is_held = held.transpose().or_else(|error| match error.kind() {
+                ErrorKind::DatasetUnknown => Ok(None),
+                _ => Err(error),
+            })?;
+            if is_held != Some(true) {
+                let message = format!("{} is a pattern that matched no file", quoted(pattern));
+                return Err(Error::usage(message).with_hint(
+                    "nothing was changed; an id that is meant so is taken from a file: --from",
+                ));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -151,13 +204,20 @@ pub struct FileArgs {
     #[arg(long, conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "etag_md5"])]
     no_files: bool,
 
-    /// The directory that has the data files of an S3 inventory, by their whole keys [default: they are
-    /// looked for beside the manifest]
-    #[arg(long, value_name = "DIR")]
-    root: Option<PathBuf>,
+    #[command(flatten)]
+    inventory: InventoryArgs,
 
     #[command(flatten)]
     columns: FileColumns,
+}
+
+/// Where the data files of an inventory are.
+#[derive(Default, clap::Args)]
+pub struct InventoryArgs {
+    /// The directory that has the data files of an S3 inventory, by their whole keys [default: they are
+    /// looked for beside the manifest]
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
 }
 
 /// How many contradictions are accepted.
@@ -200,7 +260,7 @@ impl FileArgs {
     pub fn reading(&self, options: Options) -> Options {
         let without_files = self.no_files;
         let skips_odd_files = !self.columns.is_any();
-        let root = self.root.clone();
+        let root = self.inventory.root.clone();
         Options { without_files, skips_odd_files, root, ..self.columns.reading(options) }
     }
 
@@ -210,7 +270,7 @@ impl FileArgs {
     ///
     /// A column or an algorithm is named.
     pub fn refuse_without_input(&self) -> Result<()> {
-        if self.columns.is_any() || self.root.is_some() {
+        if self.columns.is_any() || self.inventory.root.is_some() {
             return Err(Error::usage(
                 "columns and algorithms are those of a file, and none is named",
             )

@@ -9,7 +9,7 @@ pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs};
-pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs};
+pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
 pub use set::{
     KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, named_path, public_url,

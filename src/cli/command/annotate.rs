@@ -1,8 +1,8 @@
 use std::io::Write;
 
-use accession::Access;
 use accession::model::Warning;
 use accession::registry::NewAnnotation;
+use accession::{Access, Moment};
 
 use crate::cli::args::ClockArgs;
 use crate::cli::args::TypedSet;
@@ -18,6 +18,7 @@ use crate::cli::session::Session;
 ///
 /// Examples:
 ///   accession annotate US.FOOL2.002@2001-01-05 --questionable --note 'the listing was incomplete'
+///   accession annotate SNE@2017-04-18 --until 2017-04-20 --questionable --note 'half of the nodes were down'
 ///   accession annotate DI:763122197bfb3ffbf0da14adbfb1b13b --note 'used for the 2001 assessment'
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -25,6 +26,11 @@ pub struct Args {
     /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A
     /// DOI can take the place of the dataset's name, and 8 or more digits that of an identifier
     set: TypedSet,
+
+    /// Annotate every set from that of DATASET@TIME until the one that was in force at this time: RFC 3339,
+    /// or a date, which means the end of that day
+    #[arg(long, value_name = "T")]
+    until: Option<Moment>,
 
     /// The note
     #[arg(long, value_name = "TEXT")]
@@ -50,6 +56,7 @@ impl Args {
         }
         let mut note = NewAnnotation::new(self.note)?;
         (note.questionable, note.dry_run) = (self.questionable, self.dry_run);
+        note.until = self.until;
         let stamp = session.stamp(self.clock.time())?;
         let registry = session.open(Access::Write)?;
         let snapshot = registry.snapshot()?;

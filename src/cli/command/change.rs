@@ -85,7 +85,8 @@ impl Ingest {
         };
         let now = session.now()?;
         let missing = MissingPages::when(self.partial);
-        let entries = self.granules.entries(session, Some(&self.files), missing)?;
+        self.granules.refuse_patterns(session, &self.dataset)?;
+        let entries = self.granules.entries(session, Some(&self.files), missing)?.recorded();
         for (index, entry) in (0..).zip(entries) {
             let entry = match &uniquify {
                 Some(uniquify) => uniquify.apply(entry?, index, now)?,
@@ -207,7 +208,7 @@ impl ChangeBoth {
             Entries::new(session, &[], files, options, &self.paths, missing)
         };
         let reading = self.files.reading(options.clone());
-        for entry in entries(&self.ingest, reading, MissingPages::Refuse) {
+        for entry in entries(&self.ingest, reading, MissingPages::Refuse).recorded() {
             change.ingest(entry?)?;
         }
         for entry in entries(&self.delete, options, MissingPages::Warn).of_deletion() {
@@ -274,9 +275,11 @@ impl Sync {
             Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None };
         let mut listing = Listing::new();
         let missing = MissingPages::Refuse;
-        for entry in self.granules.entries(session, Some(&self.files), missing)? {
+        self.granules.refuse_patterns(session, &self.dataset)?;
+        for entry in self.granules.entries(session, Some(&self.files), missing)?.recorded() {
             listing.add(entry?)?;
         }
+        self.granules.refuse_repeating(&listing)?;
         let application = self.change.application(&self.dataset, self.create).with_line();
         let synced = apply(session, &application, Some(SAME), |registry, stamp| {
             registry.sync(&self.dataset, &listing, limits, &options, stamp)
@@ -292,8 +295,9 @@ impl Sync {
             _ => return error,
         };
         let (program, dataset) = (session.program(), &self.dataset);
+        let accepted = error.count().unwrap_or_default();
         error.with_hint(format!(
-            "nothing was changed; check that the listing {expected}: `{program} compare {dataset} --from FILE --json` lists all that differ; if it is right, {option} N or P% accepts it"
+            "nothing was changed; check that the listing {expected}: `{program} compare {dataset} --from FILE --json` lists all that differ; if it is right, {option} {accepted} accepts it"
         ))
     }
 }

@@ -263,7 +263,8 @@ fn warn_of_lacking(
     format: CitationFormat,
 ) {
     let options: Vec<&str> = citation.missing_fields(format).into_iter().map(option_of).collect();
-    if !options.is_empty() {
+    // What changes every night has no version, and a citation that lacks nothing else is complete.
+    if !options.is_empty() && options != ["--dataset-version"] {
         session.warn(
             WarningKind::CitationIncomplete,
             &format!(

@@ -2,11 +2,13 @@
 
 use accession::model::{GranulePrefix, Warning, WarningKind, quoted};
 use accession::registry::{DigestPeriod, FoundPeriod};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Snapshot};
+use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Selection, Snapshot};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::args::{KnownAtArgs, SiteArgs, TypedDataset, TypedName, dataset_at, refuse_future};
+use crate::cli::args::{
+    KnownAtArgs, SiteArgs, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
+};
 use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::sides;
@@ -23,8 +25,8 @@ use crate::cli::session::Session;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Lookup {
-    /// The dataset, by its name or its DOI
-    dataset: TypedDataset,
+    /// The dataset, by its name or its DOI, or DATASET@TIME
+    dataset: TypedSet,
 
     /// The time: RFC 3339, or a date [default: now]
     #[arg(long, value_name = "T")]
@@ -46,15 +48,25 @@ struct FoundInstance<'a> {
 impl Lookup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let name = self.dataset.name(&snapshot)?;
-        let selection = dataset_at(name.clone(), self.at, session.now()?)?;
+        let (name, at) = match (self.dataset.named(&snapshot)?, self.at) {
+            (Selection::Dataset { name, at: None }, at) => (name, at),
+            (Selection::Dataset { name, at }, None) => (name, at),
+            (Selection::Dataset { .. }, Some(_)) => {
+                return Err(Error::usage("the dataset already has a time: omit --at"));
+            }
+            _ => {
+                return Err(Error::usage("this is the name of a set, and not of a dataset")
+                    .with_hint("`accession resolve` finds the datasets that held it"));
+            }
+        };
+        let selection = dataset_at(name.clone(), at, session.now()?)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
         let period = snapshot.period(selected.set)?;
         warn_of_dataset(session, &snapshot, &name)?;
         drop(snapshot);
         if !session.is_json() {
-            session.warn_all(Warning::of_others(self.at, &selected.others));
+            session.warn_all(Warning::of_others(at, &selected.others));
         }
         let (instance, digests) = (period.set.instance(), period.digests());
         let found = FoundInstance { instance, digests: &digests, others: &selected.others };
@@ -88,6 +100,7 @@ const INSTANCE: &[Column] = &[
 /// Examples:
 ///   accession history US.FOOL2.002
 ///   accession history US.FOOL2.002 --reverse --limit 10
+///   accession history US.FOOL2.002 --min-deleted 100
 ///   accession history US.FOOL2.002 --granule FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -104,6 +117,10 @@ pub struct ListHistory {
     #[arg(long, value_name = "T")]
     until: Option<Moment>,
 
+    /// Only changes that deleted at least this many granules
+    #[arg(long, value_name = "N")]
+    min_deleted: Option<u64>,
+
     /// List at most this many changes
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
@@ -119,7 +136,7 @@ pub struct ListHistory {
     #[arg(
         long,
         value_name = "ID",
-        conflicts_with_all = ["since", "until", "limit", "reverse", "known_at"]
+        conflicts_with_all = ["since", "until", "min_deleted", "limit", "reverse", "known_at"]
     )]
     granule: Option<GranuleId>,
 }
@@ -141,6 +158,10 @@ impl ListHistory {
         if self.reverse {
             history = history.newest_first();
         }
+        let least = self.min_deleted.unwrap_or(0);
+        let history = history.filter(|instance| {
+            instance.as_ref().map_or(true, |instance| instance.deleted >= least)
+        });
         session.rows(INSTANCES, history.take(self.limit.unwrap_or(usize::MAX)))?;
         Ok(Exit::Done)
     }

@@ -343,7 +343,7 @@ impl Snapshot {
         let listed = Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable();
         let listed: Box<AnyEntries> = Box::new(listed);
         let claims = [Some(Claim::of(&self.registry, &left)), None];
-        let entries = self.proved_entries(&left, listing.has_contents())?;
+        let entries = self.proved_entries(&left, listing.states_files())?;
         let walk = Walk::of(&self.registry, entries, listed, claims);
         Ok(Differences { left, right: listing, walk, files: ContentCounts::default() })
     }

@@ -10,7 +10,7 @@ use super::stamp::Stamp;
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceLocation,
+    Annotation, DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceLocation,
     Timestamp,
 };
 use crate::registry::handle::{End, Registry};
@@ -25,6 +25,9 @@ pub struct NewAnnotation {
     pub questionable: bool,
     /// Whether nothing is stored after everything was checked.
     pub dry_run: bool,
+    /// The sets of the dataset that came into force later, at or before this time, are annotated, too. A day
+    /// means its last instant. `None` means only the selected set.
+    pub until: Option<Moment>,
 }
 
 impl NewAnnotation {
@@ -41,7 +44,7 @@ impl NewAnnotation {
             return Err(Error::new(ErrorKind::Input, "the note is empty"));
         }
         check_entered_note(Some(&note))?;
-        Ok(NewAnnotation { note, questionable: false, dry_run: false })
+        Ok(NewAnnotation { note, questionable: false, dry_run: false, until: None })
     }
 }
 
@@ -82,7 +85,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<Vec<Annotated>> {
         self.write(|transaction| {
-            let instances = selected(transaction, selection)?.into_iter();
+            let instances = selected(transaction, selection, annotation.until)?.into_iter();
             let annotated =
                 instances.map(|instance| annotate(transaction, &instance, annotation, stamp));
             let annotated = annotated.collect::<Result<Vec<Annotated>>>()?;
@@ -93,7 +96,11 @@ impl Registry {
 }
 
 /// The instances to which a selection refers.
-fn selected(transaction: &Transaction, selection: &Selection) -> Result<Vec<Instance>> {
+fn selected(
+    transaction: &Transaction,
+    selection: &Selection,
+    until: Option<Moment>,
+) -> Result<Vec<Instance>> {
     let selected = select(transaction, selection)?;
     if let Set::Subset { subset, .. } = &selected.set {
         let message = format!(
@@ -101,6 +108,19 @@ fn selected(transaction: &Transaction, selection: &Selection) -> Result<Vec<Inst
             subset.identifier, subset.dataset
         );
         return Err(Error::new(ErrorKind::NotAnInstance, message));
+    }
+    if let Some(until) = until {
+        let (Selection::Dataset { .. }, first) = (selection, selected.instance()) else {
+            return Err(Error::new(ErrorKind::Usage, "a period begins with a dataset at a time"));
+        };
+        let (key, _) = dataset_of(transaction, &first.dataset)?;
+        if until.last_instant() < first.timestamp {
+            let message =
+                format!("{until} is before {}, with which the period begins", first.timestamp);
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
+        let later = transaction.history(key, Some(first.timestamp), until.last_instant());
+        return std::iter::once(Ok(first.clone())).chain(later).collect();
     }
     match selection {
         Selection::Identifier { identifier, dataset, at: None } => {

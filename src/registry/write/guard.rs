@@ -94,6 +94,7 @@ impl Side {
             kind,
             format!("{what}, more than the {most} that are allowed: {}{more}", named.join(", ")),
         )
+        .counting(self.count)
     }
 }
 

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use accession::fixity;
+use accession::input::Options;
 use accession::model::{Algorithm, Extent};
 use accession::{Access, Change, ChangeOptions, DatasetName};
 
 use super::files::{TreeArgs, nothing_stated, print_run};
 use crate::cli::applied::apply;
 use crate::cli::args::{ChangeArgs, ClockArgs};
-use crate::cli::args::{ContentArgs, FileColumns, FormatArgs, named_path};
+use crate::cli::args::{ContentArgs, FileColumns, FormatArgs, InventoryArgs, named_path};
 use crate::cli::error::{Exit, Result};
 use crate::cli::paths::PathArgs;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
@@ -44,6 +45,9 @@ pub struct AddFiles {
     columns: FileColumns,
 
     #[command(flatten)]
+    inventory: InventoryArgs,
+
+    #[command(flatten)]
     change: ChangeArgs,
 
     #[command(flatten)]
@@ -60,6 +64,7 @@ const KNOWN: &str = "all that the input states is known";
 impl AddFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
+        let options = Options { root: self.inventory.root, ..options };
         let mut change = Change::stating(Extent::Named);
         change.options = ChangeOptions {
             skip_missing: self.skip_missing,
