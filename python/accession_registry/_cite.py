@@ -70,6 +70,9 @@ class Citations:
             self._used[0].cite(root)
             return
         names = [_name(used.of) for used in self._used]
+        if len(set(names)) < len(names):
+            message = f"two of these would have one directory: {', '.join(used.of for used in self._used)}"
+            raise error("usage", message, "save the crate of each by itself")
         for name, used in zip(names, self._used):
             used.cite(root / name)
         crate = root / "ro-crate-metadata.json.new"
@@ -125,7 +128,10 @@ def cite(
     else:
         for key, granule in _granules(results):
             granules.setdefault(key if not isinstance(of, str) else "", []).append(granule)
-    names = {key: of if isinstance(of, str) else (of or {}).get(key, key) for key in granules}
+    if not granules:
+        raise error("usage", "there are no granules, and nothing to cite", "check what the search returned")
+    named = of if isinstance(of, Mapping) else dict.fromkeys(granules, of or "")
+    names = {key: named.get(key) or (key if key.startswith("10.") else _name(key)) for key in granules}
     if "" in names.values():
         raise error("usage", "it is not known of which dataset these granules are", 'name its DOI: of="10.…/…"')
     known = _of_cmr([name for name in names.values() if re.fullmatch(r"C\d+-\w+", name)])

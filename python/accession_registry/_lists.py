@@ -17,7 +17,6 @@ from accession_registry._records import Error, FileRecord, error
 # The keys that a response has, and its format.
 _RESPONSES = {"items": "umm-json", "features": "stac", "feed": "cmr-json", "response": "esgf"}
 
-
 # The name of a format, a text in it in parts, and whether what cannot be read of files is skipped.
 _Text: TypeAlias = tuple[str, Iterable[str], bool]
 

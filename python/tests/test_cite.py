@@ -128,7 +128,12 @@ def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     refused("usage", "nothing to cite", pd.DataFrame({"id": pd.Series([], dtype="str")}), of=DOI)
     refused("input", "int is not an id", [1], of=DOI)
     refused("usage", "a string is one id", "A", of=DOI)
-    assert len(ar.cite([])) == 0 and ar.cite([]).text == ""
+    for nothing in ([], {"items": []}, {"tas": []}):
+        refused("usage", "nothing to cite", nothing, of=DOI)
+    same = ar.cite({"a": ["A.nc"], "b": ["B.nc"]}, of={"a": "10.9999/a-b", "b": "10.9999/a/b"})
+    with raises("usage", match="one directory"):
+        same.save(tmp_path / "used")
+    assert [cited.of for cited in ar.cite({"tas mon": ["A.nc"]})] == ["tas-mon"]
     elsewhere = search_data("FOOL2")
     for result in elsewhere:
         result["meta"]["collection-concept-id"] = "C9-X"
