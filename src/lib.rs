@@ -82,6 +82,7 @@ pub mod publish;
 pub mod registry;
 #[cfg(feature = "serve")]
 pub mod server;
+pub mod signed;
 mod store;
 
 pub use error::{Error, ErrorKind};

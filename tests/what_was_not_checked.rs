@@ -14,7 +14,7 @@ use installed::installed;
 mod installed;
 
 /// What is tested, the program that it takes, and the package of Debian that has it.
-const NEEDS: [(&str, &str, &str); 8] = [
+const NEEDS: [(&str, &str, &str); 9] = [
     ("PostgreSQL", "initdb", "postgresql"),
     ("a pooler of connections", "pgbouncer", "pgbouncer"),
     ("a mirror of a directory on nginx", "nginx", "nginx-light"),
@@ -22,6 +22,7 @@ const NEEDS: [(&str, &str, &str); 8] = [
     ("completions of zsh", "zsh", "zsh"),
     ("completions of fish", "fish", "fish"),
     ("output on a terminal", "script", "util-linux"),
+    ("proofs by openssl", "openssl", "openssl"),
     ("the calls of the documented addresses", "curl", "curl"),
 ];
 

@@ -273,6 +273,29 @@ CREATE TABLE accession.payment_taken (
     row_check bigint NOT NULL
 );
 
+-- What the archive has stated of its sets, in order: the leaves of a tree, of which the size and the root are
+-- signed.
+CREATE TABLE accession.statement (
+    number    bigint PRIMARY KEY CHECK (number >= 0),                   -- 0, 1, … without a gap
+    dataset   bigint NOT NULL,
+    subset    bigint CHECK (subset > 0),                                -- NULL: a whole instance
+    since     bigint NOT NULL,                                          -- when the change of the instance took effect, microseconds
+    text      text COLLATE "C" NOT NULL,                                -- the statement, whose bytes are the leaf
+    row_check bigint NOT NULL
+);
+
+CREATE INDEX statement_by_set ON accession.statement (dataset, subset, since, number);
+
+-- The checkpoints of that tree that were signed: the last one is in force. Of one size there is one, to which
+-- cosignatures are added.
+CREATE TABLE accession.tree_head (
+    size      bigint PRIMARY KEY CHECK (size > 0),
+    note      text COLLATE "C" NOT NULL,                                -- the checkpoint with its signatures
+    policy    text COLLATE "C" NOT NULL,                                -- by which witnesses were asked
+    signed    bigint NOT NULL,                                          -- when it was signed, microseconds
+    row_check bigint NOT NULL
+);
+
 -- The same rows in the words of the seed document, for people with psql: instants as RFC 3339 text,
 -- identifiers as hexadecimal characters. The year of PostgreSQL has no 0: 1 BC is the year 0000.
 
@@ -393,4 +416,12 @@ FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.content
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.content
+FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.statement
+FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.statement
+FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_erased BEFORE DELETE ON accession.tree_head
+FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.tree_head
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();

@@ -291,3 +291,26 @@ CREATE TABLE payment_taken (
     id        TEXT    NOT NULL PRIMARY KEY CHECK (length(id) = 9),      -- upper case
     row_check INTEGER NOT NULL
 ) STRICT;
+
+-- What the archive has stated of its sets, in order: the leaves of a tree, of which the size and the root are
+-- signed. Never erased or rewritten.
+CREATE TABLE statement (
+    number    INTEGER NOT NULL PRIMARY KEY CHECK (number >= 0),         -- 0, 1, … without a gap
+    dataset   INTEGER NOT NULL REFERENCES dataset (id),
+    subset    INTEGER CHECK (subset > 0),                               -- NULL: a whole instance
+    since     INTEGER NOT NULL,                                         -- when the change of the instance took effect, microseconds
+    text      TEXT    NOT NULL CHECK (json_valid(text)),                -- the statement, whose bytes are the leaf
+    row_check INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX statement_by_set ON statement (dataset, subset, since, number);
+
+-- The checkpoints of that tree that were signed: the last one is in force. Of one size there is one, to which
+-- cosignatures are added.
+CREATE TABLE tree_head (
+    size      INT     NOT NULL PRIMARY KEY CHECK (size > 0),            -- INT: its index is a second tree
+    note      TEXT    NOT NULL,                                         -- the checkpoint with its signatures
+    policy    TEXT    NOT NULL,                                         -- by which witnesses were asked
+    signed    INTEGER NOT NULL,                                         -- when it was signed, microseconds
+    row_check INTEGER NOT NULL
+) STRICT;

@@ -35,6 +35,7 @@ mod args;
 mod command;
 mod dataset_warnings;
 mod error;
+mod key_file;
 mod output;
 mod paths;
 mod program;

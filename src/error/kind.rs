@@ -225,6 +225,11 @@ error_kinds! {
     /// The change would add more granules than is allowed.
     TooManyAdditions = "too-many-additions":
         "nothing was changed; {`accession mirror compare --all` lists|compare() shows} all that differ; {--max-add N or P%|max_add=N or \"P%\"} allows more";
+    /// A set was not stated, or the statement not signed.
+    NotStated = "not-stated": "`accession sign` states what is new, and signs it";
+    /// The statements are not those that were signed.
+    TreeDiffers = "tree-differs":
+        "nothing was signed: two trees under one name prove that the archive contradicts itself; the registry was restored from an older backup, or is another one: sign with the one that has all statements, or begin a new log with a new key under a new name";
     /// A change without a time would follow a history that was entered long after it happened.
     Backfill = "backfill":
         "nothing was changed; name the time of the change with --at; say {--at now|at=\"now\"} if it is now";

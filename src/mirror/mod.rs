@@ -23,7 +23,7 @@ mod warnings;
 pub use compare::{Comparison, Outcome, compare};
 pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
 pub use log::manifest::{self, export};
-pub use place::{Address, HttpOptions, Remote, Retry, source_name};
+pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
 pub use primary::Primary;
 pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};

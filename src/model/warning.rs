@@ -101,6 +101,8 @@ warning_kinds! {
     NotInForce = "not-in-force",
     /// The registry does not have a dataset that was published.
     NotInRegistry = "not-in-registry",
+    /// A witness has not cosigned what was signed.
+    NotWitnessed = "not-witnessed",
     /// A primary states other bytes than are known in the mirror, which stay.
     OtherContent = "other-content",
     /// Other identifiers were in force on the same day.

@@ -146,15 +146,16 @@ impl Registry {
             })?;
         }
         drop(progress);
-        if payment_ids == PaymentIds::Copied {
-            target.write(|transaction| {
-                transaction.lock_registry()?;
-                for rows in read.raw_rows_of_none() {
-                    transaction.insert_raw(&rows.map_err(named)?)?;
+        target.write(|transaction| {
+            transaction.lock_registry()?;
+            for rows in read.raw_rows_of_none() {
+                let rows = rows.map_err(named)?;
+                if payment_ids == PaymentIds::Copied || !rows.are_of_payment_ids() {
+                    transaction.insert_raw(&rows)?;
                 }
-                Ok(((), End::Commit))
-            })?;
-        }
+            }
+            Ok(((), End::Commit))
+        })?;
         Ok(target.into_store())
     }
 }

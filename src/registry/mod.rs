@@ -24,6 +24,7 @@ mod proof;
 mod restore;
 mod snapshot;
 mod staging;
+mod statements;
 mod status;
 mod verify;
 mod warnings;
@@ -45,6 +46,7 @@ pub use snapshot::{
     SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
+pub use statements::{SignedCheckpoint, StatementLog};
 pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{

@@ -36,7 +36,8 @@ pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
     DatasetKey, NewPeriod, Period, SourceKey, StoredAnnotation, StoredContent, StoredDataset,
-    StoredFinding, StoredInstance, StoredRoot, StoredSource, SubsetKey, ToChange, Watch, WorkerRow,
+    StoredFinding, StoredInstance, StoredRoot, StoredSource, StoredStatement, SubsetKey, ToChange,
+    TreeHead, Watch, WorkerRow,
 };
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};

@@ -238,6 +238,33 @@ pub(crate) struct StoredFinding {
     pub first_seen: Timestamp,
 }
 
+/// What was stated of a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredStatement {
+    /// Its place among all statements, from 0.
+    pub number: u64,
+    pub dataset: DatasetKey,
+    /// The subset that it is of. `None` means a whole instance.
+    pub subset: Option<SubsetKey>,
+    /// When the change of the instance took effect.
+    pub since: Timestamp,
+    /// The statement, of which nothing else here is a copy that counts.
+    pub text: String,
+}
+
+/// A checkpoint of the tree of statements that was signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TreeHead {
+    /// How many statements the tree has.
+    pub size: u64,
+    /// The checkpoint with its signatures.
+    pub note: String,
+    /// The policy by which witnesses were asked, or the key alone.
+    pub policy: String,
+    /// When it was signed.
+    pub signed: Timestamp,
+}
+
 /// The last payment id that a worker issued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WorkerRow {

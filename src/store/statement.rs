@@ -95,6 +95,8 @@ tables! {
     PAYMENT_WORKER = "payment_worker", Some("a worker for payment ids"), [] ["worker"],
         "layout", "epoch", "last_second", "next_counter";
     PAYMENT_TAKEN = "payment_taken", Some("a payment id"), [] ["id"];
+    STATEMENT = "statement", Some("a statement"), [] ["number"], "dataset", "subset", "since", "text";
+    TREE_HEAD = "tree_head", Some("a checkpoint"), [] ["size"], "note", "policy", "signed";
     GRANULE = "granule", None, ["dataset_id"] ["granule_id", "ingested"],
         "deleted", "producer_granule";
     CHECKPOINT = "checkpoint", None, ["dataset_id"] ["granule_id"], "chain", "list", "granules";

@@ -72,6 +72,7 @@ transcripts!(
     revert,
     sets,
     side_by_side,
+    signed,
     site,
     status,
     tried,

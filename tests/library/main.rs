@@ -86,6 +86,7 @@ mod restore;
 mod rolling_checks;
 mod seed;
 mod side_by_side;
+mod statements;
 mod stored;
 mod unique_granule;
 mod work;

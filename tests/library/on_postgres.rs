@@ -12,7 +12,7 @@ use crate::harness::server::Server;
 use crate::harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 22] = [
+const OF_SQLITE: [(&str, &str); 24] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
@@ -20,6 +20,8 @@ const OF_SQLITE: [(&str, &str); 22] = [
     ("hostile_registries::", "files that others have written"),
     ("new_ids::one_from_before", "plants ids by SQLite's shell"),
     ("lost_rows::", "erases rows by SQLite's shell"),
+    ("statements::a_registry_that_does_not", "copies of files"),
+    ("statements::statements_that_are_lost", "erases rows by SQLite's shell"),
     ("pages::no_read_transaction", "looks at the log of SQLite"),
     ("records_of_others::", "writes records by SQLite's shell"),
     ("fuzz_corpus::", "the readers of input, which have no registry"),

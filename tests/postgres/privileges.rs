@@ -1,6 +1,8 @@
 //! Nobody erases or rewrites what was recorded, on one server or on a cluster: the owner is stopped by
 //! triggers, the roles of the guide by their privileges as well.
 
+use accession::registry::SignedCheckpoint;
+use accession::signed::{KeyUse, Note, SigningKey};
 use accession::{Access, Registry};
 use postgres::error::SqlState;
 
@@ -8,7 +10,7 @@ use crate::harness::server::{Server, client};
 use crate::scene::{Scene, command, ingest, name, stamp};
 
 /// What would erase or rewrite something.
-const FORBIDDEN: [&str; 14] = [
+const FORBIDDEN: [&str; 16] = [
     "DELETE FROM accession.granule",
     "UPDATE accession.granule SET granule_id = 'B'",
     "UPDATE accession.granule SET ingested = 0",
@@ -23,6 +25,8 @@ const FORBIDDEN: [&str; 14] = [
     "TRUNCATE accession.dataset CASCADE",
     "DELETE FROM accession.writer",
     "DELETE FROM accession.payment_worker",
+    "DELETE FROM accession.tree_head",
+    "UPDATE accession.statement SET text = text",
 ];
 
 /// A server with a dataset, and a cluster with another, where there is one.
@@ -44,7 +48,22 @@ fn filled(scene: Scene) -> Scene {
     let mut change = accession::Change::new();
     change.delete("A".parse::<accession::GranuleId>().unwrap()).unwrap();
     registry.change(&name("D"), &change, &stamp()).unwrap();
+    sign(&registry);
     scene
+}
+
+/// States what is new, and stores a checkpoint twice, as when a witness cosigns it.
+fn sign(registry: &Registry) {
+    let now = "2026-01-01T00:00:00Z".parse().unwrap();
+    let log = registry.state_sets(now, &[]).unwrap();
+    let checkpoint = log.checkpoint("d.example");
+    let note = Note { body: checkpoint.to_string(), signatures: Vec::new() };
+    let key = SigningKey::of_seed("d.example", KeyUse::Log, [1; 32]).unwrap();
+    let mut signed = SignedCheckpoint { checkpoint, note, policy: String::new(), signed: now };
+    signed.note.add(key.sign(&signed.note.body, now));
+    for _ in 0..2 {
+        registry.save_checkpoint(&signed).unwrap();
+    }
 }
 
 #[test]
@@ -175,6 +194,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     for granule_id in ["B", "C"] {
         can_write.change(&name("NEW"), &ingest(granule_id), &stamp()).unwrap();
     }
+    sign(&can_write);
     for arguments in [
         &["delete", "NEW", "B"][..],
         &["dataset", "edit", "NEW", "--title", "T"],

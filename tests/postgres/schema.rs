@@ -3,8 +3,15 @@
 use crate::scene::Scene;
 
 /// Small tables that Citus copies to every machine; all others are distributed.
-const REFERENCE: [&str; 5] =
-    ["dataset", "dataset_name", "payment_taken", "payment_worker", "registry"];
+const REFERENCE: [&str; 7] = [
+    "dataset",
+    "dataset_name",
+    "payment_taken",
+    "payment_worker",
+    "registry",
+    "statement",
+    "tree_head",
+];
 
 fn strings(scene: &Scene, sql: &str) -> Vec<String> {
     scene.client().query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect()
@@ -116,7 +123,7 @@ fn a_change_of_a_second_copy_is_found() {
         let found = "the row of the history differs from its checksum";
         assert_eq!(printed.contains(found), dataset == "D", "{printed}");
         assert!(
-            printed.contains("not checked: the other datasets, and payment ids\n"),
+            printed.contains("not checked: the other datasets, payment ids and statements\n"),
             "{printed}"
         );
     }

@@ -6,7 +6,7 @@ use crate::uses::Sources;
 use crate::{root, rust_files};
 
 /// The crates, and the modules of the standard library, that only some layers may name.
-const OUTSIDE: [(&[&str], &[&str]); 18] = [
+const OUTSIDE: [(&[&str], &[&str]); 19] = [
     (&["clap", "clap_complete", "indicatif"], &["cli"]),
     (&["csv"], &["input"]),
     (&["flate2"], &["input", "mirror", "publish", "server"]),
@@ -15,12 +15,13 @@ const OUTSIDE: [(&[&str], &[&str]); 18] = [
     (&["maud"], &["pages"]),
     (&["adler2"], &["fixity"]),
     (&["sha1"], &["fixity", "pages"]),
-    (&["sha2"], &["chain", "fixity", "mirror", "server"]),
+    (&["sha2"], &["chain", "fixity", "mirror", "server", "signed"]),
+    (&["ring"], &["mirror", "signed", "store"]),
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
     (&["tokio_postgres", "tokio_postgres_rustls"], &["store"]),
     (&["crc32fast"], &["chain", "fixity", "store"]),
-    (&["base64"], &["minting", "server"]),
+    (&["base64"], &["minting", "server", "signed"]),
     (&["chrono", "glob"], &["model"]),
     (&["std::process"], &["main", "cli"]),
     (&["std::env"], &["main", "cli", "disk", "store"]),

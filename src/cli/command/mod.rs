@@ -11,11 +11,14 @@ mod granule_id;
 mod granules;
 mod history;
 mod import;
+mod key;
 mod mirror;
 mod payment_id;
+mod proof;
 mod publish;
 mod shell;
 mod side_by_side;
+mod sign;
 mod status;
 mod store;
 mod verify;
@@ -45,6 +48,10 @@ commands! {
         #[command(subcommand)]
         Fixity(fixity::Command),
         Verify(verify::Args),
+        #[command(subcommand)]
+        Key(key::Command),
+        Sign(sign::Sign),
+        Prove(sign::Prove),
         Backup(store::Backup),
         Copy(store::Copy),
         Distribute(store::Distribute),

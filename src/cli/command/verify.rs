@@ -6,6 +6,7 @@ use accession::registry::Verified;
 use accession::{Access, DatasetName, Verification};
 use serde_json::Value;
 
+use super::proof::ProofArgs;
 use crate::cli::dataset_warnings::incomplete;
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::{Column, count, one_line};
@@ -17,8 +18,13 @@ use crate::cli::session::Session;
 /// of a registry on a server, only the rows of the datasets that are named. Nothing is repaired. The exit
 /// status is 1 if something is inconsistent; each finding is printed.
 ///
-/// Example:
+/// With --proof, a proof is verified instead, that an archive said what a dataset held. One sentence says
+/// what is proved, and who has seen it; the exit status is 1 if it is not proved, and 2 if the proof cannot
+/// be read, or nobody is named whom you believe.
+///
+/// Examples:
 ///   accession verify
+///   accession verify --proof paper.tlog-proof --list list.txt --at 2001-01-05 --policy policy.txt
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -29,10 +35,16 @@ pub struct Args {
     /// Check at most this many datasets at the same time, up to 16 [default: the number of cores]
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+
+    #[command(flatten)]
+    proof: ProofArgs,
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if let Some(exit) = self.proof.run(session)? {
+            return Ok(exit);
+        }
         let registry = session.open(Access::Read)?;
         const COLUMNS: &[Column] = &[
             Column::text("dataset").or(FILE),

@@ -210,6 +210,19 @@ impl Client {
         Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
+    /// Sends a text, once, without following redirects. The response has any status.
+    ///
+    /// # Errors
+    ///
+    /// There is no response.
+    pub fn post(&self, url: &Url, body: &str) -> Result<Response<Body>> {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        let response = self.agent.post(url.as_str()).content_type("text/plain").send(body);
+        response.map_err(|error| match failure(url, self.proxy.as_ref(), error) {
+            Failure::Passing(error, _) | Failure::Lasting(error) => error,
+        })
+    }
+
     /// Waits before an attempt is repeated that made no progress. The first one has the number 1.
     ///
     /// # Errors

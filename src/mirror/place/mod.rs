@@ -23,6 +23,7 @@ mod client;
 mod directory;
 mod file;
 mod remote;
+mod witness;
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -33,6 +34,7 @@ pub use client::{HttpOptions, Retry};
 pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
 pub use remote::Remote;
+pub use witness::ask_witness;
 
 use super::log::{Head, HeadFile, LinesDigest, Segment};
 use crate::error::{Error, Result};

@@ -72,7 +72,10 @@ impl Snapshot {
 
     /// Queries the store. An error gets the path of the registry; the result is refused if the file
     /// is read without locks and changed during the query.
-    pub(super) fn ask<T>(&self, question: impl FnOnce(&store::View) -> Result<T>) -> Result<T> {
+    pub(in crate::registry) fn ask<T>(
+        &self,
+        question: impl FnOnce(&store::View) -> Result<T>,
+    ) -> Result<T> {
         let ask = || {
             let response = question(&self.read)?;
             self.read.check_same_file()?;

@@ -11,6 +11,7 @@ use crate::registry::handle::Registry;
 use crate::registry::monitor::{JointWork, Work};
 use crate::registry::parallel::{InOrder, Task};
 use crate::registry::snapshot::{Reads, dataset_of};
+use crate::registry::statements::check_statements;
 use crate::store::{DatasetKey, paged};
 
 /// The greatest number of threads: each needs a database connection with a page cache of 2 MB, and
@@ -149,7 +150,7 @@ impl Registry {
         };
         let left_out = (!datasets.is_empty()).then(|| match self.store().is_file() {
             true => "the identifiers of the other datasets",
-            false => "the other datasets, and payment ids",
+            false => "the other datasets, payment ids and statements",
         });
         let all = datasets.is_empty().then(|| all_datasets(&registry)).into_iter().flatten();
         let datasets: Vec<Part> = datasets.iter().cloned().map(Part::Dataset).collect();
@@ -184,7 +185,14 @@ impl Registry {
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<Verification> {
         let datasets = if self.is_file() { &[] } else { datasets };
         let progress = self.begin("checking", "pages", None);
-        let check = || self.read()?.integrity(datasets);
+        let check = || {
+            let read = self.read()?;
+            let mut found = read.integrity(datasets)?;
+            if datasets.is_empty() {
+                found.extend(check_statements(&read)?);
+            }
+            Ok(found)
+        };
         let found = readable(check()).map_err(|error: Error| self.named(error))?;
         drop(progress);
         let mut findings = Findings::default();

@@ -6,8 +6,15 @@ use crate::store::{Error, ErrorKind, Result};
 
 /// Small tables, of which every machine gets a copy: they are read with every dataset. All others
 /// are distributed by dataset. A referenced table comes before the one that refers to it.
-const REFERENCE_TABLES: [&str; 5] =
-    ["dataset", "dataset_name", "payment_taken", "payment_worker", "registry"];
+const REFERENCE_TABLES: [&str; 7] = [
+    "dataset",
+    "dataset_name",
+    "payment_taken",
+    "payment_worker",
+    "registry",
+    "statement",
+    "tree_head",
+];
 
 /// With what a transaction begins that distributes tables, or changes some that are distributed:
 /// it uses one connection to each machine, and may create triggers. Citus calls triggers unsafe

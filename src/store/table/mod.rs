@@ -16,6 +16,7 @@ mod name_of_set;
 mod outline;
 mod payment;
 mod raw;
+mod statement;
 mod subset;
 
 pub(crate) use content::ContentRows;

@@ -23,6 +23,11 @@ impl RawRows {
         (self.values.len() / self.table.all_columns().count()) as u64
     }
 
+    /// Whether they are of payment ids.
+    pub fn are_of_payment_ids(&self) -> bool {
+        self.table.name.starts_with("payment_")
+    }
+
     /// Whether they are holding periods of granules.
     pub fn are_periods(&self) -> bool {
         self.table.name == "granule"
@@ -42,7 +47,7 @@ impl View {
         tables.flat_map(move |table| self.raw_rows(table, Some(dataset)))
     }
 
-    /// All rows that belong to no dataset: those of payment ids.
+    /// All rows that belong to no dataset: those of payment ids, and the statements about sets of any.
     pub fn raw_rows_of_none(&self) -> impl Iterator<Item = Result<RawRows>> + '_ {
         let tables = TABLES.into_iter().filter(|table| table.dataset_column().is_none());
         tables.flat_map(|table| self.raw_rows(table, None))

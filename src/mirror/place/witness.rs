@@ -1,0 +1,88 @@
+//! Asks a witness to cosign a checkpoint: `tlog-witness`, add-checkpoint.
+
+use std::io::Read;
+
+use url::Url;
+
+use super::address::Address;
+use super::client::{Client, HttpOptions};
+use crate::error::{Error, ErrorKind, Result};
+use crate::signed::{LogCheckpoint, Note, NoteSignature, StatementTree, VerificationKey};
+
+/// The longest response of a witness that is read, in bytes.
+const MAX_RESPONSE_BYTES: u64 = Note::MAX_BYTES as u64;
+
+/// Asks a witness at an address to cosign a checkpoint of a tree. `old` is the size of the tree that it has
+/// seen last, or a guess: it names the right one, and is asked once more.
+///
+/// # Errors
+///
+/// The address is refused; the witness cannot be reached, refuses, or has seen a larger tree; what it sends
+/// is not a signature of this checkpoint by its key.
+pub fn ask_witness(
+    address: &str,
+    key: &VerificationKey,
+    (tree, note): (&StatementTree, &Note),
+    old: u64,
+    options: HttpOptions,
+) -> Result<NoteSignature> {
+    let url = Address::parse(address, options.permits_http)?.file("add-checkpoint");
+    let refused = |what: String| Error::new(ErrorKind::Response, format!("{url}: {what}"));
+    let LogCheckpoint { size, .. } =
+        note.body.parse().map_err(|error| refused(format!("the checkpoint is {error}")))?;
+    let client = Client::new(&url, options)?;
+    let mut old = old.min(size);
+    for is_last in [false, true] {
+        let path = tree.consistency(old, size).unwrap_or_default();
+        let path: String =
+            path.iter().map(|hash| format!("{}\n", LogCheckpoint::hash_text(hash))).collect();
+        let (status, response) = post(&client, &url, &format!("old {old}\n{path}\n{note}"))?;
+        match status {
+            200 => {
+                let signature = signature_in(&response, key, note);
+                return signature.ok_or_else(|| {
+                    refused(format!("it sent no cosignature of this checkpoint by {}", key.name()))
+                });
+            }
+            409 if !is_last => match response.trim_end().parse() {
+                Ok(known) if known <= size => old = known,
+                Ok(known) => {
+                    let what = format!(
+                        "it has seen a tree of {known} statements, and this one has {size}"
+                    );
+                    return Err(Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}")));
+                }
+                Err(_) => return Err(refused("it did not say which tree it has seen".to_owned())),
+            },
+            422 => {
+                let what = "it has seen another tree of these statements";
+                return Err(Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}")));
+            }
+            status => return Err(refused(format!("it responded with {status}"))),
+        }
+    }
+    Err(refused("it does not keep to the size that it names".to_owned()))
+}
+
+/// The first line that is a signature of the note by the key.
+fn signature_in(response: &str, key: &VerificationKey, note: &Note) -> Option<NoteSignature> {
+    let signatures =
+        response.lines().take(Note::MAX_SIGNATURES).filter_map(|line| line.parse().ok());
+    let mut of_key = signatures.filter(|signature| key.is_named_by(signature));
+    of_key.find(|signature| key.verified(signature, &note.body).is_some())
+}
+
+fn post(client: &Client, url: &Url, body: &str) -> Result<(u16, String)> {
+    let response = client.post(url, body)?;
+    let status = response.status().as_u16();
+    let mut text = String::new();
+    let read =
+        response.into_body().into_reader().take(MAX_RESPONSE_BYTES).read_to_string(&mut text);
+    match read {
+        Ok(_) => Ok((status, text)),
+        Err(error) => {
+            Err(Error::new(ErrorKind::NoResponse, format!("{url}: the response broke off"))
+                .because(error))
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Ed25519 keys, with which a log signs and a witness cosigns: `signed-note`, Verifier keys.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use sha2::{Digest as _, Sha256};
+
+use super::signature::NoteSignature;
+use crate::model::{Timestamp, ValueError, quoted};
+
+/// What a key is for, which its signatures depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyUse {
+    /// It signs the checkpoints of a log (type 01).
+    Log,
+    /// It cosigns those of others, each with the time (type 04).
+    Witness,
+}
+
+impl KeyUse {
+    fn code(self) -> u8 {
+        match self {
+            KeyUse::Log => 1,
+            KeyUse::Witness => 4,
+        }
+    }
+
+    fn of_code(code: u8) -> Option<Self> {
+        [KeyUse::Log, KeyUse::Witness].into_iter().find(|key_use| key_use.code() == code)
+    }
+}
+
+/// A public key with its name, which verifies signatures.
+///
+/// # Syntax
+///
+/// `name+hhhhhhhh+base64`: the name, the first four bytes of the SHA-256 of name, LF, type and key, and in
+/// base64 the type and the key.
+///
+/// # Examples
+///
+/// ```
+/// use accession::signed::VerificationKey;
+///
+/// let text = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
+/// let key: VerificationKey = text.parse()?;
+/// assert_eq!(key.name(), "example.com/foo");
+/// assert_eq!(key.to_string(), text);
+/// # Ok::<(), accession::model::ValueError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerificationKey {
+    name: String,
+    key_use: KeyUse,
+    public: [u8; 32],
+}
+
+impl VerificationKey {
+    /// The name: of a log, the address at which it is published, without the scheme.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is for.
+    pub fn key_use(&self) -> KeyUse {
+        self.key_use
+    }
+
+    /// Its 32 bytes.
+    pub fn public(&self) -> &[u8; 32] {
+        &self.public
+    }
+
+    /// The number that stands for it in signatures, together with its name.
+    pub fn id(&self) -> u32 {
+        let mut hash = Sha256::new();
+        hash.update(format!("{}\n", self.name));
+        hash.update([self.key_use.code()]);
+        hash.update(self.public);
+        let hash: [u8; 32] = hash.finalize().into();
+        u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]])
+    }
+
+    /// Whether a signature says that it was made with this key.
+    pub fn is_named_by(&self, signature: &NoteSignature) -> bool {
+        signature.key_id == self.id() && signature.name == self.name
+    }
+
+    /// Verifies a signature of a body. Returns the time that it states, which only a witness does. `None`
+    /// means that it is not a signature of this body by this key.
+    pub fn verified(&self, signature: &NoteSignature, body: &str) -> Option<Option<Timestamp>> {
+        let (time, bytes, message) = match self.key_use {
+            KeyUse::Log => (None, &signature.bytes[..], body.to_owned()),
+            KeyUse::Witness => {
+                let (seconds, bytes) = signature.bytes.split_first_chunk()?;
+                let seconds = u64::from_be_bytes(*seconds);
+                let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
+                (Some(Timestamp::from_micros(micros)?), bytes, cosigned(seconds, body))
+            }
+        };
+        let key = UnparsedPublicKey::new(&ED25519, &self.public);
+        key.verify(message.as_bytes(), bytes).ok().map(|()| time)
+    }
+}
+
+/// What a witness signs: `tlog-cosignature`, Ed25519 signed message.
+fn cosigned(seconds: u64, body: &str) -> String {
+    format!("cosignature/v1\ntime {seconds}\n{body}")
+}
+
+/// The longest name of a key, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+
+fn check_name(name: &str) -> Result<(), ValueError> {
+    let is_refused = |it: char| it.is_whitespace() || it.is_control() || it == '+';
+    let is_address = !name.contains("://") && !name.ends_with('/');
+    match !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(is_refused) {
+        true if is_address => Ok(()),
+        _ => Err(ValueError::new(
+            "the name of a key is an address without https:// and without a slash at its end, such as data.example.org/statements: at most 255 bytes, no space and no +",
+        )),
+    }
+}
+
+/// The name, the type and the 32 bytes of a key, of which `id` is the number.
+fn parsed(text: &str) -> Option<(String, String, KeyUse, [u8; 32])> {
+    let (name, rest) = text.split_once('+')?;
+    let (id, key) = rest.split_once('+')?;
+    let key = BASE64.decode(key).ok()?;
+    let (code, bytes) = key.split_first()?;
+    let bytes = bytes.try_into().ok()?;
+    Some((name.to_owned(), id.to_owned(), KeyUse::of_code(*code)?, bytes))
+}
+
+impl FromStr for VerificationKey {
+    type Err = ValueError;
+
+    /// # Errors
+    ///
+    /// - `"example.com/foo"`: it is not a key
+    /// - a number that is not the one of this name and these bytes, as of a key in which a letter was changed
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused = || {
+            ValueError::new(format!(
+                "{} is not a verification key: name+number+base64, as `accession key show` prints it",
+                quoted(text)
+            ))
+        };
+        let (name, id, key_use, public) = parsed(text).ok_or_else(refused)?;
+        check_name(&name)?;
+        let key = VerificationKey { name, key_use, public };
+        let is_its_id = id == format!("{:08x}", key.id());
+        is_its_id.then_some(key).ok_or_else(refused)
+    }
+}
+
+impl fmt::Display for VerificationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = BASE64.encode([&[self.key_use.code()], &self.public[..]].concat());
+        write!(f, "{}+{:08x}+{key}", self.name, self.id())
+    }
+}
+
+/// A private key with its name.
+///
+/// # Syntax
+///
+/// `PRIVATE+KEY+name+hhhhhhhh+base64`, in base64 the type and the 32 bytes from which both keys are derived.
+pub struct SigningKey {
+    verification: VerificationKey,
+    seed: [u8; 32],
+    pair: Ed25519KeyPair,
+}
+
+impl SigningKey {
+    const PREFIX: &str = "PRIVATE+KEY+";
+
+    /// Makes a key of random bytes of the system.
+    ///
+    /// # Errors
+    ///
+    /// The name is not one of a key; the system has no random bytes.
+    pub fn generate(name: &str, key_use: KeyUse) -> Result<Self, ValueError> {
+        let mut seed = [0; 32];
+        let filled = SystemRandom::new().fill(&mut seed);
+        filled.map_err(|_| ValueError::new("the system has no random bytes"))?;
+        SigningKey::of_seed(name, key_use, seed)
+    }
+
+    /// The key that is derived from these bytes.
+    ///
+    /// # Errors
+    ///
+    /// The name is not one of a key.
+    pub fn of_seed(name: &str, key_use: KeyUse, seed: [u8; 32]) -> Result<Self, ValueError> {
+        check_name(name)?;
+        let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
+        let pair = pair.map_err(|_| ValueError::new("no key is derived from these bytes"))?;
+        let mut public = [0; 32];
+        public.copy_from_slice(pair.public_key().as_ref());
+        let verification = VerificationKey { name: name.to_owned(), key_use, public };
+        Ok(SigningKey { verification, seed, pair })
+    }
+
+    /// The public key, which verifies what this one signs.
+    pub fn verification_key(&self) -> &VerificationKey {
+        &self.verification
+    }
+
+    /// The text of the key, which is kept secret.
+    pub fn secret_text(&self) -> String {
+        let key = [&[self.verification.key_use.code()], &self.seed[..]].concat();
+        let VerificationKey { name, .. } = &self.verification;
+        format!(
+            "{}{name}+{:08x}+{}",
+            SigningKey::PREFIX,
+            self.verification.id(),
+            BASE64.encode(key)
+        )
+    }
+
+    /// Signs the body of a checkpoint, a witness with the time, in whole seconds since 1970.
+    pub fn sign(&self, body: &str, now: Timestamp) -> NoteSignature {
+        let bytes = match self.verification.key_use {
+            KeyUse::Log => self.pair.sign(body.as_bytes()).as_ref().to_vec(),
+            KeyUse::Witness => {
+                let seconds = (now.as_micros() / 1_000_000).max(0).cast_unsigned();
+                let signature = self.pair.sign(cosigned(seconds, body).as_bytes());
+                [&seconds.to_be_bytes(), signature.as_ref()].concat()
+            }
+        };
+        NoteSignature {
+            name: self.verification.name.clone(),
+            key_id: self.verification.id(),
+            bytes,
+        }
+    }
+}
+
+impl FromStr for SigningKey {
+    type Err = ValueError;
+
+    /// # Errors
+    ///
+    /// It is not the text of a private key. The error does not repeat it.
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused =
+            || ValueError::new("this is not a private key, as `accession key generate` writes it");
+        let rest = text.strip_prefix(SigningKey::PREFIX).ok_or_else(refused)?;
+        let (name, id, key_use, seed) = parsed(rest).ok_or_else(refused)?;
+        let key = SigningKey::of_seed(&name, key_use, seed)?;
+        let is_its_id = id == format!("{:08x}", key.verification.id());
+        is_its_id.then_some(key).ok_or_else(refused)
+    }
+}
+
+/// Does not show the key.
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({})", self.verification)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8032, 7.1, test 1, under a name.
+    #[test]
+    fn a_key_has_the_public_key_of_its_seed() {
+        let mut seed = [0; 32];
+        let hex = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+        hex::decode_to_slice(hex, &mut seed).unwrap();
+        let key = SigningKey::of_seed("example.com/log", KeyUse::Log, seed).unwrap();
+        let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+        assert_eq!(hex::encode(key.verification_key().public()), public);
+        let again: SigningKey = key.secret_text().parse().unwrap();
+        assert_eq!(again.verification_key(), key.verification_key());
+        assert_eq!(format!("{key:?}"), format!("SigningKey({})", key.verification_key()));
+    }
+
+    #[test]
+    fn what_is_not_a_key_is_refused() {
+        let key = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
+        for end in 0..key.len() {
+            assert!(key[..end].parse::<VerificationKey>().is_err(), "{end}");
+            let mut changed = key.as_bytes().to_vec();
+            changed[end] ^= 1;
+            let changed = String::from_utf8(changed).unwrap();
+            assert!(changed.parse::<VerificationKey>().is_err(), "{changed}");
+        }
+        assert!(key.parse::<SigningKey>().is_err());
+        for name in ["", "a b", "a+b", "a\u{a0}b", "https://a.org", "a/", &"a".repeat(256)] {
+            assert!(SigningKey::generate(name, KeyUse::Witness).is_err(), "{name}");
+        }
+        let one = SigningKey::generate("a", KeyUse::Log).unwrap().secret_text();
+        assert_ne!(one, SigningKey::generate("a", KeyUse::Log).unwrap().secret_text());
+    }
+}

@@ -1,0 +1,140 @@
+//! A text with signatures: `signed-note`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::key::VerificationKey;
+use super::signature::NoteSignature;
+use crate::model::{Timestamp, ValueError};
+
+/// A body with signatures, each of which anyone may have added.
+///
+/// # Syntax
+///
+/// The body, which ends with LF; an empty line; and for each signature `— name base64`, in base64 the number
+/// of the key and what it signed. At most 64 KiB and 64 signatures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// What is signed. It ends with LF.
+    pub body: String,
+    /// The signatures, of which none was verified.
+    pub signatures: Vec<NoteSignature>,
+}
+
+impl Note {
+    /// The greatest length of a note in bytes.
+    pub const MAX_BYTES: usize = 64 * 1_024;
+
+    /// The greatest number of signatures.
+    pub const MAX_SIGNATURES: usize = 64;
+
+    /// Verifies the signatures of a key. Returns `None` if it has none, and else the time of the first one,
+    /// which only a witness states.
+    ///
+    /// # Errors
+    ///
+    /// One of them is not a signature of this body: the note was damaged or forged.
+    pub fn verified(&self, key: &VerificationKey) -> Result<Option<Option<Timestamp>>, ValueError> {
+        let mut first = None;
+        for signature in self.signatures.iter().filter(|signature| key.is_named_by(signature)) {
+            let forged = || {
+                ValueError::new(format!(
+                    "the signature of {} is not one of this checkpoint",
+                    key.name()
+                ))
+            };
+            let time = key.verified(signature, &self.body).ok_or_else(forged)?;
+            first = first.or(Some(time));
+        }
+        Ok(first)
+    }
+
+    /// Adds a signature in the place of one with the same key.
+    pub fn add(&mut self, signature: NoteSignature) {
+        self.signatures.retain(|it| (&it.name, it.key_id) != (&signature.name, signature.key_id));
+        self.signatures.push(signature);
+    }
+}
+
+impl FromStr for Note {
+    type Err = ValueError;
+
+    /// # Errors
+    ///
+    /// - a text without an empty line before its last lines, or with another line after that
+    /// - a control character, a text that is too long
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        let refused = |why: &str| ValueError::new(format!("not a signed note: {why}"));
+        if text.len() > Note::MAX_BYTES {
+            return Err(refused("it is longer than 64 KiB"));
+        }
+        if text.contains(|it: char| it < ' ' && it != '\n') {
+            return Err(refused("it has a control character"));
+        }
+        let end =
+            text.rfind("\n\n").ok_or_else(|| refused("no signatures follow an empty line"))?;
+        let (body, signatures) = (&text[..=end], &text[end + 2..]);
+        let lines = signatures.strip_suffix('\n').ok_or_else(|| refused("its last line is cut"))?;
+        let signature = |line: &str| {
+            line.parse().map_err(|_| refused("a line after the empty one is not a signature"))
+        };
+        let signatures: Vec<NoteSignature> =
+            lines.split('\n').map(signature).collect::<Result<_, _>>()?;
+        if signatures.len() > Note::MAX_SIGNATURES {
+            return Err(refused("it has more than 64 signatures"));
+        }
+        Ok(Note { body: body.to_owned(), signatures })
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.body)?;
+        self.signatures.iter().try_for_each(|signature| writeln!(f, "{signature}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of `signed-note`.
+    const EXAMPLE: &str = "This is an example message.\n\n— example.com/foo Uw2QOkn8srV1yJGh2VYRlL1Tnagv1YEq6TfXppzi2ONncAlTgK7Ztg1ERYNZXsYjOBH3mFXmRKuwHjG1Yu72IneyaQM=\n";
+    const KEY: &str = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
+
+    #[test]
+    fn the_example_of_the_format_is_verified_and_written_again() {
+        let note: Note = EXAMPLE.parse().unwrap();
+        let key: VerificationKey = KEY.parse().unwrap();
+        assert_eq!(note.verified(&key), Ok(Some(None)));
+        assert_eq!(note.to_string(), EXAMPLE);
+        let mut forged = note.clone();
+        forged.body = forged.body.replace("an", "no");
+        assert!(forged.verified(&key).is_err());
+        forged.signatures[0].name.push('x');
+        assert_eq!(forged.verified(&key), Ok(None));
+    }
+
+    #[test]
+    fn what_is_not_a_note_is_refused() {
+        let line = "— a AAAAAAAA\n";
+        assert!(format!("b\n\n{}", line.repeat(64)).parse::<Note>().is_ok());
+        for text in [
+            "",
+            "\n",
+            "b\n",
+            "b\n\n",
+            "b\n\n— a AAAAAAAA",
+            "b\n\nx\n",
+            "b\n\n— a AAAA=\n",
+            "b\n\n— a AAA=\n",
+            "b\n\n— a+b AAAAAAAA\n",
+            "b\n\n—  AAAAAAAA\n",
+            "b\r\n\n— a AAAAAAAA\n",
+            &format!("b\n\n{}", line.repeat(65)),
+            &format!("{}\n\n{line}", "b".repeat(Note::MAX_BYTES)),
+        ] {
+            assert!(text.parse::<Note>().is_err(), "{text:.80}");
+        }
+    }
+}

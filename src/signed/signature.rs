@@ -1,0 +1,64 @@
+//! A line with a signature: `signed-note`, Format.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+use crate::model::ValueError;
+
+/// A line of a note with a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoteSignature {
+    /// The name of the key.
+    pub name: String,
+    /// The number of the key.
+    pub key_id: u32,
+    /// The signature; that of a witness begins with its time, in 8 bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl FromStr for NoteSignature {
+    type Err = ValueError;
+
+    /// # Errors
+    ///
+    /// It is not a line of a signature.
+    fn from_str(line: &str) -> Result<Self, ValueError> {
+        let read = || {
+            let (name, signature) = line.strip_prefix("— ")?.split_once(' ')?;
+            let signature = BASE64.decode(signature).ok()?;
+            let (key_id, bytes) = signature.split_first_chunk()?;
+            let is_name =
+                !name.is_empty() && !name.contains(|it: char| it.is_whitespace() || it == '+');
+            let (name, key_id) = (name.to_owned(), u32::from_be_bytes(*key_id));
+            is_name.then(|| NoteSignature { name, key_id, bytes: bytes.to_vec() })
+        };
+        read().ok_or_else(|| ValueError::new("not the line of a signature"))
+    }
+}
+
+impl fmt::Display for NoteSignature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let signature = BASE64.encode([&self.key_id.to_be_bytes(), &self.bytes[..]].concat());
+        write!(f, "— {} {signature}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_read_as_it_is_written() {
+        let line = "— example.com/foo Uw2QOkn8srU=";
+        let signature: NoteSignature = line.parse().unwrap();
+        assert_eq!((signature.key_id, signature.bytes.len()), (0x530d_903a, 4));
+        assert_eq!(signature.to_string(), line);
+        for refused in ["", "— a", "- a AAAAAAAA", "— a AAAA", "— a AAAAAAAA ", "— a b AAAAAAAA"]
+        {
+            assert!(refused.parse::<NoteSignature>().is_err(), "{refused}");
+        }
+    }
+}

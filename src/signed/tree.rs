@@ -1,0 +1,271 @@
+//! The Merkle tree of RFC 6962, 2.1, over the statements of a log.
+
+use sha2::{Digest as _, Sha256};
+
+/// The hash of a leaf or of a node: a SHA-256.
+pub type TreeHash = [u8; 32];
+
+/// The hash of a leaf: `SHA-256(00 ‖ statement)`.
+pub(super) fn leaf(statement: &[u8]) -> TreeHash {
+    let mut hash = Sha256::new();
+    hash.update([0]);
+    hash.update(statement);
+    hash.finalize().into()
+}
+
+/// The hash of a node: `SHA-256(01 ‖ left ‖ right)`.
+fn node(left: &TreeHash, right: &TreeHash) -> TreeHash {
+    let mut hash = Sha256::new();
+    hash.update([1]);
+    hash.update(left);
+    hash.update(right);
+    hash.finalize().into()
+}
+
+/// A tree that statements are added to. It has 64 bytes for each of them, and a root or a proof of any size
+/// that it had costs some 2·log₂ of its size in hashes.
+#[derive(Debug, Clone, Default)]
+pub struct StatementTree {
+    /// The hashes of the complete subtrees: those of 2ⁿ leaves in the nth list.
+    levels: Vec<Vec<TreeHash>>,
+}
+
+impl StatementTree {
+    /// The number of statements.
+    pub fn size(&self) -> u64 {
+        self.levels.first().map_or(0, |leaves| leaves.len() as u64)
+    }
+
+    /// Adds a statement. Amortised, it costs two hashes.
+    pub fn push(&mut self, statement: &[u8]) {
+        let mut hash = leaf(statement);
+        for level in 0.. {
+            if level == self.levels.len() {
+                self.levels.push(Vec::new());
+            }
+            let hashes = &mut self.levels[level];
+            hashes.push(hash);
+            let [.., left, right] = &hashes[..] else { return };
+            if hashes.len() % 2 == 1 {
+                return;
+            }
+            hash = node(left, right);
+        }
+    }
+
+    /// The root of the first statements, of which there are `size`. `None` means that there are not so many.
+    pub fn root(&self, size: u64) -> Option<TreeHash> {
+        match size {
+            0 => Some(Sha256::digest([]).into()),
+            size => (size <= self.size()).then(|| self.subtree(0, size)),
+        }
+    }
+
+    /// The hashes from the sibling of a leaf to the child of the root of the first `size` statements: PATH of
+    /// RFC 6962, 2.1.1. `None` means that the leaf is not one of them.
+    pub fn inclusion(&self, index: u64, size: u64) -> Option<Vec<TreeHash>> {
+        if index >= size || size > self.size() {
+            return None;
+        }
+        let (mut path, mut start, mut end) = (Vec::new(), 0, size);
+        while end - start > 1 {
+            let middle = start + left_leaves(end - start);
+            if index < middle {
+                path.push(self.subtree(middle, end));
+                end = middle;
+            } else {
+                path.push(self.subtree(start, middle));
+                start = middle;
+            }
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// What proves that the tree of the first `size` statements continues that of the first `old`: PROOF of
+    /// RFC 6962, 2.1.2. Empty if `old` is 0 or `size`. `None` means that there are not so many.
+    pub fn consistency(&self, old: u64, size: u64) -> Option<Vec<TreeHash>> {
+        if old > size || size > self.size() {
+            return None;
+        }
+        let (mut path, mut start, mut end) = (Vec::new(), 0, size);
+        if old == 0 {
+            return Some(path);
+        }
+        while old < end {
+            let middle = start + left_leaves(end - start);
+            if old <= middle {
+                path.push(self.subtree(middle, end));
+                end = middle;
+            } else {
+                path.push(self.subtree(start, middle));
+                start = middle;
+            }
+        }
+        // The old tree itself is known to whom the proof is for.
+        if start > 0 {
+            path.push(self.subtree(start, end));
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// The hash of the leaves from `start` up to and without `end`, at least one.
+    fn subtree(&self, start: u64, end: u64) -> TreeHash {
+        let leaves = end - start;
+        if leaves.is_power_of_two() {
+            return self.levels[leaves.trailing_zeros() as usize][(start / leaves) as usize];
+        }
+        let middle = start + left_leaves(leaves);
+        node(&self.subtree(start, middle), &self.subtree(middle, end))
+    }
+}
+
+/// How many of some leaves are on the left: the greatest power of two that is less than their number.
+fn left_leaves(leaves: u64) -> u64 {
+    1 << (leaves - 1).ilog2()
+}
+
+/// The root of a tree of `size` leaves with this leaf at `index` and this path. `None` means that the path
+/// has another length than every path of that leaf.
+pub(super) fn root_by_path(
+    leaf: TreeHash,
+    index: u64,
+    size: u64,
+    path: &[TreeHash],
+) -> Option<TreeHash> {
+    // RFC 9162, 2.1.3.2.
+    let mut last = size.checked_sub(1).filter(|last| index <= *last)?;
+    let (mut index, mut root) = (index, leaf);
+    for sibling in path {
+        if last == 0 {
+            return None;
+        }
+        if index % 2 == 1 || index == last {
+            root = node(sibling, &root);
+            while index.is_multiple_of(2) && index != 0 {
+                (index, last) = (index >> 1, last >> 1);
+            }
+        } else {
+            root = node(&root, sibling);
+        }
+        (index, last) = (index >> 1, last >> 1);
+    }
+    (last == 0).then_some(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition in RFC 6962, 2.1, as it stands there.
+    fn naive(leaves: &[Vec<u8>]) -> TreeHash {
+        match leaves {
+            [] => Sha256::digest([]).into(),
+            [only] => leaf(only),
+            leaves => {
+                let (left, right) = leaves.split_at(left_leaves(leaves.len() as u64) as usize);
+                node(&naive(left), &naive(right))
+            }
+        }
+    }
+
+    /// Whether a consistency proof proves: RFC 9162, 2.1.4.2.
+    fn continues(
+        old: u64,
+        size: u64,
+        old_root: TreeHash,
+        root: TreeHash,
+        path: &[TreeHash],
+    ) -> bool {
+        if old == 0 || old == size {
+            return path.is_empty() && (old == 0 || old_root == root);
+        }
+        let first = old.is_power_of_two().then_some(old_root);
+        let mut path = first.iter().chain(path);
+        let Some(first) = path.next() else { return false };
+        let (mut from, mut to) = (*first, *first);
+        let (mut index, mut last) = (old - 1, size - 1);
+        while index % 2 == 1 {
+            (index, last) = (index >> 1, last >> 1);
+        }
+        for hash in path {
+            if last == 0 {
+                return false;
+            }
+            if index % 2 == 1 || index == last {
+                (from, to) = (node(hash, &from), node(hash, &to));
+                while index.is_multiple_of(2) && index != 0 {
+                    (index, last) = (index >> 1, last >> 1);
+                }
+            } else {
+                to = node(&to, hash);
+            }
+            (index, last) = (index >> 1, last >> 1);
+        }
+        (from, to, last) == (old_root, root, 0)
+    }
+
+    /// The roots of the test vectors of RFC 6962's authors (certificate-transparency, merkle_tree_test).
+    #[test]
+    fn the_roots_are_those_that_others_published() {
+        let leaves = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657"];
+        let roots = [
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d",
+            "fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125",
+            "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77",
+            "d37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7",
+            "4e3bbb1f7b478dcfe71fb631631519a3bca12c9aefca1612bfce4c13a86264d4",
+            "76e67dadbcdf1e10e1b74ddc608abd2f98dfb16fbce75277b5232a127f2087ef",
+            "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c",
+        ];
+        let mut tree = StatementTree::default();
+        for (size, root) in (0..).zip(roots) {
+            assert_eq!(hex::encode(tree.root(size).unwrap()), root, "{size}");
+            if let Some(leaf) = leaves.get(size as usize) {
+                tree.push(&hex::decode(leaf).unwrap());
+            }
+        }
+    }
+
+    /// Every leaf of every tree to 64 leaves and of some up to 600, and every pair of sizes.
+    #[test]
+    fn every_path_proves_its_leaf_and_nothing_else() {
+        let leaves: Vec<Vec<u8>> = (0..600_u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        let mut tree = StatementTree::default();
+        let mut roots = vec![tree.root(0).unwrap()];
+        for leaf in &leaves {
+            tree.push(leaf);
+            roots.push(tree.root(tree.size()).unwrap());
+        }
+        let sizes = (1..=64).chain([127, 128, 129, 255, 256, 257, 511, 512, 513, 599, 600]);
+        for size in sizes {
+            let root = roots[size as usize];
+            assert_eq!(root, naive(&leaves[..size as usize]), "{size}");
+            assert_eq!(tree.root(size), Some(root));
+            for index in 0..size {
+                let path = tree.inclusion(index, size).unwrap();
+                let of = leaf(&leaves[index as usize]);
+                assert_eq!(root_by_path(of, index, size, &path), Some(root), "{index} of {size}");
+                let other = (index + 1) % size;
+                assert!(size == 1 || root_by_path(of, other, size, &path) != Some(root));
+                let longer = [&path[..], &[root]].concat();
+                assert_ne!(root_by_path(of, index, size, &longer), Some(root));
+                let shorter = path.get(1..).unwrap_or(&longer);
+                assert_ne!(root_by_path(of, index, size, shorter), Some(root));
+                let path = tree.consistency(index, size).unwrap();
+                assert!(
+                    continues(index, size, roots[index as usize], root, &path),
+                    "{index}, {size}"
+                );
+                assert!(index == 0 || !continues(index, size, [7; 32], root, &path));
+                assert!(!continues(index, size, roots[index as usize], root, &longer));
+            }
+        }
+        assert_eq!(tree.inclusion(600, 600), None);
+        assert_eq!(tree.inclusion(0, 601), None);
+        assert_eq!(tree.consistency(600, 600), Some(Vec::new()));
+        assert_eq!(tree.root(601), None);
+    }
+}

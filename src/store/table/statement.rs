@@ -1,0 +1,121 @@
+//! The tables `statement` and `tree_head`: what the archive has stated of its sets, and what it signed.
+
+use crate::model::{Subset, Timestamp};
+use crate::store::Result;
+use crate::store::page::paged;
+use crate::store::row::row;
+use crate::store::rows::{
+    DatasetKey, REGISTRY, StoredDataset, StoredStatement, SubsetKey, TreeHead,
+};
+use crate::store::session::{Transaction, View};
+use crate::store::statement::Sql;
+
+row!(StoredStatement in STATEMENT { number, dataset, subset, since, text });
+row!(TreeHead in TREE_HEAD { size, note, policy, signed });
+
+impl View {
+    /// All statements from a number on, in order.
+    pub fn statements(&self, first: u64) -> impl Iterator<Item = Result<StoredStatement>> {
+        paged(
+            first.checked_sub(1),
+            |after: &Option<u64>, limit| {
+                let after: Vec<_> = after.iter().map(|number| (*number).into()).collect();
+                self.after(None, &after, limit)
+            },
+            |last: &StoredStatement| Some(last.number),
+        )
+    }
+
+    /// The last statement of a whole instance of a dataset.
+    pub fn last_statement_of(&self, dataset: DatasetKey) -> Result<Option<StoredStatement>> {
+        static LAST: Sql = Sql::new(
+            "SELECT {statement.*}
+            FROM {statement}
+            WHERE dataset = ?1 AND subset IS NULL
+            ORDER BY since DESC, number DESC
+            LIMIT 1",
+        );
+        Ok(self.select(&LAST, &[dataset.into()])?.pop())
+    }
+
+    /// The subsets of a dataset that were cited since the last one that was stated, in that order.
+    pub fn subsets_not_stated(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
+        static LAST: Sql = Sql::new(
+            "SELECT coalesce(max(subset), 0)
+            FROM {statement}
+            WHERE dataset = ?1",
+        );
+        let last = SubsetKey(self.count(&LAST, &[dataset.into()])?);
+        if self.last_subset(dataset)? == last.0 {
+            return Ok(Vec::new());
+        }
+        let mut subsets = self.subsets_of(dataset)?;
+        subsets.retain(|(key, _)| *key > last);
+        subsets.sort_by_key(|(key, _)| *key);
+        Ok(subsets)
+    }
+
+    /// Every dataset, withdrawn ones included, by its key.
+    pub fn every_dataset(&self) -> impl Iterator<Item = Result<StoredDataset>> {
+        let keys = self
+            .dataset_keys()
+            .map_or_else(|error| vec![Err(error)], |keys| keys.into_iter().map(Ok).collect());
+        keys.into_iter().filter_map(|key: Result<DatasetKey>| {
+            key.and_then(|key| Ok(self.after(key, &[], 1)?.pop())).transpose()
+        })
+    }
+
+    /// The last statement of an instance, which is named by when its change took effect.
+    pub fn statement_since(
+        &self,
+        dataset: DatasetKey,
+        since: Timestamp,
+    ) -> Result<Option<StoredStatement>> {
+        static OF_INSTANCE: Sql = Sql::new(
+            "SELECT {statement.*}
+            FROM {statement}
+            WHERE dataset = ?1 AND subset IS NULL AND since = ?2
+            ORDER BY number DESC
+            LIMIT 1",
+        );
+        Ok(self.select(&OF_INSTANCE, &[dataset.into(), since.into()])?.pop())
+    }
+
+    /// The statement of a subset.
+    pub fn statement_of_subset(
+        &self,
+        dataset: DatasetKey,
+        subset: SubsetKey,
+    ) -> Result<Option<StoredStatement>> {
+        static OF_SUBSET: Sql = Sql::new(
+            "SELECT {statement.*}
+            FROM {statement}
+            WHERE dataset = ?1 AND subset = ?2",
+        );
+        Ok(self.select(&OF_SUBSET, &[dataset.into(), subset.into()])?.pop())
+    }
+
+    /// All checkpoints that were signed, in order of size.
+    pub fn tree_heads(&self) -> impl Iterator<Item = Result<TreeHead>> {
+        paged(
+            None,
+            |after: &Option<u64>, limit| {
+                let after: Vec<_> = after.iter().map(|size| (*size).into()).collect();
+                self.after(None, &after, limit)
+            },
+            |last: &TreeHead| Some(last.size),
+        )
+    }
+}
+
+impl Transaction {
+    /// Adds statements, once nobody else can add any.
+    pub fn insert_statements(&self, statements: &[StoredStatement]) -> Result<()> {
+        self.insert(REGISTRY, statements)
+    }
+
+    /// Stores a checkpoint that was signed, in the place of one of the same size.
+    pub fn put_tree_head(&self, head: &TreeHead) -> Result<()> {
+        self.put(REGISTRY, head)
+    }
+}

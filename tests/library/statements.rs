@@ -1,0 +1,411 @@
+//! What an archive states, signs and proves, and the witnesses that it asks.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use accession::mirror::{HttpOptions, ask_witness};
+use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
+use accession::signed::{
+    KeyUse, ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey,
+    StatementProof,
+};
+use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Timestamp};
+
+use crate::harness::history::{change, name, now, second};
+use crate::harness::installed::installed;
+use crate::harness::seed;
+use crate::harness::store::{new_registry, new_registry_in};
+use crate::stored::Stored;
+
+const ORIGIN: &str = "us.example.org/statements";
+
+fn key(name: &str, key_use: KeyUse, seed: u8) -> SigningKey {
+    SigningKey::of_seed(name, key_use, [seed; 32]).unwrap()
+}
+
+/// Signs the log as it is, by a log key and some witnesses.
+fn sign(
+    registry: &Registry,
+    log: &StatementLog,
+    keys: &[&SigningKey],
+    at: Timestamp,
+) -> SignedCheckpoint {
+    let checkpoint = log.checkpoint(ORIGIN);
+    let body = checkpoint.to_string();
+    let signatures = keys.iter().map(|key| key.sign(&body, at)).collect();
+    let policy = format!("log {}\nquorum none\n", keys[0].verification_key());
+    let note = Note { body, signatures };
+    let signed = SignedCheckpoint { checkpoint, note, policy, signed: at };
+    registry.save_checkpoint(&signed).unwrap();
+    signed
+}
+
+fn at(dataset: &str, at: &str) -> Selection {
+    Selection::Dataset { name: name(dataset), at: Some(at.parse().unwrap()) }
+}
+
+fn prove(registry: &Registry, selection: &Selection) -> accession::error::Result<StatementProof> {
+    registry.snapshot().unwrap().prove(selection)
+}
+
+/// The vectors: the first three changes of the seed, stated in two nights, by keys of fixed seeds.
+/// `UPDATE_TRANSCRIPTS=1` writes them again.
+#[test]
+fn the_proof_of_the_seed_is_the_one_that_is_kept() {
+    let registry = new_registry();
+    let dataset = name("US.FOOL2.002");
+    let mut first = change(seed::ids("us-2001-01-02.txt").iter().map(String::as_str), []);
+    first.options.create_dataset = true;
+    let stamp = |day: &str, recorded: &str| {
+        Stamp::at(format!("{day}T00:00:00Z").parse().unwrap(), recorded.parse().unwrap())
+    };
+    registry.change(&dataset, &first, &stamp("2001-01-02", "2001-01-02T00:00:00Z")).unwrap();
+    let log = key(ORIGIN, KeyUse::Log, 1);
+    let witnesses = [2, 3].map(|n| key(&format!("witness{n}.example.net"), KeyUse::Witness, n));
+    let keys = [&log, &witnesses[0], &witnesses[1]];
+    let nights = ["2001-01-02T02:00:00.5Z", "2001-01-06T02:00:00Z"].map(|it| it.parse().unwrap());
+    let stated = registry.state_sets(nights[0], &[]).unwrap();
+    assert_eq!((stated.added, stated.tree.size()), (1, 1));
+    let before = sign(&registry, &stated, &keys[..1], nights[0]);
+    let second = change(seed::ids("us-2001-01-03.txt").iter().map(String::as_str), []);
+    registry.change(&dataset, &second, &stamp("2001-01-03", "2001-01-03T00:00:00Z")).unwrap();
+    let stated = registry.state_sets(nights[1], &[before.checkpoint]).unwrap();
+    assert_eq!((stated.added, stated.tree.size()), (2, 3));
+    sign(&registry, &stated, &keys, nights[1]);
+    let proof = prove(&registry, &at("US.FOOL2.002", "2001-01-05")).unwrap();
+    let [log, one, two] = keys.map(SigningKey::verification_key);
+    let policy = format!(
+        "# The keys of the examples, which anybody can make.\nlog {log}\nwitness one {one}\nwitness two {two}\ngroup seen any one two\nquorum seen\n"
+    );
+    let list = {
+        let mut ids = seed::ids("us-2001-01-02.txt");
+        ids.extend(seed::ids("us-2001-01-03.txt"));
+        ids.sort();
+        ids.join("\n") + "\n"
+    };
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/proof");
+    for (file, text) in [
+        ("paper.tlog-proof", proof.to_string()),
+        ("policy.txt", policy.clone()),
+        ("list.txt", list.clone()),
+    ] {
+        let path = directory.join(file);
+        if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), text, "{file}");
+    }
+    let listed = ListedSet::read(list.as_bytes()).unwrap();
+    let policy: Policy = policy.parse().unwrap();
+    let verdict =
+        ProofVerdict::of(&proof, &policy, Some(&listed), Some("2001-01-05".parse().unwrap()));
+    assert_eq!(verdict.problems, []);
+    assert_eq!(verdict.statement.granules, 12);
+    assert_eq!(verdict.witnesses.len(), 2);
+}
+
+/// The verifier of the documentation accepts the proof of the seed, and nothing that is altered.
+#[test]
+fn the_verifier_in_the_documentation_verifies_the_proof_of_the_seed() {
+    if installed("openssl").is_none() {
+        return;
+    }
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/reference/statements.md")).unwrap();
+    let program = page.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(program.lines().count() < 40);
+    let read =
+        |file: &str| std::fs::read_to_string(root.join("fixtures/proof").join(file)).unwrap();
+    let (proof, list) = (read("paper.tlog-proof"), read("list.txt"));
+    let vkey = key(ORIGIN, KeyUse::Log, 1).verification_key().to_string();
+    let other = key(ORIGIN, KeyUse::Log, 9).verification_key().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let verify = |proof: &str, list: &str, vkey: &str| {
+        let files = ["p", "l"].map(|file| directory.path().join(file));
+        std::fs::write(&files[0], proof).unwrap();
+        std::fs::write(&files[1], list).unwrap();
+        let mut command = Command::new("python3");
+        let output = command.args(["-c", program]).args(&files).arg(vkey).output().unwrap();
+        let is_verified = output.status.success();
+        let text = if is_verified { output.stdout } else { output.stderr };
+        (is_verified, String::from_utf8(text).unwrap())
+    };
+    let (is_verified, printed) = verify(&proof, &list, &vkey);
+    assert!(is_verified, "{printed}");
+    assert!(printed.contains("\"dataset\":\"US.FOOL2.002\""), "{printed}");
+    for (proof, list, vkey) in [
+        (proof.replace("index 2", "index 1"), list.clone(), &vkey),
+        (proof.clone(), list.replacen("FOOL2", "FOOL3", 1), &vkey),
+        (proof.replacen("\n3\n", "\n4\n", 1), list.clone(), &vkey),
+        (proof.replacen("us.example.org", "us.example.com", 1), list.clone(), &vkey),
+        (proof.clone(), list.clone(), &other),
+    ] {
+        assert!(!verify(&proof, &list, vkey).0, "{proof}");
+    }
+}
+
+fn statements(
+    log: &StatementLog,
+    registry: &Registry,
+    sets: &[Selection],
+) -> Vec<(u64, SetStatement)> {
+    sign(registry, log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
+    let proofs = sets.iter().map(|set| prove(registry, set).unwrap());
+    proofs.map(|proof| (proof.index, proof.statement)).collect()
+}
+
+#[test]
+fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
+    let registry = new_registry();
+    let (d, t) = (name("D"), |n: i64| second(n * 86_400));
+    let step = |registry: &Registry, at: i64, ids: &[&str]| {
+        let mut change = change(ids.iter().copied(), []);
+        change.options.create_dataset = true;
+        registry.change(&d, &change, &Stamp::at(t(at), t(at))).unwrap();
+    };
+    let added = |at: i64| registry.state_sets(t(at), &[]).unwrap().added;
+    assert_eq!(added(0), 0);
+    step(&registry, 1, &["A", "B"]);
+    assert_eq!([added(1), added(1), added(2)], [1, 0, 0]);
+    // Two changes since: the first set has ended, the second has come and gone, the third is there.
+    step(&registry, 3, &["C"]);
+    step(&registry, 4, &["D"]);
+    // The clock of the second night is behind that of the first: time does not go back in the log.
+    let log = registry.state_sets(t(4), &[]).unwrap();
+    assert_eq!((log.added, log.tree.size()), (3, 4));
+    let day = |n: u32| at("D", &format!("2001-01-{:02}", n + 1));
+    let stated = statements(&log, &registry, &[day(1), day(3), day(4)]);
+    let summary = |(index, it): &(u64, SetStatement)| (*index, it.changes, it.from, it.until);
+    assert_eq!(
+        stated.iter().map(summary).collect::<Vec<_>>(),
+        [(1, 1, t(1), Some(t(3))), (2, 2, t(3), Some(t(4))), (3, 3, t(4), None)]
+    );
+    let text: Moment = "2001-01-02".parse().unwrap();
+    assert!(stated[0].1.covers(text));
+    // A subset is stated once, under the name that the dataset has then.
+    let patterns: Vec<Pattern> = vec!["A*".parse().unwrap()];
+    let members = Members::Patterns(patterns);
+    let cited =
+        registry.cite_subset(&d, Some("2001-01-02".parse().unwrap()), &members, t(6)).unwrap();
+    registry.rename_dataset(&d, &name("E"), &Stamp::at(t(6), t(6))).unwrap();
+    assert_eq!([added(7), added(7)], [1, 0]);
+    let log = registry.state_sets(t(5), &[]).unwrap();
+    let identifier = cited.set.identifier();
+    let subset = Selection::Identifier { identifier, dataset: None, at: None };
+    let stated = statements(&log, &registry, &[subset, day(1)]);
+    let SetStatement { dataset, part, from, stated: when, changes, .. } = &stated[0].1;
+    assert_eq!((dataset.as_str(), *part, *from, *when, *changes), ("E", true, t(1), t(7), 1));
+    assert_eq!(stated[1].1.dataset.as_str(), "D");
+    // A change of the future is stated when it has come.
+    assert_eq!(stated[1].0, 1);
+}
+
+#[test]
+fn what_was_not_signed_has_no_proof_yet() {
+    let stored = Stored::with(3);
+    let not_stated = |registry: &Registry| {
+        let error = prove(registry, &at("dataset", "2001-01-01")).unwrap_err();
+        assert_eq!(error.kind().as_str(), "not-stated", "{error}");
+    };
+    not_stated(&stored.registry);
+    let log = stored.registry.state_sets(now(), &[]).unwrap();
+    not_stated(&stored.registry);
+    sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
+    assert_eq!(prove(&stored.registry, &at("dataset", "2001-01-01")).unwrap().index, 0);
+}
+
+#[test]
+fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, registry) = new_registry_in(directory.path());
+    let mut first = change(["A"], []);
+    first.options.create_dataset = true;
+    registry.change(&name("D"), &first, &Stamp::at(second(0), second(0))).unwrap();
+    let older = directory.path().join("older.db");
+    registry.copy_to(&older, PaymentIds::LeftOut).unwrap();
+    let other = directory.path().join("other.db");
+    registry.copy_to(&other, PaymentIds::LeftOut).unwrap();
+    let log = registry.state_sets(second(1), &[]).unwrap();
+    let signed = log.checkpoint(ORIGIN);
+    let differs = |registry: &Registry, signed: &LogCheckpoint| {
+        let error = registry.state_sets(second(9), std::slice::from_ref(signed)).unwrap_err();
+        assert_eq!(error.kind().as_str(), "tree-differs", "{error}");
+        error.to_string()
+    };
+    let older = Registry::open(&older, Access::Write).unwrap();
+    assert!(differs(&older, &signed).ends_with("the registry has 0 statements, but 1 were signed"));
+    assert_eq!(older.state_sets(second(1), &[]).unwrap().tree.root(1), Some(signed.root));
+    // The same dataset with another history, under the same key: a fork.
+    let other = Registry::open(&other, Access::Write).unwrap();
+    other.change(&name("D"), &change(["B"], []), &Stamp::at(second(1), second(1))).unwrap();
+    other.state_sets(second(2), &[]).unwrap();
+    assert!(
+        differs(&other, &signed).ends_with("the first 1 statements are not those that were signed")
+    );
+    let forged = SignedCheckpoint {
+        checkpoint: signed.clone(),
+        note: Note { body: signed.to_string(), signatures: Vec::new() },
+        policy: String::new(),
+        signed: second(2),
+    };
+    assert_eq!(other.save_checkpoint(&forged).unwrap_err().kind().as_str(), "tree-differs");
+    // A copy has the statements, and goes on with them.
+    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(2));
+    let copy = directory.path().join("copy.db");
+    registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
+    let copy = Registry::open(&copy, Access::Write).unwrap();
+    let again = copy.state_sets(second(3), &[signed]).unwrap();
+    assert_eq!((again.added, again.tree.size()), (0, 1));
+    assert_eq!(again.signed, copy.snapshot().unwrap().statement_log().unwrap().signed);
+    assert!(again.signed.is_some());
+}
+
+/// Each with what `verify` finds and the error of who signs.
+#[test]
+fn statements_that_are_lost_or_altered_are_found() {
+    for (sql, found) in [
+        ("DELETE FROM statement WHERE number = 0", "the statement 0 is missing"),
+        (
+            "DELETE FROM statement WHERE number = 1",
+            "the first 2 statements are not those that were signed",
+        ),
+        ("UPDATE statement SET text = replace(text, '3', '4')", "differs from its checksum"),
+        ("UPDATE tree_head SET note = replace(note, '2', '3')", "differs from its checksum"),
+    ] {
+        let stored = Stored::with(3);
+        let at = |n: i64| Stamp::at(second(n), now());
+        stored.registry.change(&name("dataset"), &change(["x"], []), &at(1)).unwrap();
+        let log = stored.registry.state_sets(now(), &[]).unwrap();
+        assert_eq!(log.added, 2);
+        sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
+        assert!(stored.registry.verify_all(&[]).unwrap().finish().unwrap().findings == 0);
+        assert!(stored.connection().execute(sql, []).unwrap() > 0);
+        let texts: Vec<String> = stored
+            .registry
+            .verify_all(&[])
+            .unwrap()
+            .flat_map(|verification| verification.unwrap().mismatches)
+            .map(|finding| finding.text)
+            .collect();
+        assert!(texts.iter().any(|text| text.contains(found)), "{sql}: {texts:?}");
+        let error = stored.registry.state_sets(now(), &[]).unwrap_err();
+        assert_eq!(error.kind().as_str(), "damaged", "{sql}: {error}");
+    }
+}
+
+/// What a witness in a test does.
+#[derive(Clone, Copy)]
+enum Manner {
+    Cosigns,
+    /// Says that it has seen this size, whatever it is asked.
+    HasSeen(u64),
+    Responds(u16),
+    CosignsAnother,
+    SendsNoise,
+}
+
+/// A witness over HTTP, which remembers one tree and the bodies of its requests.
+struct TestWitness {
+    address: String,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl TestWitness {
+    fn start(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/w/", listener.local_addr().unwrap());
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            let mut size = 1;
+            for stream in listener.incoming() {
+                respond(stream.unwrap(), manner, &mut size, &seen);
+            }
+        });
+        TestWitness { address, requests }
+    }
+}
+
+fn respond(mut stream: TcpStream, manner: Manner, size: &mut u64, seen: &Mutex<Vec<String>>) {
+    let (mut request, mut buffer) = (String::new(), [0; 4_096]);
+    let body = loop {
+        let read = stream.read(&mut buffer).unwrap();
+        request.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        let Some((head, body)) = request.split_once("\r\n\r\n") else { continue };
+        let head = head.to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        if body.len() == length.parse::<usize>().unwrap() {
+            assert!(head.starts_with("post /w/add-checkpoint http/1.1"), "{head}");
+            break body.to_owned();
+        }
+    };
+    let (asked, note) = body.split_once("\n\n").unwrap();
+    let old: u64 = asked.lines().next().unwrap()["old ".len()..].parse().unwrap();
+    let note: Note = note.parse().unwrap();
+    let witness = key("w.example", KeyUse::Witness, 5);
+    let (status, sent) = match manner {
+        Manner::Responds(status) => (status, String::new()),
+        Manner::HasSeen(size) => (409, format!("{size}\n")),
+        _ if old != *size => (409, format!("{size}\n")),
+        Manner::Cosigns => {
+            *size = note.body.parse::<LogCheckpoint>().unwrap().size;
+            (200, format!("{}\n", witness.sign(&note.body, second(5))))
+        }
+        Manner::CosignsAnother => (200, format!("{}\n", witness.sign("other\n", second(5)))),
+        Manner::SendsNoise => (200, "x".repeat(100_000)),
+    };
+    seen.lock().unwrap().push(asked.to_owned());
+    let length = sent.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{sent}"
+    )
+    .unwrap();
+}
+
+#[test]
+fn a_witness_is_asked_from_the_size_that_it_names_and_what_it_sends_is_verified() {
+    let registry = new_registry();
+    for n in 0..5 {
+        let mut step = change([format!("G{n}").as_str()], []);
+        step.options.create_dataset = true;
+        registry.change(&name("D"), &step, &Stamp::at(second(n), second(n))).unwrap();
+        registry.state_sets(second(n), &[]).unwrap();
+    }
+    let log = registry.snapshot().unwrap().statement_log().unwrap();
+    let size = log.tree.size();
+    let note = sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(9)).note;
+    let witness = key("w.example", KeyUse::Witness, 5);
+    let witness = witness.verification_key();
+    let ask = |address: &str, old| {
+        ask_witness(address, witness, (&log.tree, &note), old, HttpOptions::default())
+    };
+    let server = TestWitness::start(Manner::Cosigns);
+    let signature = ask(&server.address, 0).unwrap();
+    assert_eq!(witness.verified(&signature, &note.body), Some(Some(second(5))));
+    // From then on, it knows the whole tree.
+    ask(&server.address, size).unwrap();
+    let requests = server.requests.lock().unwrap().clone();
+    let path: Vec<String> =
+        log.tree.consistency(1, size).unwrap().iter().map(LogCheckpoint::hash_text).collect();
+    let of_one = format!("old 1\n{}", path.join("\n"));
+    assert_eq!(requests, ["old 0".to_owned(), of_one, format!("old {size}")]);
+    for (manner, kind, why) in [
+        (Manner::HasSeen(size + 1), "tree-differs", "it has seen a tree of 10 statements"),
+        (Manner::HasSeen(2), "response", "it responded with 409"),
+        (Manner::Responds(422), "tree-differs", "it has seen another tree"),
+        (Manner::Responds(404), "response", "it responded with 404"),
+        (Manner::CosignsAnother, "response", "it sent no cosignature of this checkpoint"),
+        (Manner::SendsNoise, "response", "it sent no cosignature of this checkpoint"),
+    ] {
+        let server = TestWitness::start(manner);
+        let error = ask(&server.address, 1).unwrap_err();
+        assert_eq!(error.kind().as_str(), kind, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+    assert_eq!(ask("http://127.0.0.1:1/", 0).unwrap_err().kind().as_str(), "no-response");
+    assert_eq!(ask("http://w.example/", 0).unwrap_err().kind().as_str(), "not-encrypted");
+}
