@@ -107,7 +107,11 @@ impl Directory {
     ) -> Result<()> {
         self.refuse_link(name)?;
         let mut file = self.create(SHARED_NEW)?;
-        write(&mut file).map_err(|source| self.failed("write", name, source))?;
+        if let Err(source) = write(&mut file) {
+            // On a full disk, it is in the way. If it cannot be removed, the next replacement does.
+            let _ = self.remove(SHARED_NEW);
+            return Err(self.failed("write", name, source));
+        }
         drop(file);
         renameat(&self.handle, SHARED_NEW, &self.handle, name)
             .map_err(|error| self.failed("create", name, error.into()))

@@ -6,10 +6,11 @@
 //! checksums, those with an address as files of the web, others as what the set mentions. If there are more
 //! than [`MOST_ENTITIES`], only the list has them. As in every crate, entities refer to each other by ids.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 
 use super::json::{indented, json_ld_creator, licence, nonempty, without_nulls};
@@ -60,6 +61,8 @@ impl Citation {
             let message = format!("{} has a file of something else: {other}", quoted(&path));
             return Err(Error::new(ErrorKind::NotReplaced, message));
         }
+        // Never describes another list than the one beside it.
+        directory.remove(METADATA)?;
         let list_path = directory.path_of(LIST);
         let mut described = None;
         let replaced = directory.replace(LIST, |file| {
@@ -98,8 +101,9 @@ impl Citation {
             if entities.len() <= MOST_ENTITIES {
                 let address = self.record().granule_url.as_ref();
                 let address = address.and_then(|url| url.address_of(&granule.granule_id));
-                let named = if address.is_some() { &mut parts } else { &mut mentions };
-                named.push(add_granule(&granule, address, &mut entities));
+                let is_file = address.is_some() && granule.content.files().len() < 2;
+                let named = if is_file { &mut parts } else { &mut mentions };
+                named.push(add_granule(&granule, is_file, address, &mut entities));
             }
         }
         if entities.len() > MOST_ENTITIES {
@@ -143,7 +147,9 @@ impl Citation {
             }
             creator
         });
-        let creators: Vec<Value> = creators.collect();
+        let mut creators: Vec<Value> = creators.collect();
+        let mut seen = BTreeSet::new();
+        creators.retain(|creator| seen.insert(creator["@id"].to_string()));
         let publisher = self
             .publisher()
             .map(|name| json!({ "@id": "#publisher", "@type": "Organization", "name": name }));
@@ -199,18 +205,23 @@ impl Citation {
     }
 }
 
+/// What is encoded of an id or a path, so that a fragment has them whole.
+const IN_A_FRAGMENT: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
 /// Adds a granule and, if there are several, its files. Returns a reference to it.
 fn add_granule(
     granule: &GranuleFiles,
+    is_file: bool,
     address: Option<String>,
     entities: &mut Vec<Value>,
 ) -> Value {
     let id = granule.granule_id.as_str();
-    let own_id = |of: &str| format!("#{}", utf8_percent_encode(of, NON_ALPHANUMERIC));
-    let kind = if address.is_some() { "File" } else { "CreativeWork" };
+    let own_id = format!("#granule/{}", utf8_percent_encode(id, IN_A_FRAGMENT));
+    let kind = if is_file { "File" } else { "CreativeWork" };
     let files = granule.content.files();
     let mut described =
-        json!({ "@id": address.unwrap_or_else(|| own_id(id)), "@type": kind, "name": id });
+        json!({ "@id": address.as_ref().unwrap_or(&own_id), "@type": kind, "name": id });
     let reference = reference_to(&described);
     match files.as_slice() {
         [file] => add_bytes(&mut described, file),
@@ -218,7 +229,7 @@ fn add_granule(
         files => {
             let of_file = |file: &KnownFile| {
                 let path = file.path(&granule.granule_id);
-                let file_id = own_id(&format!("{id}/{path}"));
+                let file_id = format!("{own_id}?{}", utf8_percent_encode(path, IN_A_FRAGMENT));
                 let mut described =
                     json!({ "@id": file_id, "@type": "CreativeWork", "name": path });
                 add_bytes(&mut described, file);

@@ -12,11 +12,11 @@ use accession::registry::GranuleFiles;
 use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::{SetArgs, SiteArgs, TypedDataset, named_path, resolver};
+use crate::cli::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path, resolver};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::Progress;
 use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile, listing, read_record};
+use crate::cli::reading::{Entries, InputFile, listing, read_record, warn_of_repeated};
 use crate::cli::session::Session;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
@@ -102,6 +102,9 @@ struct ListArgs {
     /// The column or field of the list that has the ids [default: the usual one]
     #[arg(long, value_name = "NAME", requires = "from")]
     column: Option<String>,
+
+    #[command(flatten)]
+    files: FileArgs,
 }
 
 /// What is written: a citation, or a crate.
@@ -153,18 +156,18 @@ impl Args {
     }
 
     fn cite_list(self, session: &mut Session) -> Result<Exit> {
-        let ListArgs { from, of, record, column } = &self.list;
+        let ListArgs { from, of, record, column, files } = &self.list;
         let record = record.as_ref().map(read_record).transpose()?;
         let dataset = listed::dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
-        let options =
-            Options { column: column.clone(), skips_odd_files: true, ..Options::default() };
+        let options = files.reading(Options { column: column.clone(), ..Options::default() });
         let (listing, _) = listing(session, from, options, &self.paths)?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
         let list = listing.identify_with(Arc::new(Progress::new()))?;
+        warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
         let printed = object!({
@@ -179,6 +182,7 @@ impl Args {
     }
 
     fn cite_set(self, set: SetArgs, session: &mut Session) -> Result<Exit> {
+        self.list.files.refuse_without_input()?;
         self.site.follow(session, [set.on_site()])?;
         let now = session.now()?;
         let typed_at = set.typed_at();

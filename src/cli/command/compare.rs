@@ -24,9 +24,9 @@ use crate::cli::session::Session;
 /// them, or both have no algorithm in common, they are counted. The exit status is 1 if they differ.
 ///
 /// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has
-/// it, - for one that does not, and ≠ for one whose files have other bytes than on the first side that knows
-/// something of them. How many granules have the same marks is printed first. Each list is then named,
-/// as --from NAME=FILE.
+/// it, - for one that does not, and ≠ for one whose files have other bytes than on a side before it. How many
+/// granules have the same marks is printed first. Each of several lists is then named, as --from NAME=FILE;
+/// the sets come before the lists.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03

@@ -40,10 +40,10 @@ pub fn are_named(files: &[InputFile]) -> bool {
     files.iter().all(|file| named(file).is_some())
 }
 
-/// A name, and the file that it is given to.
+/// A name, and the file that it is given to. A name is no part of a path: `./a=b` is a file.
 fn named(file: &InputFile) -> Option<(String, InputFile)> {
     let (name, path) = file.path()?.to_str()?.split_once('=')?;
-    let is_whole = !name.is_empty() && !path.is_empty();
+    let is_whole = !name.is_empty() && !name.contains('/') && !path.is_empty();
     is_whole.then(|| (name.to_owned(), InputFile::from(std::ffi::OsString::from(path))))
 }
 
@@ -78,20 +78,20 @@ pub fn compare_many(
     let (mut sides, mut rows) = read_sides(session, sets, files, options, paths)?;
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
-    let mut listed = Spool::default();
+    let (mut listed, mut left) = (Spool::default(), limit);
     for uneven in sides.by_ref() {
         let uneven = uneven?;
-        if session.is_json() && !is_summary && listed.count() < limit {
+        if left > 0 && session.is_json() {
             let Sides { having, other_content } = by_name(&names, &uneven.sides);
             session.json(&object!({
                 "granule": uneven.granule_id,
                 "in": having,
                 "other_content": other_content,
             }))?;
-        }
-        if listed.count() < limit {
+        } else if left > 0 {
             listed.add(json!([uneven.granule_id, marks(&uneven.sides)]).to_string().as_bytes())?;
         }
+        left = left.saturating_sub(1);
         *patterns.entry(uneven.sides).or_default() += 1;
     }
     let different: u64 = patterns.values().sum();
@@ -119,6 +119,10 @@ pub fn compare_many(
                 )?;
             }
         }
+        let all = same + different;
+        if let Some(compared) = sides.compared().filter(|compared| *compared < all) {
+            writeln!(session.out(), "bytes: compared for {compared} of {all}")?;
+        }
         write_report(session, rows, &patterns, &listed)?;
         match different - listed.count() {
             more if more > 0 && !is_summary => writeln!(session.out(), "and {more} more")?,
@@ -136,8 +140,10 @@ fn read_sides(
     options: &Options,
     paths: &PathArgs,
 ) -> Result<(SideBySide, Vec<SideRow>)> {
+    let is_alone = files.len() == 1;
     let files = files.iter().map(|file| {
-        named(file).ok_or_else(|| {
+        let alone = || is_alone.then(|| (file.name(), file.clone()));
+        named(file).or_else(alone).ok_or_else(|| {
             Error::usage(format!("{} has no name", quoted(&file.name())))
                 .with_hint("where more than two sides are compared, each list is --from NAME=FILE")
         })
@@ -150,7 +156,8 @@ fn read_sides(
             .with_hint("name another set, or a list with --from"));
     }
     if let Some(twice) = (1..names.len()).find(|index| names[..*index].contains(&names[*index])) {
-        return Err(Error::usage(format!("two sides are called {}", quoted(names[twice]))));
+        return Err(Error::usage(format!("two sides are called {}", quoted(names[twice])))
+            .with_hint("a file whose path has = is written ./PATH"));
     }
     let inputs = files.iter().filter(|(_, file)| *file == InputFile::StandardInput);
     if inputs.count() > 1 {

@@ -15,12 +15,11 @@ use crate::registry::proof::Claim;
 /// What a side has of a granule that others have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
-    /// It has the granule, and nothing that is known of its files contradicts the first side that knows
-    /// something of them.
+    /// It has the granule, and what is known of its files contradicts no side before it that is the same.
     Same,
     /// It does not have the granule.
     Absent,
-    /// It has the granule, and a file has other bytes than on that side.
+    /// It has the granule, and a file has other bytes than on such a side.
     OtherBytes,
 }
 
@@ -75,6 +74,8 @@ pub struct SideBySide {
     sides: Vec<Box<dyn Cursor<Item = Entry> + Send>>,
     granules: Vec<u64>,
     same: u64,
+    /// `None` as long as nothing is known of any file.
+    compared: Option<u64>,
     next: String,
     is_over: bool,
 }
@@ -83,7 +84,8 @@ impl SideBySide {
     /// No side yet.
     pub fn new(monitor: Option<Arc<dyn Monitor>>) -> Self {
         let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
-        SideBySide { monitor, progress: None, sides, granules, same: 0, next, is_over: false }
+        let (same, compared, is_over) = (0, None, false);
+        SideBySide { monitor, progress: None, sides, granules, same, compared, next, is_over }
     }
 
     /// Adds a set, which can still be read after the snapshot was dropped.
@@ -118,13 +120,19 @@ impl SideBySide {
         self.same
     }
 
+    /// Of how many granules, of those that were read, bytes of two sides could be compared. `None` means that
+    /// nothing is known of any file.
+    pub fn compared(&self) -> Option<u64> {
+        self.compared
+    }
+
     /// How many granules were read of each side.
     pub fn granules(&self) -> &[u64] {
         &self.granules
     }
 
     fn step(&mut self) -> Result<Option<UnevenGranule>> {
-        let SideBySide { monitor, progress, sides, granules, same, next, .. } = self;
+        let SideBySide { monitor, progress, sides, granules, same, compared, next, .. } = self;
         let progress = progress
             .get_or_insert_with(|| Work::begin(monitor.clone(), "comparing", "granules", None));
         loop {
@@ -143,7 +151,7 @@ impl SideBySide {
             }
             progress.advance()?;
             let granule_id = granule_id_of(next)?;
-            let mut known_first: Option<Content> = None;
+            let mut known = Known::default();
             let mut presences = vec![Presence::Absent; sides.len()];
             for ((side, granules), presence) in
                 sides.iter_mut().zip(&mut *granules).zip(&mut presences)
@@ -152,15 +160,11 @@ impl SideBySide {
                     continue;
                 }
                 *granules += 1;
-                *presence = match (&known_first, side.known()?.filter(|it| !it.is_empty())) {
-                    (_, None) => Presence::Same,
-                    (None, Some(known)) => {
-                        known_first = Some(Content::from(known));
-                        Presence::Same
-                    }
-                    (Some(first), Some(known)) => compared(&granule_id, first, known),
-                };
+                *presence = known.presence(&granule_id, side.known()?);
                 side.skip()?;
+            }
+            if !known.contents.is_empty() {
+                *compared.get_or_insert(0) += u64::from(known.is_compared);
             }
             if presences.iter().all(|presence| *presence == Presence::Same) {
                 *same += 1;
@@ -171,11 +175,37 @@ impl SideBySide {
     }
 }
 
-/// Whether what is known of a granule on another side contradicts what is known on the first one.
-fn compared(granule_id: &GranuleId, first: &Content, known: EncodedFiles<'_>) -> Presence {
-    let is_other = first.encoded() != known
-        && matches!(first.compare(granule_id, &Content::from(known)), ContentMatch::Other(_));
-    if is_other { Presence::OtherBytes } else { Presence::Same }
+/// What the sides know of a granule that contradict none before them. A side that has only an MD5 contradicts
+/// nobody, so each is compared with all of these.
+#[derive(Default)]
+struct Known {
+    contents: Vec<Content>,
+    is_compared: bool,
+}
+
+impl Known {
+    /// What the next side has of the granule, of which it knows this.
+    fn presence(&mut self, granule_id: &GranuleId, known: Option<EncodedFiles<'_>>) -> Presence {
+        let Some(known) = known.filter(|known| !known.is_empty()) else { return Presence::Same };
+        // Mostly all sides know the same.
+        if self.contents.iter().any(|before| before.encoded() == known) {
+            self.is_compared = true;
+            return Presence::Same;
+        }
+        let known = Content::from(known);
+        for before in &self.contents {
+            match before.compare(granule_id, &known) {
+                ContentMatch::Other(_) => {
+                    self.is_compared = true;
+                    return Presence::OtherBytes;
+                }
+                ContentMatch::Equal => self.is_compared = true,
+                ContentMatch::Unknown | ContentMatch::NotComparable => {}
+            }
+        }
+        self.contents.push(known);
+        Presence::Same
+    }
 }
 
 impl Iterator for SideBySide {
