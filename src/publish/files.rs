@@ -21,7 +21,7 @@ pub(super) const SUBSETS: &str = "subsets.jsonl";
 pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
 
 /// What publishing writes into the root of a directory.
-const PUBLISHED: [&str; 13] = [
+const PUBLISHED: [&str; 14] = [
     "404.html",
     DATASETS,
     "di",
@@ -34,6 +34,7 @@ const PUBLISHED: [&str; 13] = [
     "robots.txt",
     "script.js",
     "sitemap.xml",
+    "statements",
     "style.css",
 ];
 

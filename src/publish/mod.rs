@@ -33,6 +33,7 @@ mod log;
 mod pages;
 #[cfg(feature = "serve")]
 mod resolve;
+mod statements;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -47,6 +48,7 @@ pub use dataset::PublishedDataset;
 use files::PublishDirectory;
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
+pub use statements::publish_statements;
 pub use verify::{OtherFile, VerifiedFiles, verify};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does

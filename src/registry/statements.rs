@@ -257,6 +257,14 @@ impl Snapshot {
         self.ask(StatementLog::read)
     }
 
+    /// The texts of some statements, from a number on, at most `count` of them.
+    pub(crate) fn statement_texts(&self, first: u64, count: u64) -> Result<Vec<String>> {
+        self.ask(|read| {
+            let rows = read.statements(first).take(count as usize);
+            rows.map(|row| Ok(row?.text)).collect()
+        })
+    }
+
     /// The proof that a set was stated, by the checkpoint that was signed last. Of an instance that was
     /// stated twice, the last statement is proved.
     ///

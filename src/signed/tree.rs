@@ -53,6 +53,16 @@ impl StatementTree {
         }
     }
 
+    /// How many hashes a full tile has.
+    pub const TILE: u64 = 256;
+
+    /// The hashes of a tile: of a level (0 means the leaves), the number of the tile in it, and how many
+    /// hashes it has, which the tree must have (`tlog-tiles`).
+    pub(crate) fn tile(&self, level: u32, number: u64, width: u64) -> &[TreeHash] {
+        let first = (number * StatementTree::TILE) as usize;
+        &self.levels[8 * level as usize][first..first + width as usize]
+    }
+
     /// The root of the first statements, of which there are `size`. `None` means that there are not so many.
     pub fn root(&self, size: u64) -> Option<TreeHash> {
         match size {

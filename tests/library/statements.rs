@@ -2,15 +2,16 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use accession::mirror::{HttpOptions, ask_witness};
+use accession::publish::publish_statements;
 use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
 use accession::signed::{
     KeyUse, ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey,
-    StatementProof,
+    StatementProof, StatementTree,
 };
 use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Timestamp};
 
@@ -294,6 +295,77 @@ fn statements_that_are_lost_or_altered_are_found() {
         let error = stored.registry.state_sets(now(), &[]).unwrap_err();
         assert_eq!(error.kind().as_str(), "damaged", "{sql}: {error}");
     }
+}
+
+/// The files below a directory, with their lengths.
+fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) {
+    let mut entries: Vec<_> = std::fs::read_dir(directory).unwrap().map(Result::unwrap).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let name = format!("{prefix}{}", entry.file_name().to_str().unwrap());
+        match entry.path().is_dir() {
+            true => files_below(&entry.path(), &format!("{name}/"), files),
+            false => files.push(format!("{name} {}", entry.metadata().unwrap().len())),
+        }
+    }
+}
+
+#[test]
+fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
+    let (registry, directory) = (new_registry(), tempfile::tempdir().unwrap());
+    let site = directory.path().join("statements");
+    let change_to = |n: i64| {
+        let mut step = change([format!("G{n}").as_str()], []);
+        step.options.create_dataset = true;
+        registry.change(&name("D"), &step, &Stamp::at(second(n), second(n))).unwrap();
+    };
+    let publish = |registry: &Registry| publish_statements(registry, directory.path());
+    assert_eq!(publish(&registry).unwrap(), 0);
+    assert!(!site.exists());
+    let mut listed = Vec::new();
+    for (changes, size) in [(0..200, 200), (200..320, 321), (320..320, 321)] {
+        changes.for_each(change_to);
+        let log = registry.state_sets(second(400), &[]).unwrap();
+        sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(400));
+        assert_eq!(publish(&registry).unwrap(), size);
+        listed.clear();
+        files_below(&site, "", &mut listed);
+        listed.retain(|file| !file.starts_with("tile/entries") && !file.starts_with("policy"));
+        assert_eq!(listed[0].split(' ').next(), Some("checkpoint"));
+        match size {
+            200 => assert_eq!(listed[1..], ["tile/0/000.p/200 6400"]),
+            _ => assert_eq!(
+                listed[1..],
+                ["tile/0/000 8192", "tile/0/001.p/65 2080", "tile/1/000.p/1 32"]
+            ),
+        }
+    }
+    let mut tree = StatementTree::default();
+    for file in ["000", "001.p/65"] {
+        let bundle = std::fs::read(site.join("tile/entries").join(file)).unwrap();
+        let mut rest = &bundle[..];
+        while let Some((length, after)) = rest.split_first_chunk() {
+            let (statement, after) = after.split_at(u16::from_be_bytes(*length).into());
+            SetStatement::read(statement).unwrap();
+            tree.push(statement);
+            rest = after;
+        }
+    }
+    let note: Note = std::fs::read_to_string(site.join("checkpoint")).unwrap().parse().unwrap();
+    let checkpoint: LogCheckpoint = note.body.parse().unwrap();
+    assert_eq!((checkpoint.size, Some(checkpoint.root)), (321, tree.root(321)));
+    // Another registry, and one that was restored from an older backup, contradict what is there.
+    let other = new_registry();
+    let mut first = change(["X"], []);
+    first.options.create_dataset = true;
+    other.change(&name("D"), &first, &Stamp::at(second(0), second(0))).unwrap();
+    let log = other.state_sets(second(1), &[]).unwrap();
+    sign(&other, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(1));
+    assert_eq!(publish(&other).unwrap_err().kind().as_str(), "tree-differs");
+    let mut after = Vec::new();
+    files_below(&site, "", &mut after);
+    after.retain(|file| !file.starts_with("tile/entries") && !file.starts_with("policy"));
+    assert_eq!(after, listed);
 }
 
 /// What a witness in a test does.

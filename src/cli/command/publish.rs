@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use accession::model::{WarningKind, quoted};
 use accession::pages::{Serves, Site};
 use accession::publish::{
-    SiteSettings, VerifiedFiles, publish, publish_pages, unknown_datasets, verify,
+    SiteSettings, VerifiedFiles, publish, publish_pages, publish_statements, unknown_datasets,
+    verify,
 };
 use accession::registry::Edit;
 use accession::server::{Config, Server, ServerLimits};
@@ -27,7 +28,7 @@ use crate::cli::session::Session;
 /// Run again after each change, or every night, the command writes only what is new. A dataset
 /// whose history contradicts what was published is refused, and so is one whose log does not end as
 /// it was written; the others are published all the same. Notes of changes are published; who made a
-/// change is not.
+/// change is not. Where all datasets are published, so is what was signed of them, in statements/.
 ///
 /// --public-url, --site-name and --contact are kept in the directory until others are given; an
 /// empty value removes one.
@@ -98,12 +99,18 @@ impl Publish {
             );
             session.warn(WarningKind::NotInRegistry, &what);
         }
+        // They name all datasets. The pages are published also if the statements are refused.
+        let stated = match self.datasets.is_empty() {
+            true => publish_statements(&registry, &self.directory).map(drop),
+            false => Ok(()),
+        };
         let settings = SiteSettings {
             public_url: self.public_url.unwrap_or_default(),
             name: self.site_name.unwrap_or_default(),
             contact: self.contact.unwrap_or_default(),
         };
         publish_pages(&registry, &self.directory, &settings, &failed, session.now()?)?;
+        stated?;
         Ok(if failed.is_empty() { Exit::Done } else { Exit::Trouble })
     }
 
