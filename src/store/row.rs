@@ -4,6 +4,7 @@
 //! when a row is written, in both stores from the same bytes.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::LazyLock;
 
 use super::page::check_order;
@@ -393,12 +394,21 @@ impl View {
         static NAME: Sql = Sql::new("SELECT name FROM {dataset} WHERE id = ?1");
         let name = |key: i64| {
             let name = self.row(&NAME, &[key.into()], |row| row.get(0));
-            let name = name.ok().flatten().unwrap_or_else(|| format!("dataset {key}"));
-            format!(" of {name}")
+            name.ok().flatten().unwrap_or_else(|| format!("dataset {key}"))
         };
-        let (what, of) = (table.what.unwrap_or(table.name), dataset.map_or(String::new(), name));
-        damaged(format_args!("{what}{of} differs from its checksum ({position})"))
+        differing(table, dataset.map(name).as_deref(), position)
     }
+}
+
+/// The error of a row of a dataset, or of none, that differs from its checksum.
+pub(super) fn differing(
+    table: &StoredTable,
+    dataset: Option<&str>,
+    position: impl Display,
+) -> Error {
+    let what = table.what.unwrap_or(table.name);
+    let of = dataset.map_or(String::new(), |dataset| format!(" of {dataset}"));
+    damaged(format_args!("{what}{of} differs from its checksum ({position})"))
 }
 
 /// The query for the rows after a key, and its values.

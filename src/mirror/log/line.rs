@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use sha2::{Digest as _, Sha256};
 
+use crate::error::{Error, Result};
 use crate::model::{
-    AtMost, Content, Digest, Event, EventKind, GranuleId, Identifier, LineCheck, SourceLocation,
-    Timestamp, WrittenFile,
+    AtMost, Content, Digest, Event, EventKind, GranuleId, Identifier, LineCheck, LogChange,
+    SourceLocation, Timestamp, WrittenFile, check_characters,
 };
 
 /// How every log begins, whatever its version.
@@ -100,7 +101,10 @@ pub(super) fn unsealed(line: &str) -> Option<(&str, &str)> {
 /// # Errors
 ///
 /// What is wrong with it.
-pub(crate) fn verified(last: Option<LineCheck>, line: &[u8]) -> Result<LineCheck, &'static str> {
+pub(crate) fn verified(
+    last: Option<LineCheck>,
+    line: &[u8],
+) -> std::result::Result<LineCheck, &'static str> {
     let text = line.strip_suffix(b"\n").ok_or("the line is cut")?;
     let sealed = std::str::from_utf8(text).ok().and_then(unsealed);
     let (body, check) = sealed.ok_or("the line does not end with its checksum")?;
@@ -114,39 +118,39 @@ pub(crate) fn verified(last: Option<LineCheck>, line: &[u8]) -> Result<LineCheck
 /// A further line, as it is read. What is not in canonical form is found by writing it again
 /// ([`LogLine::body`]).
 #[derive(Deserialize)]
-pub(super) struct LogLineRead<'a> {
+struct LogLineRead<'a> {
     #[serde(borrow)]
-    pub timestamp: Text<'a>,
+    timestamp: Text<'a>,
     #[serde(borrow)]
-    pub ingested: AtMost<EntryRead<'a>, LINE_GRANULES>,
+    ingested: AtMost<EntryRead<'a>, LINE_GRANULES>,
     #[serde(borrow)]
-    pub deleted: AtMost<Text<'a>, LINE_GRANULES>,
+    deleted: AtMost<Text<'a>, LINE_GRANULES>,
     #[serde(borrow)]
-    pub described: AtMost<EntryRead<'a>, LINE_GRANULES>,
+    described: AtMost<EntryRead<'a>, LINE_GRANULES>,
     #[serde(borrow)]
-    pub replaced: AtMost<EntryRead<'a>, LINE_GRANULES>,
+    replaced: AtMost<EntryRead<'a>, LINE_GRANULES>,
     #[serde(default, borrow)]
-    pub note: Option<Text<'a>>,
+    note: Option<Text<'a>>,
     #[serde(default, borrow)]
-    pub identifier: Option<Text<'a>>,
+    identifier: Option<Text<'a>>,
     #[serde(default, borrow)]
-    pub digest: Option<Text<'a>>,
+    digest: Option<Text<'a>>,
 }
 
 /// A string that borrows from the line, unless it contains escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub Cow<'a, str>);
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// A granule, as it is read.
-pub(super) struct EntryRead<'a> {
-    pub granule: Cow<'a, str>,
-    pub producer_granule: Option<Cow<'a, str>>,
-    pub files: Option<Vec<WrittenFile>>,
+struct EntryRead<'a> {
+    granule: Cow<'a, str>,
+    producer_granule: Option<Cow<'a, str>>,
+    files: Option<Vec<WrittenFile>>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for EntryRead<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         deserializer.deserialize_any(EntryVisitor)
     }
 }
@@ -161,15 +165,21 @@ impl<'de> Visitor<'de> for EntryVisitor {
         f.write_str("an id, or an object with granule, producer_granule and files")
     }
 
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Self::Value, E> {
+    fn visit_borrowed_str<E: de::Error>(
+        self,
+        text: &'de str,
+    ) -> std::result::Result<Self::Value, E> {
         Ok(EntryRead { granule: Cow::Borrowed(text), producer_granule: None, files: None })
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> std::result::Result<Self::Value, E> {
         Ok(EntryRead { granule: Cow::Owned(text.to_owned()), producer_granule: None, files: None })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut members: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
         let (mut granule, mut producer_granule, mut files) = (None, None, None);
         while let Some(member) = members.next_key::<Text<'de>>()? {
             match &*member.0 {
@@ -185,6 +195,63 @@ impl<'de> Visitor<'de> for EntryVisitor {
 }
 
 impl LogLine {
+    /// Reads a line, which is given without its line end.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let Ok(read) = serde_json::from_str::<LogLineRead<'_>>(text) else {
+            return wrong("this line is not a change");
+        };
+        let LogLineRead { ingested, deleted, described, replaced, .. } = read;
+        let has_more = [ingested.has_more, described.has_more, replaced.has_more];
+        if has_more.contains(&true) || deleted.has_more {
+            return wrong("it has more than 1,000 granules");
+        }
+        let note = read.note.map(|note| note.0);
+        if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
+            return wrong("its note has more than 64 KiB");
+        }
+        if let Some(Err(error)) = note.as_ref().map(|note| check_characters("note", note)) {
+            return wrong(&error.to_string());
+        }
+        let end = match (read.identifier, read.digest) {
+            (None, None) => None,
+            (Some(identifier), Some(digest)) => {
+                let identifier = parse_as(&identifier.0, "identifier")?;
+                let digest = parse_as(&digest.0, "digest")?;
+                Some(LogLineEnd { identifier, digest, note: note.map(Cow::into_owned) })
+            }
+            _ => return wrong("it has only one of identifier and digest"),
+        };
+        let timestamp = parse_as(&read.timestamp.0, "timestamp")?;
+        let deleted = deleted.elements.into_iter().map(|text| EntryRead {
+            granule: text.0,
+            producer_granule: None,
+            files: None,
+        });
+        let mut sides: [Vec<LogEntry>; 4] = Default::default();
+        let read = [ingested.elements, deleted.collect(), described.elements, replaced.elements];
+        for (side, read) in sides.iter_mut().zip(read) {
+            *side = read.into_iter().map(LogEntry::of).collect::<Result<_>>()?;
+        }
+        let log_line = LogLine { timestamp, sides, end };
+        let granules = log_line.granules();
+        if granules > LINE_GRANULES {
+            return wrong("it has more than 1,000 granules");
+        }
+        // Each line but the last one of a change is full.
+        let is_full = || granules == LINE_GRANULES || log_line.entry_bytes() >= LINE_BYTES;
+        if log_line.end.is_none() && !is_full() {
+            return wrong("its change is divided elsewhere than after 1,000 granules or 4 MiB");
+        }
+        if log_line.body().ok().as_deref() != unsealed(text).map(|(body, _)| body) {
+            return wrong("it is not in canonical form");
+        }
+        Ok(log_line)
+    }
+
     /// The line in its canonical form, without its check.
     pub fn body(&self) -> serde_json::Result<String> {
         let written = self.sides.each_ref().map(|side| side.iter().map(LogEntry::written));
@@ -218,7 +285,26 @@ impl LogLine {
     }
 }
 
+/// Fails because of the line that is read, whose reader says which one it is.
+fn wrong<T>(what: &str) -> Result<T> {
+    Err(Error::not_a_manifest(what))
+}
+
+fn parse_as<T: std::str::FromStr>(text: &str, what: &str) -> Result<T> {
+    text.parse().or_else(|_| wrong(&format!("{text:?} is not a valid {what}")))
+}
+
 impl LogEntry {
+    fn of(read: EntryRead<'_>) -> Result<Self> {
+        let EntryRead { granule, producer_granule, files } = read;
+        let id = |text: &str| GranuleId::new(text).map_err(|cause| Error::not_an_id(text, cause));
+        let granule_id = id(&granule)?;
+        let producer_granule = producer_granule.map(|text| id(&text)).transpose()?;
+        let content = files.map(|files| Content::from_written(&granule_id, files)).transpose();
+        let content = content.or_else(|what| wrong(&format!("{granule_id:?}: {what}")))?;
+        Ok(LogEntry { granule_id, producer_granule, content })
+    }
+
     fn written(&self) -> EntryWritten<'_> {
         let LogEntry { granule_id, producer_granule, content } = self;
         match (producer_granule, content) {

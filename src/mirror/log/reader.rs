@@ -1,18 +1,12 @@
 //! Reads and verifies the lines of a log.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::line::{
-    EntryRead, FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, LogLineRead,
-    MAX_LINE_BYTES, VERSION, unsealed, verified,
-};
+use super::line::{FIRST_LINE, LogLine, MAX_LINE_BYTES, VERSION, verified};
 use crate::error::{Error, Result};
-use crate::model::{
-    Content, GranuleId, LineCheck, LogChange, SourceLocation, Timestamp, check_characters,
-};
+use crate::model::{Content, GranuleId, LineCheck, LogChange, SourceLocation, Timestamp};
 
 /// A place in a log at which a change ends, or its beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,64 +116,6 @@ impl LogReader {
         }
     }
 
-    fn parse(&self, text: &str) -> Result<LogLine> {
-        let Ok(read) = serde_json::from_str::<LogLineRead<'_>>(text) else {
-            return self.fail("this line is not a change");
-        };
-        let LogLineRead { ingested, deleted, described, replaced, .. } = read;
-        let has_more = [ingested.has_more, described.has_more, replaced.has_more];
-        if has_more.contains(&true) || deleted.has_more {
-            return self.fail("it has more than 1,000 granules");
-        }
-        let note = read.note.map(|note| note.0);
-        if note.as_ref().is_some_and(|note| note.len() > LogChange::MAX_NOTE_BYTES) {
-            return self.fail("its note has more than 64 KiB");
-        }
-        if let Some(Err(error)) = note.as_ref().map(|note| check_characters("note", note)) {
-            return self.fail(&error.to_string());
-        }
-        let end = match (read.identifier, read.digest) {
-            (None, None) => None,
-            (Some(identifier), Some(digest)) => {
-                let identifier = self.parse_as(&identifier.0, "identifier")?;
-                let digest = self.parse_as(&digest.0, "digest")?;
-                Some(LogLineEnd { identifier, digest, note: note.map(Cow::into_owned) })
-            }
-            _ => return self.fail("it has only one of identifier and digest"),
-        };
-        let timestamp = self.parse_as(&read.timestamp.0, "timestamp")?;
-        let deleted = deleted.elements.into_iter().map(|text| EntryRead {
-            granule: text.0,
-            producer_granule: None,
-            files: None,
-        });
-        let mut sides: [Vec<LogEntry>; 4] = Default::default();
-        let read = [ingested.elements, deleted.collect(), described.elements, replaced.elements];
-        for (side, read) in sides.iter_mut().zip(read) {
-            *side = read.into_iter().map(|entry| self.entry(entry)).collect::<Result<_>>()?;
-        }
-        let log_line = LogLine { timestamp, sides, end };
-        let granules = log_line.granules();
-        if granules > LINE_GRANULES {
-            return self.fail("it has more than 1,000 granules");
-        }
-        // Each line but the last one of a change is full.
-        let is_full = || granules == LINE_GRANULES || log_line.entry_bytes() >= LINE_BYTES;
-        if log_line.end.is_none() && !is_full() {
-            return self.fail("its change is divided elsewhere than after 1,000 granules or 4 MiB");
-        }
-        Ok(log_line)
-    }
-
-    fn entry(&self, read: EntryRead<'_>) -> Result<LogEntry> {
-        let EntryRead { granule, producer_granule, files } = read;
-        let granule_id = self.granule_id(&granule)?;
-        let producer = producer_granule.map(|text| self.granule_id(&text)).transpose()?;
-        let content = files.map(|files| Content::from_written(&granule_id, files)).transpose();
-        let content = content.or_else(|what| self.fail(&format!("{granule_id:?}: {what}")))?;
-        Ok(LogEntry { granule_id, producer_granule: producer, content })
-    }
-
     /// Checks a line against those before it, and counts it.
     fn take(&mut self, log_line: &LogLine) -> Result<Option<LogChange>> {
         let at = log_line.timestamp;
@@ -244,15 +180,6 @@ impl LogReader {
         }))
     }
 
-    fn granule_id(&self, text: &str) -> Result<GranuleId> {
-        GranuleId::new(text)
-            .map_err(|cause| Error::not_an_id(text, cause).at_line(&self.source, self.line))
-    }
-
-    fn parse_as<T: std::str::FromStr>(&self, text: &str, what: &str) -> Result<T> {
-        text.parse().or_else(|_| self.fail(&format!("{text:?} is not a valid {what}")))
-    }
-
     /// Whether the last line that was read ends a change.
     pub fn is_between_changes(&self) -> bool {
         self.open.is_none()
@@ -260,7 +187,7 @@ impl LogReader {
 
     /// Fails because of the last line that was read.
     pub fn fail<T>(&self, what: &str) -> Result<T> {
-        Err(Error::not_a_manifest(what).at_line(&self.source, self.line))
+        Err(Error::not_a_manifest(what).at(self.location()))
     }
 
     /// Verifies the next line, which ends with LF. A change is returned with its last line; `None` means
@@ -288,10 +215,7 @@ impl LogReader {
         if is_first {
             return Ok(None);
         }
-        let log_line = self.parse(text)?;
-        if log_line.body().ok().as_deref() != unsealed(text).map(|(body, _)| body) {
-            return self.fail("it is not in canonical form");
-        }
+        let log_line = LogLine::parse(text).map_err(|error| error.at(self.location()))?;
         let change = self.take(&log_line)?;
         Ok(Some((log_line, change)))
     }

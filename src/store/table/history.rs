@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::Result;
 use crate::store::page::{check_order, paged};
-use crate::store::row::row;
+use crate::store::row::{differing, row};
 use crate::store::rows::{DatasetKey, StoredInstance};
 use crate::store::session::View;
 use crate::store::statement::{self, Columns, Sql, Value, damaged};
@@ -453,9 +453,9 @@ impl View {
 pub(super) fn sound(StoredInstance { instance, is_sound }: StoredInstance) -> Result<Instance> {
     match is_sound {
         true => Ok(instance),
-        false => Err(damaged(format_args!(
-            "the row of {} at {} differs from its checksum",
-            instance.dataset, instance.timestamp
-        ))),
+        false => {
+            let position = format!("timestamp {}", instance.timestamp);
+            Err(differing(&statement::INSTANCE, Some(instance.dataset.as_str()), position))
+        }
     }
 }
