@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from html import escape
@@ -14,11 +15,16 @@ from typing import Any, overload
 from urllib.parse import urlencode
 
 from accession_registry._http import get
-from accession_registry._native import cite_list
-from accession_registry._records import error
+from accession_registry._listing import Listing, pyarrow
+from accession_registry._native import cite_list, identify
+from accession_registry._records import Error, error
 
 # Where the record of a collection is, of which the results of a search have only the id.
 CMR = "https://cmr.earthdata.nasa.gov/search"
+
+_METADATA = "ro-crate-metadata.json"
+# What the library calls a file until it is whole.
+_NEW = ".accession-publish.new"
 
 
 @dataclass(frozen=True)
@@ -70,14 +76,24 @@ class Citations:
             self._used[0].cite(root)
             return
         names = [_name(used.of) for used in self._used]
-        if len(set(names)) < len(names):
+        if len({name.lower() for name in names}) < len(names):
             message = f"two of these would have one directory: {', '.join(used.of for used in self._used)}"
             raise error("usage", message, "save the crate of each by itself")
+        described, crate = root / _METADATA, root / _NEW
+        # Everything is looked at before anything is written.
+        _refuse_others(root, {_METADATA, _NEW, *names})
+        for name in names:
+            _refuse_others(root / name, {_METADATA, _NEW, "granules.txt"})
+        # Never describes other crates than those beside it.
+        if described.is_file():
+            described.unlink()
         for name, used in zip(names, self._used):
             used.cite(root / name)
-        crate = root / "ro-crate-metadata.json.new"
-        crate.write_text(json.dumps(_crate_of_crates(names, self._cited), indent=2, ensure_ascii=False) + "\n", "utf-8")
-        crate.replace(root / "ro-crate-metadata.json")
+        crate.unlink(missing_ok=True)
+        # A new file: what a link leads to is left alone.
+        with crate.open("x", encoding="utf-8") as file:
+            file.write(json.dumps(_crate_of_crates(names, self._cited), indent=2, ensure_ascii=False) + "\n")
+        crate.replace(described)
 
     @overload
     def __getitem__(self, key: int) -> Cited: ...
@@ -124,6 +140,8 @@ def cite(
     """
     granules: dict[str, Any] = {}
     if hasattr(results, "__arrow_c_stream__"):
+        granules[""] = _kept(results)
+    elif isinstance(results, Mapping) and not {"feed", "response"}.isdisjoint(results):
         granules[""] = results
     else:
         for key, granule in _granules(results):
@@ -131,7 +149,7 @@ def cite(
     if not granules:
         raise error("usage", "there are no granules, and nothing to cite", "check what the search returned")
     named = of if isinstance(of, Mapping) else dict.fromkeys(granules, of or "")
-    names = {key: named.get(key) or (key if key.startswith("10.") else _name(key)) for key in granules}
+    names = {key: _bare(named.get(key) or "") or _doi_or_name(key) for key in granules}
     if "" in names.values():
         raise error("usage", "it is not known of which dataset these granules are", 'name its DOI: of="10.…/…"')
     known = _of_cmr([name for name in names.values() if re.fullmatch(r"C\d+-\w+", name)])
@@ -141,27 +159,62 @@ def cite(
     used: dict[str, _Used] = {}
     for key, name in names.items():
         doi, found = known.get(name, (name, None))
-        if doi in used:
-            used[doi].granules += granules[key]
+        # The letters of a DOI have no case.
+        same = doi.lower() if doi.startswith("10.") else doi
+        if same in used:
+            used[same].granules += granules[key]
+            used[same].record = used[same].record or found
         else:
-            used[doi] = _Used(doi, given or found, granules[key], column)
+            used[same] = _Used(doi, given or found, granules[key], column)
     return Citations(list(used.values()), [one.cite() for one in used.values()])
+
+
+def _kept(table: Any) -> Any:
+    """The table, so that it can be read again to be saved: a stream may be read once."""
+    try:
+        return table if isinstance(table, Listing) else pyarrow().chunked_array(table)
+    except Error:
+        # Without pyarrow it is read where it is.
+        return table
+    except ValueError as cause:
+        raise error("input", f"the table cannot be read: {cause}") from cause
 
 
 def _granules(results: Any) -> Iterator[tuple[str, Any]]:
     """Granules, each after the key of its dataset, which may be empty."""
-    if isinstance(results, str):
-        raise error("usage", "a string is one id, and not a list of ids", 'put it into a list: ["…"]')
+    if not isinstance(results, Iterable) or isinstance(results, (str, bytes)):
+        message = f"{results!r} is not a list of ids"
+        raise error("usage", message, 'a string is one id: put it into a list, ["…"]; read what a file lists')
     if isinstance(results, Mapping):
         pages = [results[key] for key in ("items", "features") if key in results]
         if not pages:
-            # They are paths, or addresses.
-            yield from ((str(key), _granule(PurePath(item))) for key, items in results.items() for item in items)
+            for key, items in results.items():
+                if not isinstance(items, Iterable) or isinstance(items, (str, bytes, Mapping)):
+                    message = f"the key {str(key)!r} has {type(items).__name__}, and not a list of paths"
+                    raise error("usage", message, "put a record of a catalogue, or a path, into a list")
+                # They are paths, or addresses.
+                paths = (PurePath(item) if isinstance(item, str) else item for item in items)
+                yield from ((str(key), granule) for granule in _named(paths))
             return
+        # It is refused if pages of the search are missing.
+        identify(results)
         [results] = pages
-    for item in results:
-        granule = _granule(item)
+    for granule in _named(results):
         yield _collection_of(granule) if isinstance(granule, Mapping) else "", granule
+
+
+def _named(items: Iterable[Any]) -> Iterator[Any]:
+    """The granules of items. Of two paths with one name only one granule remains."""
+    paths: dict[Any, Any] = {}
+    repeated = []
+    for item in items:
+        granule = _granule(item)
+        if isinstance(item, os.PathLike) and paths.setdefault(granule, item) != item:
+            repeated.append(item)
+        yield granule
+    for path in repeated[:1]:
+        first = f"{paths[_granule(path)]} and {path}"
+        warnings.warn(f"paths have the name of another, and each name is cited once: {len(repeated)}, as {first}")
 
 
 def _granule(item: Any) -> Any:
@@ -170,7 +223,7 @@ def _granule(item: Any) -> Any:
         parts = PurePath(item).parts
         # What ESGF calls a file consists of the directories in which its clients put it.
         projects = [number for number, part in enumerate(parts) if part in _PROJECTS]
-        return ".".join(parts[projects[0] :]) if projects else parts[-1]
+        return ".".join(parts[projects[-1] :]) if projects else parts[-1]
     # A client may have derived its class from `dict`.
     return item.to_dict() if hasattr(item, "to_dict") and not isinstance(item, Mapping) else item
 
@@ -182,7 +235,7 @@ def _collection_of(record: Mapping[str, Any]) -> str:
     """What says of which dataset a record is: the id of the collection in CMR, the DOI of a STAC item, or a name."""
     meta, umm, properties = (record.get(key) or {} for key in ("meta", "umm", "properties"))
     reference = umm.get("CollectionReference") or {}
-    named = _name(f"{reference['ShortName']}.{reference.get('Version')}") if "ShortName" in reference else None
+    named = ".".join(str(reference[key]) for key in ("ShortName", "Version") if reference.get(key))
     found = (meta.get("collection-concept-id"), properties.get("sci:doi"), record.get("collection"), named)
     return str(next(filter(None, found), ""))
 
@@ -190,6 +243,22 @@ def _collection_of(record: Mapping[str, Any]) -> str:
 def _name(text: str) -> str:
     """The text as the name of a dataset, or of a directory."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", text)
+
+
+def _bare(name: str) -> str:
+    """The DOI of an address, or of a text that begins with ``doi:``."""
+    return re.sub(r"^(https?://(dx\.)?doi\.org/|doi:)", "", name.strip(), flags=re.IGNORECASE)
+
+
+def _doi_or_name(key: str) -> str:
+    return bare if (bare := _bare(key)).startswith("10.") else _name(key)
+
+
+def _refuse_others(directory: Path, own: set[str]) -> None:
+    """Refuses a directory that has files which a crate here has not."""
+    for other in sorted(set(os.listdir(directory)) - own)[:1] if directory.is_dir() else []:
+        message = f"{directory} has a file of something else: {other!r}"
+        raise error("usage", message, "name a new directory")
 
 
 def _of_cmr(concept_ids: list[str]) -> dict[str, tuple[str, str]]:
@@ -208,7 +277,7 @@ def _of_cmr(concept_ids: list[str]) -> dict[str, tuple[str, str]]:
 
 def _record_of(umm: Mapping[str, Any]) -> tuple[str, str]:
     cited = (umm.get("CollectionCitations") or [{}])[0]
-    doi, creator, released = umm.get("DOI", {}).get("DOI"), cited.get("Creator"), cited.get("ReleaseDate")
+    doi, creator, released = _bare(umm.get("DOI", {}).get("DOI") or ""), cited.get("Creator"), cited.get("ReleaseDate")
     record = {
         "type": "dataset",
         "title": umm["EntryTitle"],
@@ -224,11 +293,10 @@ def _record_of(umm: Mapping[str, Any]) -> tuple[str, str]:
 
 def _crate_of_crates(names: list[str], cited: list[Cited]) -> dict[str, Any]:
     """The description of a directory that has a crate for each dataset."""
-    metadata = "ro-crate-metadata.json"
     about = {"@id": "./"}
     conforms = {"@id": "https://w3id.org/ro/crate/1.2"}
     graph: list[dict[str, Any]] = [
-        {"@id": metadata, "@type": "CreativeWork", "about": about, "conformsTo": conforms},
+        {"@id": _METADATA, "@type": "CreativeWork", "about": about, "conformsTo": conforms},
         {
             **about,
             "@type": "Dataset",
@@ -240,7 +308,7 @@ def _crate_of_crates(names: list[str], cited: list[Cited]) -> dict[str, Any]:
         },
     ]
     for name, one in zip(names, cited):
-        described = {"@id": f"{name}/{metadata}"}
+        described = {"@id": f"{name}/{_METADATA}"}
         crate = {"name": f"What was used of {one.of}", "conformsTo": {"@id": "https://w3id.org/ro/crate"}}
         graph.append({"@id": f"{name}/", "@type": "Dataset", **crate, "subjectOf": described})
         graph.append({**described, "@type": "CreativeWork", "encodingFormat": "application/ld+json"})

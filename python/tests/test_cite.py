@@ -1,11 +1,14 @@
 """Citations of what was used, without a registry."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pystac
 import pytest
 from conftest import raises
@@ -130,9 +133,26 @@ def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     refused("usage", "a string is one id", "A", of=DOI)
     for nothing in ([], {"items": []}, {"tas": []}):
         refused("usage", "nothing to cite", nothing, of=DOI)
+    [item] = search_data("FOOL2")[:1]
+    for one in (Path("used.txt"), b"A", 7):
+        refused("usage", "is not a list of ids", one, of=DOI)
+    for mapping in (item, {"type": "Feature", "id": "A"}, {"tas": "/x.nc"}, {"tas": Path("/x.nc")}, {"tas": 7}):
+        refused("usage", "the key '.*not a list of paths", mapping, of=DOI)
+    refused("input", "int is not an id", {"tas": [7]}, of=DOI)
+    link = {"rel": "next", "href": "https://example.org/2"}
+    for page in (
+        {"hits": 500, "items": [item]},
+        {"numberMatched": 2, "features": [{"type": "Feature", "id": "A"}]},
+        {"features": [{"type": "Feature", "id": "A"}], "links": [link]},
+        {"response": {"numFound": 2, "docs": [{"id": "A"}]}},
+    ):
+        refused("pages-missing", "missing", page, of=DOI)
+    refused("usage", "not known of which dataset", {"feed": {"entry": [{"title": "A"}]}})
     same = ar.cite({"a": ["A.nc"], "b": ["B.nc"]}, of={"a": "10.9999/a-b", "b": "10.9999/a/b"})
-    with raises("usage", match="one directory"):
-        same.save(tmp_path / "used")
+    cased = ar.cite({"a": ["A.nc"], "b": ["B.nc"]}, of={"a": "FOO", "b": "foo"})
+    for two in (same, cased):
+        with raises("usage", match="one directory"):
+            two.save(tmp_path / "used")
     assert [cited.of for cited in ar.cite({"tas mon": ["A.nc"]})] == ["tas-mon"]
     elsewhere = search_data("FOOL2")
     for result in elsewhere:
@@ -145,3 +165,59 @@ def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     with raises("usage", match="notes.txt"):
         ar.cite(["A"], of=DOI).save(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_crates_of_several_datasets_leave_other_files_alone(tmp_path: Path) -> None:
+    used, root, elsewhere = ar.cite({"a": ["A.nc"], "b": ["B.nc"]}), tmp_path / "used", tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    others = {"notes.txt": "notes.txt", "c/ro-crate-metadata.json": "c", "b/notes.txt": "notes.txt"}
+    for other, named in others.items():
+        (root / other).parent.mkdir(parents=True, exist_ok=True)
+        (root / other).write_text("mine")
+        with raises("usage", match=f"file of something else: '{named}'"):
+            used.save(root)
+        assert [path for path in root.rglob("*") if path.is_file()] == [root / other], "nothing was written"
+        shutil.rmtree(root)
+    root.mkdir()
+    for name in (".accession-publish.new", "ro-crate-metadata.json"):
+        (root / name).symlink_to(elsewhere)
+    used.save(root)
+    assert elsewhere.read_text() == "mine" and len(entities(root)["./"]["hasPart"]) == 2
+    with raises("io", match="cannot create"):
+        used.save(elsewhere)
+
+
+def test_a_doi_is_one_in_all_its_spellings(asked: list[list[str]], tmp_path: Path) -> None:
+    spellings = {"a": "10.9999/FOO", "b": "10.9999/foo", "c": "https://doi.org/10.9999/FOO", "d": "doi:10.9999/Foo"}
+    [cited] = ar.cite({key: [f"{key}.nc"] for key in spellings}, of=spellings)
+    assert (cited.of, cited.granules) == ("10.9999/FOO", 4)
+    items = [
+        {"type": "Feature", "id": key, "properties": {"sci:doi": spelling}} for key, spelling in spellings.items()
+    ]
+    assert [cited.granules for cited in ar.cite(items)] == [4]
+    [cited] = ar.cite([*search_data("BARL3"), *search_data("FOOL2")], of={"C2000-BAR": DOI.lower()})
+    assert asked == [["C1000-FOO"]] and cited.text.startswith("Tilmes"), "the record that there is"
+
+
+def test_a_stream_that_is_read_once_is_cited_and_saved(tmp_path: Path) -> None:
+    table = pa.table({"granule": ["A", "B"]})
+    for given in (table, table.to_reader(), pl.DataFrame(table), pl.Series(["A", "B"])):
+        used = ar.cite(given, of=DOI)
+        used.save(tmp_path / "used")
+        assert (tmp_path / "used/granules.txt").read_text() == "A\nB\n" and used[0].granules == 2
+
+
+@pytest.mark.parametrize(
+    "results, expected",
+    [
+        ({"response": {"numFound": 1, "docs": [{"id": "A.v1.x.nc|node"}]}}, ["A.v1.x.nc"]),
+        ({"feed": {"entry": [{"title": "A"}, {"title": "B"}]}}, ["A", "B"]),
+        ([Path("/CMIP6/mine/CMIP6/CMIP/a.nc")], ["CMIP6.CMIP.a.nc"]),
+    ],
+)
+def test_names_are_those_of_the_catalogue(results: Any, expected: list[str]) -> None:
+    assert ar.cite(results, of=DOI)[0].identifier == ar.identify(expected).identifier
+    reference = {"umm": {"GranuleUR": "A", "CollectionReference": {"ShortName": "FOO"}}, "meta": {}}
+    assert ar.cite([reference])[0].of == "FOO"
+    with pytest.warns(UserWarning, match="cited once: 2, as /a/x.nc and /b/x.nc"):
+        assert ar.cite([Path("/a/x.nc"), Path("/b/x.nc"), Path("/c/x.nc"), Path("/a/x.nc")], of=DOI)[0].granules == 1
