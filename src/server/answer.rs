@@ -15,9 +15,9 @@ use std::sync::{Arc, Weak};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use futures_util::stream::{Stream, TryStreamExt, iter, try_unfold};
+use futures_util::stream::{Stream, TryStreamExt, try_unfold};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH,
@@ -39,14 +39,7 @@ pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
 /// A body whose next part is made when the client has taken the one before. An error cuts the connection.
 pub fn streamed(parts: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
-    let short = |mut rest: Bytes| {
-        let part = move || {
-            let part = rest.split_to(rest.len().min(PART_BYTES));
-            (!part.is_empty()).then_some(Ok(part))
-        };
-        iter(std::iter::from_fn(part))
-    };
-    StreamBody::new(parts.map_ok(short).try_flatten().map_ok(Frame::data)).boxed_unsync()
+    StreamBody::new(parts.map_ok(Frame::data)).boxed_unsync()
 }
 
 /// The header with the digest of what is represented (RFC 9530).
@@ -54,12 +47,6 @@ const REPR_DIGEST: HeaderName = HeaderName::from_static("repr-digest");
 
 /// The media type of a feed.
 pub const ATOM: &str = "application/atom+xml; charset=utf-8";
-
-/// The greatest length of a part of a body in memory, of which the connection may make a copy.
-const PART_BYTES: usize = 64 * 1_024;
-
-/// How much of a file is read at once: a thread is waited for each time.
-const READ_BYTES: u64 = 128 * 1_024;
 
 /// The extensions of files that are saved, by their media types.
 const FILE_TYPES: [(&str, &str); 8] = [
@@ -293,17 +280,18 @@ impl AnswerContent {
             AnswerContent::Stream(body) => body,
             // Both ends are within the content.
             AnswerContent::Bytes(bytes) => {
-                streamed(iter([Ok(bytes.slice(start as usize..end as usize))]))
+                let bytes = bytes.slice(start as usize..end as usize);
+                Full::new(bytes).map_err(|never| match never {}).boxed_unsync()
             }
             AnswerContent::File(file) => streamed(try_unfold(start, move |at| {
-                let (file, part) = (Arc::clone(&file), at..end.min(at + READ_BYTES));
+                let file = Arc::clone(&file);
                 async move {
-                    if part.is_empty() {
+                    if at == end {
                         return Ok(None);
                     }
-                    let next = part.end;
-                    let read = tokio::task::spawn_blocking(move || file.read(part)).await;
-                    Ok(Some((read.map_err(io::Error::other)??, next)))
+                    let part = file.part(at..end).await?;
+                    let next = at + part.len() as u64;
+                    Ok(Some((part, next)))
                 }
             })),
         }

@@ -32,6 +32,15 @@ const USUAL_LISTS: usize = 32;
 /// The bytes for which one permit is.
 const PERMIT_BYTES: u64 = 1_024;
 
+/// How much of a file is read at once, and is in memory for each client that reads slowly.
+const PART_BYTES: u64 = 128 * 1_024;
+
+/// How many parts of lists are kept in memory: those that are sent again and again are not read each time.
+const KEPT_PARTS: usize = 128;
+
+/// Parts of lists, each by the digest of the list and by where it begins.
+type Parts = Cache<([u8; 32], u64), Bytes>;
+
 /// A file that is complete, and does not change.
 #[derive(Debug)]
 pub struct Stored {
@@ -42,6 +51,8 @@ pub struct Stored {
     pub sha256: [u8; 32],
     /// How much was left out of it, as its writer has counted.
     pub left_out: u64,
+    /// Where its parts are kept. `None` means that they are not.
+    parts: Option<Arc<Parts>>,
     /// Room on the disk, which is given back when the last client has read it. `None` means that the file
     /// belongs to somebody else.
     _room: Option<OwnedSemaphorePermit>,
@@ -50,18 +61,40 @@ pub struct Stored {
 impl Stored {
     /// The first bytes of a file that stays the same, with their SHA-256.
     pub fn new(file: File, bytes: u64, sha256: [u8; 32]) -> Self {
-        Stored { file, bytes, sha256, left_out: 0, _room: None }
+        Stored { file, bytes, sha256, left_out: 0, parts: None, _room: None }
     }
 
-    /// Reads a part of it.
+    /// What of a range is in the part that has its beginning. A part that is not in memory is read on a
+    /// thread on which a disk may be waited for.
     ///
     /// # Errors
     ///
     /// It has fewer bytes than its length says, or the disk fails.
-    pub fn read(&self, part: Range<u64>) -> io::Result<Bytes> {
-        let bytes = usize::try_from(part.end - part.start).map_err(io::Error::other)?;
-        let mut content = vec![0; bytes];
-        self.file.read_exact_at(&mut content, part.start)?;
+    pub async fn part(self: Arc<Self>, range: Range<u64>) -> io::Result<Bytes> {
+        let begin = range.start - range.start % PART_BYTES;
+        let key = (self.sha256, begin);
+        let known = self.parts.as_ref().and_then(|parts| parts.get(&key));
+        let part = match known {
+            Some(part) => part,
+            None => {
+                let file = Arc::clone(&self);
+                let read = tokio::task::spawn_blocking(move || file.read(begin)).await;
+                let part = read.map_err(io::Error::other)??;
+                if let Some(parts) = &self.parts {
+                    parts.insert(key, part.clone());
+                }
+                part
+            }
+        };
+        let within = |at: u64| usize::try_from(at - begin).unwrap_or(part.len()).min(part.len());
+        Ok(part.slice(within(range.start)..within(range.end)))
+    }
+
+    /// Reads the part that begins at a place.
+    fn read(&self, begin: u64) -> io::Result<Bytes> {
+        let bytes = PART_BYTES.min(self.bytes - begin);
+        let mut content = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut content, begin)?;
         Ok(content.into())
     }
 }
@@ -73,6 +106,7 @@ pub struct Files {
     directory: Option<PathBuf>,
     room: Arc<Semaphore>,
     kept: Cache<String, Arc<Stored>, Permits>,
+    parts: Arc<Parts>,
 }
 
 /// How many permits a list has.
@@ -117,6 +151,7 @@ impl Files {
             directory,
             room: Arc::new(Semaphore::new(all)),
             kept: Cache::with_weighter(USUAL_LISTS, permits / 2, Permits),
+            parts: Arc::new(Cache::new(KEPT_PARTS)),
         }
     }
 
@@ -157,6 +192,7 @@ impl Files {
         let deadline = Deadline::after(time);
         let _waiting = deadline.waiting();
         let (directory, room) = (self.directory.clone(), Arc::clone(&self.room));
+        let parts = Arc::clone(&self.parts);
         let work = move || {
             let _permit = permit;
             let file = match &directory {
@@ -174,7 +210,7 @@ impl Files {
                 deadline,
             };
             write(&mut writer)?;
-            Ok(Arc::new(writer.finish()?))
+            Ok(Arc::new(Stored { parts: Some(parts), ..writer.finish()? }))
         };
         tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
     }
@@ -198,7 +234,7 @@ impl Writer {
         let Writer { file, sha256, bytes, left_out, held, .. } = self;
         let file = file.into_inner().map_err(|error| error.into_error())?;
         let sha256 = sha256.finalize().into();
-        Ok(Stored { file, bytes, sha256, left_out, _room: Some(held) })
+        Ok(Stored { file, bytes, sha256, left_out, parts: None, _room: Some(held) })
     }
 }
 
@@ -263,9 +299,37 @@ mod tests {
         let (one, two, three) = tokio::join!(get(), get(), get());
         for found in [one, two, three, get().await] {
             let list = found.ok().flatten().unwrap();
-            assert_eq!(&list.read(0..list.bytes).unwrap()[..], b"a\nb\n");
+            assert_eq!(&list.part(0..4).await.unwrap()[..], b"a\nb\n");
         }
         assert_eq!(written.load(Ordering::Relaxed), 1);
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_in_parts_which_are_kept_in_memory() {
+        let files = files(10_000);
+        let content: Vec<u8> = (0..300 * 1_024_u32).map(|at| (at / 7) as u8).collect();
+        let written = content.clone();
+        let write = move |writer: &mut Writer| Ok(writer.write_all(&written)?);
+        let list = files.get("1", permits(), Duration::from_secs(60), write).await;
+        let list = list.ok().flatten().unwrap();
+        let end = content.len() as u64;
+        for _ in 0..2 {
+            for (range, until) in [
+                (0..end, PART_BYTES),
+                (PART_BYTES..end, 2 * PART_BYTES),
+                (2 * PART_BYTES..end, end),
+                (PART_BYTES - 1..end, PART_BYTES),
+                (PART_BYTES + 5..PART_BYTES + 9, PART_BYTES + 9),
+                (end - 1..end, end),
+            ] {
+                let part = Arc::clone(&list).part(range.clone()).await.unwrap();
+                assert!(part == content[range.start as usize..until as usize], "{range:?}");
+            }
+            // From now on, only what is in memory is there.
+            list.file.set_len(0).unwrap();
+        }
+        drop((list, files.kept.remove("1")));
+        assert_eq!(files.parts.len(), 3);
     }
 
     #[tokio::test]
