@@ -34,10 +34,10 @@ pub const SCHEMA: u32 = MIGRATIONS.len() as u32;
 ///
 /// [`ErrorKind::NotARegistry`], and the errors of reading the first page.
 pub(super) fn version(connection: &Connection) -> Result<u32> {
-    if pragma(connection, "application_id")? != APPLICATION_ID {
+    if pragma(connection, "PRAGMA application_id")? != APPLICATION_ID {
         return Err(Error::not_a_registry("the file is an SQLite database of another application"));
     }
-    match pragma(connection, "user_version")? {
+    match pragma(connection, "PRAGMA user_version")? {
         // A registry has a version from the moment it is created.
         0 => Err(Error::not_a_registry("the file is marked as a registry, but has no schema")),
         found => Ok(found),
@@ -72,9 +72,9 @@ pub(super) fn check(connection: &Connection) -> Result<()> {
 }
 
 /// Reads a pragma that SQLite stores as a signed 32-bit number. As an unsigned number, a negative
-/// version is greater than any known one.
-pub(super) fn pragma(connection: &Connection, name: &str) -> Result<u32> {
-    let value: i64 = connection.pragma_query_value(None, name, |row| row.get(0))?;
+/// version is greater than any known one. It is prepared once, since every read begins with it.
+pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<u32> {
+    let value: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
     Ok(value as u32)
 }
 
@@ -190,7 +190,7 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
 
 fn run(connection: &mut Connection, migrations: &[&'static str]) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = pragma(&transaction, "user_version")?;
+    let found = pragma(&transaction, "PRAGMA user_version")?;
     for migration in migrations.get(found as usize..).unwrap_or_default() {
         transaction.execute_batch(migration)?;
     }
@@ -258,7 +258,7 @@ mod tests {
 
     fn state(connection: &Connection) -> (u32, String) {
         let name = connection.query_row("SELECT name FROM dataset", [], |row| row.get(0)).unwrap();
-        (pragma(connection, "user_version").unwrap(), name)
+        (pragma(connection, "PRAGMA user_version").unwrap(), name)
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl FileStore {
     /// Begins a read transaction.
     pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
         let session = self.lease(watch)?;
-        session.connection().execute_batch("BEGIN DEFERRED")?;
+        session.connection().prepare_cached("BEGIN DEFERRED")?.execute([])?;
         // SQLite begins the transaction with its first read, which must not be later than the
         // caller's first query. This also detects a registry that a newer version has migrated.
         schema::check_version(session.connection())?;
@@ -339,7 +339,8 @@ impl Drop for FileSession {
         // The watch must not interrupt the rollback.
         let mut is_reusable = connection.progress_handler(0, None::<fn() -> bool>).is_ok();
         if !connection.is_autocommit() {
-            is_reusable &= connection.execute_batch("ROLLBACK").is_ok();
+            let rolled_back = connection.prepare_cached("ROLLBACK");
+            is_reusable &= rolled_back.and_then(|mut rollback| rollback.execute([])).is_ok();
         }
         if self.is_writing {
             // A reader may sort more than fits into memory.
