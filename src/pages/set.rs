@@ -435,7 +435,8 @@ impl SetPage {
                     a rel="prev" href=(page_of(previous)) { "← Set before" }
                 }
                 @if let Some(next) = next {
-                    " · "
+                    " "
+                    @if previous.is_some() { "· " }
                     a rel="next" href=(page_of(next)) { "Next set →" }
                 }
             }

@@ -22,6 +22,9 @@ const LISTED: (u32, u32) = (1_000, 100_000);
 /// Compares two sets.
 pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let sides = asked.segment(1)?;
+    if sides.is_empty() {
+        return Err(Problem::not_found().into());
+    }
     let Some((left, right)) = sides.split_once("...") else {
         return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots.").into());
     };

@@ -79,6 +79,9 @@ fn first_instance(site: &Site, stop: Stop, name: &DatasetName) -> Stop {
 /// Leads to the dataset with a DOI: of several, to the first by name.
 pub async fn doi(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let text = asked.after("/doi/")?;
+    if text.is_empty() {
+        return Err(Problem::not_found().into());
+    }
     let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
     let wanted = doi.clone();
     let names = state
