@@ -41,20 +41,20 @@ impl Dataset {
         column: Option<&str>,
         options: &Keywords<'_, 'py>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let (at, mut change) = (options.at()?, Change::new());
+        let (at, mut change, own) = (options.at()?, Change::new(), self.opened.name.as_path());
         change.options = options.change()?;
         let dry_run = change.options.dry_run;
         let mut taken = Vec::new();
         for (list, kind) in lists {
             if let Some(list) = list {
-                let mut target = Target::Change(&mut change, kind);
+                let mut target = Target::Change(&mut change, kind, own);
                 taken.push((ids::take(list, column, &mut target)?, kind));
             }
         }
         let (applied, warnings) = run(py, move |monitor| {
             let mut warnings = Vec::new();
             for (taken, kind) in taken {
-                warnings.extend(taken.read(&mut Target::Change(&mut change, kind), &monitor)?);
+                warnings.extend(taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?);
             }
             let registry = self.opened.writer(monitor)?;
             Ok((registry.change(&self.name, &change, &self.opened.stamp(at))?, warnings))
@@ -106,9 +106,10 @@ impl Dataset {
         let options = of_change(options, "max_delete max_add create max_replace")?;
         let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
         let mut listing = Listing::new();
-        let taken = ids::take(ids, column, &mut Target::Listing(&mut listing))?;
+        let own = Some(self.opened.name.as_path());
+        let taken = ids::take(ids, column, &mut Target::Listing(&mut listing, own))?;
         let (applied, warnings) = run(py, |monitor| {
-            let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+            let warnings = taken.read(&mut Target::Listing(&mut listing, own), &monitor)?;
             let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
             Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;

@@ -49,10 +49,10 @@ pub fn add<'py>(
     let dry_run = options.dry_run;
     let mut change = Change::stating(Extent::Named);
     change.options = options;
-    let kind = EventKind::Described;
-    let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind))?;
+    let (kind, own) = (EventKind::Described, opened.name.as_path());
+    let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind, own))?;
     let (applied, warnings) = run(py, move |monitor| {
-        let warnings = taken.read(&mut Target::Change(&mut change, kind), &monitor)?;
+        let warnings = taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?;
         if change.count() == 0 {
             let message = "the list states no size and no checksum of a file";
             return Err(Failure::usage(message, "give FileRecords, or a file of sha256sum"));

@@ -63,9 +63,9 @@ pub fn take(
 /// Those of [`take`] and of [`Taken::read`].
 pub fn listing(given: &Bound<'_, PyAny>, column: Option<&str>) -> Result<Listing, Failure> {
     let mut listing = Listing::new();
-    let taken = take(given, column, &mut Target::Listing(&mut listing))?;
+    let taken = take(given, column, &mut Target::Listing(&mut listing, None))?;
     let (listing, warnings) = run(given.py(), move |monitor| {
-        let warnings = taken.read(&mut Target::Listing(&mut listing), &monitor)?;
+        let warnings = taken.read(&mut Target::Listing(&mut listing, None), &monitor)?;
         Ok((listing, warnings))
     })?;
     warn_all(given.py(), &warnings)?;

@@ -13,7 +13,8 @@ use crate::work::run;
 
 /// An open registry.
 pub struct Opened {
-    name: PathBuf,
+    /// The path or the address, as it was given.
+    pub name: PathBuf,
     by: Option<String>,
     state: Owned<Mutex<Option<Connections>>>,
 }

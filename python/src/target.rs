@@ -1,9 +1,12 @@
 //! Where a list of granules goes that Python hands over.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use accession::disk::reserved;
 use accession::fixity::FoundFiles;
-use accession::{Change, Entry, EventKind, GranuleId, Listing, SourceLocation};
+use accession::model::quoted;
+use accession::{Change, Entry, Error, ErrorKind, EventKind, GranuleId, Listing, SourceLocation};
 
 use crate::error::Failure;
 
@@ -12,8 +15,10 @@ pub const LIST: &str = "item";
 
 /// Where a list of granules goes.
 pub enum Target<'a> {
-    Listing(&'a mut Listing),
-    Change(&'a mut Change, EventKind),
+    /// A set, and the registry in which it is recorded, if it is.
+    Listing(&'a mut Listing, Option<&'a Path>),
+    /// Granules of one kind of a change, and the registry.
+    Change(&'a mut Change, EventKind, &'a Path),
     /// What was found of files, whatever granules they belong to.
     Found(&'a mut FoundFiles),
 }
@@ -21,21 +26,29 @@ pub enum Target<'a> {
 impl Target<'_> {
     /// Whether what is missing in the list changes what it means: all of a set, or what is ingested.
     pub fn is_whole(&self) -> bool {
-        matches!(self, Target::Listing(_) | Target::Change(_, EventKind::Ingested))
+        matches!(self, Target::Listing(..) | Target::Change(_, EventKind::Ingested, _))
     }
 
     /// Whether an id alone says something. What is found of a file is more than its name.
     pub fn is_of_ids(&self) -> bool {
-        self.is_whole() || matches!(self, Target::Change(_, EventKind::Deleted))
+        self.is_whole() || matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
-    pub fn add(&mut self, entry: Entry) -> Result<(), accession::Error> {
+    pub fn add(&mut self, entry: Entry) -> Result<(), Error> {
+        if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
+            self
+            && reserved::is_own(registry, entry.granule_id.as_str())
+        {
+            let what = quoted(entry.granule_id.as_str());
+            let message = format!("{what} is a file of the registry itself: leave it out");
+            return Err(Error::new(ErrorKind::Input, message).at(entry.location));
+        }
         match self {
-            Target::Listing(listing) => listing.add(entry),
-            Target::Change(change, EventKind::Ingested) => change.ingest(entry),
-            Target::Change(change, EventKind::Deleted) => change.delete(entry),
+            Target::Listing(listing, _) => listing.add(entry),
+            Target::Change(change, EventKind::Ingested, _) => change.ingest(entry),
+            Target::Change(change, EventKind::Deleted, _) => change.delete(entry),
             // What says nothing of a granule's files changes nothing.
-            Target::Change(change, EventKind::Described | EventKind::Replaced) => {
+            Target::Change(change, EventKind::Described | EventKind::Replaced, _) => {
                 match entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
                     true => change.describe(entry),
                     false => Ok(()),

@@ -122,6 +122,19 @@ def test_a_file_that_is_named_is_read_where_it_is(file: ar.Registry) -> None:
     assert dataset.fixity_add(manifest).changed
 
 
+def test_a_listing_of_its_directory_does_not_record_the_registry(file: ar.Registry, tmp_path: Path) -> None:
+    (tmp_path / "A.nc").touch()
+    dataset = file.dataset("US")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    with raises("input", match='item:2: "registry.db" is a file of the registry itself: leave it out'):
+        dataset.sync(names, create=True)
+    for listed in (["A.nc", "registry.db-wal"], pa.table({"id": ["registry.db"]}), [{"id": "x/registry.db-shm"}]):
+        with raises("input", match="of the registry itself"):
+            dataset.ingest(listed, create=True)  # type: ignore[arg-type]
+    assert file.datasets() == [] and ar.identify(names).granules >= 2
+    dataset.sync(["A.nc", "registry.dbx"], create=True)
+
+
 def test_what_is_found_by_a_beginning(file: ar.Registry) -> None:
     file.dataset("US").sync(["A1", "A2", "B"], create=True)
     assert [row.granule for row in file.find("A*")] == ["A1", "A2"]

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::SetName;
+use accession::disk::reserved;
 use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
@@ -184,11 +185,7 @@ impl Session {
 
     /// Whether a listed path has the name of the registry's file, or of one that SQLite keeps beside it.
     pub fn is_own_file(&self, listed: &str) -> bool {
-        let own = self.options.registry.file_name().and_then(|name| name.to_str());
-        let name = listed.rsplit('/').next().unwrap_or_default();
-        let rest = own.and_then(|own| name.strip_prefix(own));
-        rest.is_some_and(|rest| ["", "-wal", "-shm", "-journal"].contains(&rest))
-            && self.registry_path().is_file()
+        reserved::is_own(&self.options.registry, listed)
     }
 
     /// How the program is called for this registry in a command to be typed next.

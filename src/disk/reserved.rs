@@ -26,6 +26,14 @@ pub fn beside(database: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Whether a listed path has the name of the file of a registry, or of one beside it.
+pub fn is_own(registry: &Path, listed: &str) -> bool {
+    let own = registry.file_name().and_then(OsStr::to_str);
+    let name = listed.rsplit('/').next().unwrap_or_default();
+    let rest = own.and_then(|own| name.strip_prefix(own));
+    rest.is_some_and(|rest| rest.is_empty() || ENDINGS.contains(&rest)) && registry.is_file()
+}
+
 /// Refuses a path whose name has one of the [`ENDINGS`].
 ///
 /// The comparison ignores case, since a file system may do so too.
