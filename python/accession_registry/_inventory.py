@@ -6,12 +6,14 @@ import gzip
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.parse import unquote_plus
 
+from accession_registry._http import shown
 from accession_registry._listing import Listing, Page, pyarrow
 from accession_registry._records import Error, error
 
@@ -29,15 +31,22 @@ def s3_inventory(
     place = os.fspath(manifest)
 
     def pages() -> Iterator[Page]:
-        with _open(place) as file:
-            text = file.read()
+        try:
+            with _open(place) as file:
+                text = file.read()
+        except Error:
+            raise
+        except Exception as cause:
+            raise _unreadable(place, cause) from cause
         try:
             described = json.loads(text)
             kind, schema = described["fileFormat"], [name.strip() for name in described["fileSchema"].split(",")]
             files = [(file["key"], file["size"], file["MD5checksum"]) for file in described["files"]]
             bucket = described["destinationBucket"].rpartition(":")[2]
+            if {(type(key), type(size), type(md5)) for key, size, md5 in files} - {(str, int, str)}:
+                raise TypeError("a data file without its key, size or MD5checksum")
         except (ValueError, KeyError, TypeError, AttributeError) as cause:
-            raise _refused(f"{place} is not the manifest of an S3 inventory: {cause!r}") from cause
+            raise _refused(f"{_named(place)} is not the manifest of an S3 inventory: {cause!r}") from cause
         if kind not in ("CSV", "Parquet"):
             raise _refused(f"the inventory is {kind}, which is not read here: let the bucket write CSV or Parquet")
         for key, size, md5 in files:
@@ -45,7 +54,17 @@ def s3_inventory(
                 _fetch(_place_of(key, place, bucket, root), key, copy, size, md5)
                 yield from _rows(copy, key, kind, schema, etag_md5)
 
-    return Listing(f"S3 inventory {place}", pages)
+    return Listing(f"S3 inventory {_named(place)}", pages)
+
+
+def _named(place: str) -> str:
+    return shown(place) if "://" in place else place
+
+
+def _unreadable(place: str, cause: Exception) -> Error:
+    """A file that cannot be read. What clients of stores raise may have a signed address in its text."""
+    why = str(cause) if "://" not in place else type(cause).__name__
+    return error("io", f"{_named(place)} cannot be read: {why}", "nothing was changed; check the path or the address")
 
 
 def _refused(message: str) -> Error:
@@ -59,7 +78,7 @@ def _open(place: str) -> IO[Any]:
         import fsspec  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         hint = "install fsspec and its part for this store, or copy the inventory into a directory"
-        raise error("usage", f"{place} needs fsspec", hint) from None
+        raise error("usage", f"{_named(place)} needs fsspec", hint) from None
     file: IO[Any] = fsspec.open(place, "rb").open()
     return file
 
@@ -89,8 +108,12 @@ def _fetch(place: str, key: str, copy: IO[bytes], size: int, md5: str) -> None:
             while part := file.read(1 << 20):
                 digest.update(part)
                 copy.write(part)
+    except Error:
+        raise
     except FileNotFoundError as cause:
         raise _refused(f"the data file {key!r} of the inventory is missing") from cause
+    except Exception as cause:
+        raise _unreadable(place, cause) from cause
     if (copy.tell(), digest.hexdigest()) != (size, md5.lower()):
         found = f"{copy.tell()} bytes and the MD5 checksum {digest.hexdigest()}"
         raise _refused(f"the data file {key!r} of the inventory has {found}, but the manifest states {size} and {md5}")
@@ -106,6 +129,8 @@ def _rows(copy: IO[bytes], key: str, kind: str, schema: list[str], etag_md5: boo
             of_object = [columns.get(name, none) for name in ("size", "islatest", "isdeletemarker", "etag")]
             rows = []
             for object_key, size, is_latest, is_deleted, etag in zip(columns["key"], *of_object):
+                if object_key is None:
+                    raise ValueError("an object has no key")
                 # Consoles make an object for each new folder.
                 is_folder = object_key.endswith("/") and size in (None, "", "0", 0)
                 if is_folder or str(is_latest).lower() == "false" or str(is_deleted).lower() == "true":
@@ -113,9 +138,12 @@ def _rows(copy: IO[bytes], key: str, kind: str, schema: list[str], etag_md5: boo
                 # Only in CSV is it encoded.
                 name = unquote_plus(object_key, errors="strict") if kind == "CSV" else object_key
                 is_md5 = etag_md5 and etag and len(etag) == 32 and set(etag.lower()) <= set("0123456789abcdef")
-                rows.append((name, name, None if size in (None, "") else int(size), f"md5:{etag}" if is_md5 else None))
+                count = None if size in (None, "") else int(size)
+                if count is not None and not 0 <= count < 1 << 63:
+                    raise ValueError(f"the size of {name!r} is {count}")
+                rows.append((name, name, count, f"md5:{etag}" if is_md5 else None))
             yield Page(rows, len(rows))
-    except (ValueError, KeyError) as cause:
+    except (ValueError, KeyError, OSError, EOFError, zlib.error) as cause:
         raise _refused(f"the data file {key!r} of the inventory cannot be read: {cause}") from cause
 
 
@@ -123,7 +151,11 @@ def _batches(copy: IO[bytes], key: str, kind: str, schema: list[str]) -> Iterato
     if kind == "Parquet":
         yield from pyarrow("pyarrow.parquet").ParquetFile(copy).iter_batches()
         return
-    csv, text = pyarrow("pyarrow.csv"), gzip.open(copy) if key.endswith(".gz") else copy
+    csv = pyarrow("pyarrow.csv")
+    text: Any = gzip.open(copy) if key.endswith(".gz") else copy
+    # That of an empty bucket.
+    if not text.peek(1):
+        return
     types = csv.ConvertOptions(column_types=dict.fromkeys(schema, pyarrow().string()))
     names, lines = csv.ReadOptions(column_names=schema), csv.ParseOptions(newlines_in_values=True)
     yield from csv.open_csv(text, read_options=names, parse_options=lines, convert_options=types)

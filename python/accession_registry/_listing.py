@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from tempfile import mkstemp
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -19,13 +22,15 @@ class Page(NamedTuple):
     """A part of a listing.
 
     ``granules`` counts also those that the source marks as deleted, and which have no row. ``total`` is how many
-    the source states for all pages, if it does. ``deleted`` were deleted while the pages were read.
+    the source states for all pages, if it does. ``deleted`` were deleted while the pages were read. A granule
+    that ``may_repeat`` counts as often as it is listed.
     """
 
     rows: list[Row]
     granules: int
     total: int | None = None
     deleted: frozenset[str] = frozenset()
+    may_repeat: bool = False
 
 
 class _Read(NamedTuple):
@@ -52,7 +57,7 @@ class Listing:
 
     @property
     def granules(self) -> int:
-        """How many granules were listed."""
+        """How many granules were listed, of which one that was listed again counts once."""
         return self._read().granules
 
     @property
@@ -71,6 +76,8 @@ class Listing:
         return pyarrow().table(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        # Arrow would make an error of its own of one that is raised later.
+        self._read()
         batches = pyarrow().RecordBatchReader.from_batches(_schema(), self.batches())
         return batches.__arrow_c_stream__(requested_schema)
 
@@ -86,16 +93,21 @@ class Listing:
             descriptor, file = mkstemp(".arrow", "accession-")
             os.close(descriptor)
             finalize(self, os.remove, file)
-            granules, totals, deleted = 0, list[int](), set[str]()
+            granules, totals, deleted, hashes = 0, list[int](), set[str](), array("q")
             with pyarrow("pyarrow.ipc").new_stream(file, _schema()) as stream:
                 for page in self._pages():
                     columns = list(zip(*page.rows)) or [()] * 4
                     stream.write_batch(pyarrow().record_batch([list(it) for it in columns], schema=_schema()))
                     granules += page.granules
+                    if not page.may_repeat:
+                        hashes.extend(hash(granule) for granule, _ in groupby(page.rows, itemgetter(0)))
                     totals += [] if page.total is None else [page.total]
                     deleted |= page.deleted
             # The first statement is of the time at which the reading began.
             total = totals[0] if totals else None
+            if total is not None:
+                # One that is listed again takes the place of one that is missing.
+                granules -= len(hashes) - _distinct(hashes)
             if deleted:
                 listed = {it for batch in _batches(file) for it in batch["granule"].to_pylist() if it in deleted}
                 granules -= len(listed)
@@ -120,6 +132,14 @@ def pyarrow(module: str = "pyarrow") -> Any:
 def _batches(file: str) -> Iterator[Any]:
     with pyarrow().OSFile(file) as opened:
         yield from pyarrow("pyarrow.ipc").open_stream(opened)
+
+
+def _distinct(numbers: array[int]) -> int:
+    """How many of the numbers differ, for which a set of Python would need five times the memory."""
+    buffers = [None, pyarrow().py_buffer(numbers)]
+    column = pyarrow().Array.from_buffers(pyarrow().int64(), len(numbers), buffers)
+    found: int = pyarrow("pyarrow.compute").count_distinct(column).as_py()
+    return found
 
 
 def _schema() -> Any:

@@ -30,7 +30,7 @@ def whole(given: Any) -> _Text | None:
         if not formats:
             message = "a mapping is read as the response of a catalogue, and this one is not a response"
             raise error("usage", message, "put one record into a list, or hand over its ids")
-        return formats[0], [json.dumps(dict(given), allow_nan=False)], True
+        return formats[0], [_json("the response", dict(given))], True
     return _of_source(given) if isinstance(given, Listing) else None
 
 
@@ -63,9 +63,17 @@ def records(number: int, first: Any, rest: Iterable[Any]) -> _Text:
     elif record.get("type") == "Feature":
         name, begin, separator, end = "stac", '{"features":[', ",\n", "]}"
     others = (_as_dict(number, item) for number, item in enumerate(rest, 2))
-    texts = (separator + json.dumps(other, allow_nan=False) for other in others)
-    text = chain([begin + json.dumps(record, allow_nan=False)], texts, [end])
+    texts = (separator + _json(f"item:{number}", other) for number, other in enumerate(others, 2))
+    text = chain([begin + _json(f"item:{number}", record)], texts, [end])
     return name, text, not isinstance(first, FileRecord)
+
+
+def _json(place: str, value: dict[str, Any]) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as cause:
+        message = f"{place}: cannot be written as JSON: {cause}"
+        raise error("input", message, "make it of strings and numbers") from cause
 
 
 def of_granule(granule: str, files: Iterable[tuple[str, int | None, Iterable[tuple[str, str]]]]) -> dict[str, Any]:

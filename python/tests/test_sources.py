@@ -103,6 +103,7 @@ def catalogue(
 
 
 NAMES = ["A", "B", "C", "D", "E"]
+REPEATED = {"hits": 5, "took": 1, "items": [granule("C"), granule("B")]}
 HTML = b"<!DOCTYPE html><html><title>Maintenance</title></html>"
 
 
@@ -146,12 +147,16 @@ def test_what_is_deleted_while_pages_are_read_is_left_out(replay: Callable[[Resp
         ("input", "1: ", {"p2": (200, {}, b'{"hits":5,"items":[{"umm":')}),
         ("input", "1: ", {"p2": (200, {}, {"errors": ["too many requests"]})}),
         ("response", "begins with A, as an earlier", {"p2": (200, {"CMR-Search-After": "0"}, {"items": []})}),
+        ("pages-missing", "5 granules are stated, and 4 were", {"p2": (200, {"CMR-Search-After": "4"}, REPEATED)}),
+        ("response", "page is compressed", {"p2": (200, {"Content-Encoding": "gzip"}, gzip.compress(b"{}"))}),
+        ("response", "page is compressed", {"p2": (200, {}, gzip.compress(b"{}"))}),
+        ("usage", "ftp://x.example/p is not an address of", {"p1": (302, {"Location": "ftp://x.example/p?t=1"}, b"")}),
     ],
 )
 def test_a_search_that_is_not_whole_changes_nothing(
     file: ar.Registry, replay: Callable[[Respond], str], kind: str, match: str, responds: dict[str, Any]
 ) -> None:
-    if kind == "response" and "p2" in responds and responds["p2"][0] == 200:
+    if match.startswith("begins with"):
         page = {"hits": 5, "took": 1, "items": [granule("A")]}
         responds = {"p2": (200, {"CMR-Search-After": "2"}, page)}
     dataset = file.dataset("US")
@@ -160,6 +165,10 @@ def test_a_search_that_is_not_whole_changes_nothing(
     for _ in range(2):
         with raises(kind, match=match):
             dataset.sync(listing, max_delete="100%")
+    if kind != "pages-missing" or "named" in match:
+        for read in (pl.DataFrame, pa.table, sources.Listing.to_arrow):
+            with raises(kind, match=match):
+                read(listing)
     assert list(dataset.set()) == ["A", "OLD"] and len(dataset.history()) == 1
 
 
@@ -197,9 +206,44 @@ def test_items_are_read_by_their_next_links(replay: Callable[[Respond], str], me
     assert pl.DataFrame(listing).row(0) == ("I0", "a.tif", 3, f"sha-256:{digest}")
 
 
+def test_an_empty_page_is_not_the_last_one_if_another_follows(replay: Callable[[Respond], str]) -> None:
+    def respond(path: str, query: dict[str, str], headers: Any) -> Reply:
+        page = int(query.get("page", 0))
+        links = [{"rel": "next", "href": f"/search?page={page + 1}"}] if page < last else []
+        return 200, {}, items(["A"] if page == 0 else ["B"] if page == 2 else [], links=links, **stated)
+
+    stated, last = dict[str, Any](), 2
+    assert sources.stac(replay(respond), "S2").granules == 2
+    stated, last = {"numberMatched": 2}, 10**6
+    assert sources.stac(replay(respond), "S2").granules == 2, "some servers always name a next page"
+    stated = {}
+    with raises("response", match="the next pages are empty"):
+        _ = sources.stac(replay(respond), "S2").granules
+
+
+def test_no_message_has_a_secret(replay: Callable[[Respond], str], tmp_path: Path) -> None:
+    secret, base = "s3cr3t", replay(lambda *_: (404, {}, b""))
+    with_token = [f"{base}?token={secret}#", f"{base}/a b?token={secret}"]
+    for address in (*with_token, f"http://me:{secret}@127.0.0.1/", f"http://[{secret}"):
+        elsewhere = replay(lambda *_, to=address: (200, {}, items(["A"], links=[{"rel": "next", "href": to}])))
+        for listing in (
+            sources.stac(address, "S2"),
+            sources.stac(elsewhere, "S2"),
+            sources.cmr("C1-X", address=address),
+            sources.esgf(address=address),
+        ):
+            with pytest.raises(ar.Error) as raised:
+                _ = listing.complete
+            assert secret not in f"{raised.value} {listing.title} {listing!r}"
+    listing = sources.s3_inventory(f"https://x.example/manifest.json?X-Amz-Signature={secret}")
+    assert secret not in listing.title
+
+
 @pytest.mark.parametrize(
     "kind, match, page",
     [
+        ("response", "next one, whose address", items(["A"], links=[{"rel": "next"}])),
+        ("response", "next one, whose address", items(["A"], links=[{"rel": "next", "href": "http://[::1"}])),
         ("response", "begins with A, as an earlier one did", items(["A"], links=[{"rel": "next", "href": "/search"}])),
         ("pages-missing", "3 granules are stated, and 1 were", items(["A"], numberMatched=3)),
         ("usage", "not an address of the web", items(["A"], links=[{"rel": "next", "href": "file:///etc/passwd"}])),
@@ -231,6 +275,17 @@ def test_files_of_an_index_are_read_by_their_offset(file: ar.Registry, replay: C
     total = 4
     with raises("pages-missing", match="4 granules are stated, and 3 were"):
         file.dataset("ESGF").sync(sources.esgf(address=replay(respond), source_id="FOOL2"))
+
+
+def test_a_file_counts_once_unless_replicas_are_asked_for(replay: Callable[[Respond], str]) -> None:
+    def respond(path: str, query: dict[str, str], headers: Any) -> Reply:
+        begin = int(query["offset"])
+        documents = [{"id": f"{name}.nc|node", "instance_id": f"{name}.nc"} for name in order[begin : begin + 2]]
+        return 200, {}, {"response": {"numFound": 4, "start": begin, "docs": documents}}
+
+    for order, replica, granules in (("ABCA", "false", 3), ("ABAC", "true", 4), ("ABCD", "false", 4)):
+        listing = sources.esgf(address=replay(respond), replica=replica)
+        assert (listing.granules, listing.complete) == (granules, granules == 4)
 
 
 MANIFEST = next((FIXTURES / "input/s3-inventory").glob("*/manifest.json"))
@@ -297,6 +352,42 @@ def test_an_inventory_that_is_not_whole_is_refused(file: ar.Registry, tmp_path: 
         files = [data_file("data/2.csv.gz", packed)]
         manifest.write_text(json.dumps({**json.loads(MANIFEST.read_text()), "files": files}))
         refused("cannot be read")
+
+
+def test_an_inventory_is_refused_in_one_sentence(file: ar.Registry, tmp_path: Path) -> None:
+    def parquet(**columns: list[Any]) -> bytes:
+        pq.write_table(pa.table(columns), tmp_path / "written")
+        return (tmp_path / "written").read_bytes()
+
+    row = b'"foo","A","","true","false","9",""\n'
+    data: list[tuple[str, bytes, dict[str, Any], str]] = [
+        ("1.csv", row, {"MD5checksum": None}, "not the manifest"),
+        ("1.csv", row, {"key": None}, "not the manifest"),
+        ("1.csv", row, {"size": "9"}, "not the manifest"),
+        ("1.csv.gz", row, {}, "'1.csv.gz' of the inventory cannot be read: Not a gzip"),
+        ("1.csv.gz", gzip.compress(row)[:-9], {}, "'1.csv.gz' of the inventory cannot be read"),
+        ("1.csv", row.replace(b'"9"', b'"-9"'), {}, "the size of 'A' is -9"),
+        ("1.parquet", parquet(key=["A", None]), {}, "an object has no key"),
+        ("1.parquet", b"PAR1", {}, "'1.parquet' of the inventory cannot be read"),
+    ]
+    manifest = tmp_path / "manifest.json"
+    described = json.loads(MANIFEST.read_text())
+    listing = sources.s3_inventory(manifest)
+    with raises("io", match="manifest.json cannot be read"):
+        file.dataset("S3").sync(listing, create=True)
+    for name, content, stated, match in data:
+        (tmp_path / name).write_bytes(content)
+        kind = "Parquet" if name.endswith("parquet") else "CSV"
+        files = [{**data_file(name, content), **stated}]
+        manifest.write_text(json.dumps({**described, "fileFormat": kind, "files": files}))
+        with raises("input", match=match):
+            file.dataset("S3").sync(listing, create=True)
+    for name, content in (("1.csv", b""), ("1.csv.gz", gzip.compress(b""))):
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / "2.csv").write_bytes(row)
+        files = [data_file(name, content), data_file("2.csv", row)]
+        manifest.write_text(json.dumps({**described, "fileFormat": "CSV", "files": files}))
+        assert sources.s3_inventory(manifest).to_arrow()["granule"].to_pylist() == ["A"], "one of an empty bucket"
 
 
 def test_a_bucket_needs_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:

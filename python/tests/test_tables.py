@@ -112,6 +112,11 @@ def test_a_mapping_is_a_response_and_never_its_keys(file: ar.Registry) -> None:
             dataset.sync(mapping)
     with raises("input"):
         dataset.sync({"items": {"A": 1}})
+    for value in (float("nan"), datetime(2001, 1, 2)):
+        record = {"umm": {"GranuleUR": "A"}, "meta": {"revision-date": value}}
+        for given in ([record], {"items": [record]}, [{"umm": {"GranuleUR": "B"}}, record]):
+            with raises("input", match="cannot be written as JSON"):
+                dataset.sync(given)
     assert len(dataset.history()) == 2, "what is refused changes nothing"
 
 
