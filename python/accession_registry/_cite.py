@@ -176,15 +176,19 @@ def _kept(table: Any) -> Any:
     except Error:
         # Without pyarrow it is read where it is.
         return table
-    except ValueError as cause:
-        raise error("input", f"the table cannot be read: {cause}") from cause
+    except (ValueError, OSError, NotImplementedError) as cause:
+        # Arrow puts a traceback into its text.
+        why = str(cause).partition(" Detail: ")[0]
+        raise error("input", f"the table cannot be read: {why}") from cause
 
 
 def _granules(results: Any) -> Iterator[tuple[str, Any]]:
     """Granules, each after the key of its dataset, which may be empty."""
-    if not isinstance(results, Iterable) or isinstance(results, (str, bytes)):
-        message = f"{results!r} is not a list of ids"
-        raise error("usage", message, 'a string is one id: put it into a list, ["…"]; read what a file lists')
+    if isinstance(results, (str, bytes, os.PathLike)):
+        message = "a string is one id, and a path one file, and neither is a list of ids"
+        raise error("usage", message, 'put it into a list: ["…"], or read what the file lists')
+    if not isinstance(results, Iterable):
+        raise error("usage", f"{type(results).__name__} is not a list of ids", "hand over a list, or a table")
     if isinstance(results, Mapping):
         pages = [results[key] for key in ("items", "features") if key in results]
         if not pages:
@@ -199,7 +203,8 @@ def _granules(results: Any) -> Iterator[tuple[str, Any]]:
         # It is refused if pages of the search are missing.
         identify(results)
         [results] = pages
-    for granule in _named(results):
+    # A `pyarrow.Array` is iterated over as values of its own.
+    for granule in _named(results.to_pylist() if hasattr(results, "to_pylist") else results):
         yield _collection_of(granule) if isinstance(granule, Mapping) else "", granule
 
 

@@ -99,13 +99,14 @@ class Listing:
                     columns = list(zip(*page.rows)) or [()] * 4
                     stream.write_batch(pyarrow().record_batch([list(it) for it in columns], schema=_schema()))
                     granules += page.granules
-                    if not page.may_repeat:
-                        hashes.extend(hash(granule) for granule, _ in groupby(page.rows, itemgetter(0)))
                     totals += [] if page.total is None else [page.total]
+                    # Nothing is missing from what states no total.
+                    if totals and not page.may_repeat:
+                        hashes.extend(hash(granule) for granule, _ in groupby(page.rows, itemgetter(0)))
                     deleted |= page.deleted
             # The first statement is of the time at which the reading began.
             total = totals[0] if totals else None
-            if total is not None:
+            if hashes:
                 # One that is listed again takes the place of one that is missing.
                 granules -= len(hashes) - _distinct(hashes)
             if deleted:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -135,7 +136,7 @@ def test_what_cannot_be_cited_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
         refused("usage", "nothing to cite", nothing, of=DOI)
     [item] = search_data("FOOL2")[:1]
     for one in (Path("used.txt"), b"A", 7):
-        refused("usage", "is not a list of ids", one, of=DOI)
+        refused("usage", "is not a list of ids|neither is a list of ids", one, of=DOI)
     for mapping in (item, {"type": "Feature", "id": "A"}, {"tas": "/x.nc"}, {"tas": Path("/x.nc")}, {"tas": 7}):
         refused("usage", "the key '.*not a list of paths", mapping, of=DOI)
     refused("input", "int is not an id", {"tas": [7]}, of=DOI)
@@ -201,10 +202,18 @@ def test_a_doi_is_one_in_all_its_spellings(asked: list[list[str]], tmp_path: Pat
 
 def test_a_stream_that_is_read_once_is_cited_and_saved(tmp_path: Path) -> None:
     table = pa.table({"granule": ["A", "B"]})
-    for given in (table, table.to_reader(), pl.DataFrame(table), pl.Series(["A", "B"])):
+    for given in (table, table.to_reader(), pl.DataFrame(table), pl.Series(["A", "B"]), pa.array(["A", "B"])):
         used = ar.cite(given, of=DOI)
         used.save(tmp_path / "used")
         assert (tmp_path / "used/granules.txt").read_text() == "A\nB\n" and used[0].granules == 2
+
+    def failing() -> Iterator[Any]:
+        yield table.to_batches()[0]
+        raise RuntimeError("gone")
+
+    with raises("input", match="the table cannot be read: .*gone") as raised:
+        ar.cite(pa.RecordBatchReader.from_batches(table.schema, failing()), of=DOI)
+    assert "Traceback" not in raised.value.message
 
 
 @pytest.mark.parametrize(
