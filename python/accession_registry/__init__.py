@@ -47,6 +47,7 @@ __all__ = [
     "OpenFinding",
     "Period",
     "Pulled",
+    "RefusedListing",
     "Registry",
     "RootState",
     "Rows",

@@ -29,6 +29,7 @@ __all__ = [
     "OpenFinding",
     "Period",
     "Pulled",
+    "RefusedListing",
     "RootState",
     "Skipped",
     "Status",
@@ -359,8 +360,19 @@ class FilesChecked:
 
 
 @dataclass(frozen=True)
+class RefusedListing:
+    """That a listing was refused, and none was accepted since."""
+
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
 class Status:
-    """When a dataset was last changed and confirmed, and what is wrong, in sentences."""
+    """When a dataset was last changed and confirmed, and what is wrong, in sentences.
+
+    ``refused`` is the last listing that was refused; None if one was accepted since, or none was refused.
+    """
 
     dataset: str
     changed: LastChange | None
@@ -368,6 +380,7 @@ class Status:
     mirrors: list[Mirrored]
     fixity: FilesChecked | None
     problems: list[str]
+    refused: RefusedListing | None = None
 
 
 @dataclass(frozen=True)
