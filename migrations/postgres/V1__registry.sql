@@ -156,6 +156,14 @@ CREATE TABLE accession.confirmation (
     row_check    bigint NOT NULL
 );
 
+-- The last listing of a dataset that was refused, until one is accepted.
+CREATE TABLE accession.refusal (
+    dataset_id bigint PRIMARY KEY,
+    recorded   bigint NOT NULL,                                         -- when it was refused, microseconds
+    reason     text COLLATE "C" NOT NULL,
+    row_check  bigint NOT NULL
+);
+
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from
 -- those held at `timestamp`. The same selection of the same set is one row.
 CREATE TABLE accession.saved_selection (

@@ -171,6 +171,14 @@ CREATE TABLE confirmation (
 
 CREATE INDEX confirmation_by_recorded ON confirmation (recorded);
 
+-- The last listing of a dataset that was refused, until one is accepted.
+CREATE TABLE refusal (
+    dataset_id INTEGER NOT NULL PRIMARY KEY REFERENCES dataset (id),
+    recorded   INTEGER NOT NULL,                                        -- when it was refused, microseconds
+    reason     TEXT NOT NULL,
+    row_check  INTEGER NOT NULL
+) STRICT;
+
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from those
 -- held at `timestamp`. Never erased. The same selection of the same set is one row.
 CREATE TABLE saved_selection (

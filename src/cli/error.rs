@@ -75,6 +75,11 @@ impl Error {
         self.0.error.unknown()
     }
 
+    /// The error without what a command adds.
+    pub fn of_library(&self) -> &accession::Error {
+        &self.0.error
+    }
+
     /// How many granules a guard counted.
     pub fn count(&self) -> Option<u64> {
         self.0.error.count()

@@ -345,6 +345,20 @@ impl ErrorKind {
         )
     }
 
+    /// Whether a listing was refused for what it has, or lacks.
+    pub fn is_of_listing(self) -> bool {
+        matches!(
+            self,
+            ErrorKind::EmptyListing
+                | ErrorKind::TooManyDeletions
+                | ErrorKind::TooManyAdditions
+                | ErrorKind::ContentContradicts
+                | ErrorKind::StatedFile
+                | ErrorKind::RefusedCharacter
+                | ErrorKind::RefusedDirectory
+        )
+    }
+
     /// Whether an error of a stored registry concerns its content or the disk below it, so that
     /// another part of the registry may still be readable.
     pub fn is_of_content(self) -> bool {

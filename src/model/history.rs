@@ -269,6 +269,18 @@ impl Annotation {
     }
 }
 
+/// That a listing of a dataset was refused, and none was accepted since.
+///
+/// Its fields, in this order, are those of `refused` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusedListing {
+    /// When it was refused.
+    #[serde(rename = "at")]
+    pub recorded: Timestamp,
+    /// Why, in the words of the error.
+    pub reason: String,
+}
+
 /// That a dataset was compared with a listing, and was the same.
 ///
 /// Its fields, in this order, are those of `confirmed` in the command line's JSON.

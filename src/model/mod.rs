@@ -42,7 +42,7 @@ pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use granule_url::GranuleUrl;
 pub use history::{
     Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, FoundPeriod, Granule, Instance,
-    LogChange, Withdrawal,
+    LogChange, RefusedListing, Withdrawal,
 };
 pub(crate) use identifier::meant;
 pub use identifier::{Identifier, IdentifierPrefix};

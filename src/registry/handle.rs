@@ -171,6 +171,11 @@ impl Registry {
         Registry { store, monitor: None, published: None }
     }
 
+    /// Returns the same registry without a monitor: what it writes is not what the caller asked for.
+    pub(super) fn without_monitor(&self) -> Self {
+        Registry { monitor: None, ..self.clone() }
+    }
+
     /// Returns the same registry with the monitor of another one.
     pub(super) fn reporting_as(&self, other: &Registry) -> Self {
         Registry { monitor: other.monitor.clone(), ..self.clone() }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::handle::Registry;
 use super::snapshot::{OpenFinding, RootState, Snapshot};
 use crate::error::Result;
-use crate::model::{Confirmation, DatasetName, Listed, Timestamp, quoted};
+use crate::model::{Confirmation, DatasetName, Listed, RefusedListing, Timestamp, quoted};
 use crate::store::{MirrorState, Withdrawn};
 
 /// The number of datasets that are read at once.
@@ -28,6 +28,8 @@ pub struct DatasetStatus {
     pub changed: Option<LastChange>,
     /// When it was last compared with a listing, and was the same.
     pub confirmed: Option<Confirmation>,
+    /// The last listing that was refused. `None` means that one was accepted since, or none was refused.
+    pub refused: Option<RefusedListing>,
     /// The primaries that it was compared with or pulled from.
     pub mirrors: Vec<Mirrored>,
     /// What checks of its files found. `None` means that they were never checked.
@@ -136,6 +138,10 @@ fn of_page(
         snapshot.set_in_force(&mut listed, now)?;
         let mirrors = mirrors.remove(&listed.dataset.name).unwrap_or_default();
         let mut row = DatasetStatus::of(listed, mirrors, oldest.seen);
+        row.refused = snapshot.refusal(&row.dataset)?;
+        if let Some(RefusedListing { recorded, reason }) = &row.refused {
+            row.problems.push(format!("the listing was refused at {recorded}: {reason}"));
+        }
         row.add_checks(snapshot, oldest.checked)?;
         rows.push(row);
     }
@@ -177,6 +183,7 @@ impl DatasetStatus {
             dataset: dataset.name,
             changed,
             confirmed,
+            refused: None,
             mirrors: mirrors
                 .into_iter()
                 .map(|state| Mirrored { source: state.source, identical: state.identical })

@@ -91,11 +91,12 @@ impl Metrics {
     }
 }
 
-/// How many datasets are reported, by name: each takes four lines.
+/// How many datasets are reported, by name: each takes five lines.
 pub const MAX_DATASETS: u32 = 1_000;
 
-/// A dataset, and how many of its files are not as recorded. `None` means that none was ever checked.
-pub type Reported = (Listed, Option<u64>);
+/// A dataset, how many of its files are not as recorded (`None` means that none was ever checked), and
+/// whether its last listing was refused.
+pub type Reported = (Listed, Option<u64>, bool);
 
 /// What is known of datasets. None, if the registry cannot be read now.
 pub fn of_datasets(reported: Option<&[Reported]>) -> String {
@@ -113,19 +114,25 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     };
     let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
     let help = "Granules that are held, of the first 1000 datasets by name.";
-    describe("accession_dataset_granules", help, &|(listed, _)| {
+    describe("accession_dataset_granules", help, &|(listed, ..)| {
         Some(listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
     });
     let help = "When the last change was recorded.";
-    describe("accession_dataset_last_change_timestamp_seconds", help, &|(listed, _)| {
+    describe("accession_dataset_last_change_timestamp_seconds", help, &|(listed, ..)| {
         listed.latest.as_ref().map(|latest| seconds(latest.recorded))
     });
     let help = "When a sync last found that the dataset is its listing.";
-    describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|(listed, _)| {
+    describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|(listed, ..)| {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
     let help = "Files that are not as recorded, of datasets whose files were checked.";
-    describe("accession_dataset_open_findings", help, &|(_, open)| open.map(|it| it.to_string()));
+    describe("accession_dataset_open_findings", help, &|(_, open, _)| {
+        open.map(|it| it.to_string())
+    });
+    let help = "Whether the last listing was refused by a sync.";
+    describe("accession_dataset_listing_refused", help, &|(.., is_refused)| {
+        Some(u8::from(*is_refused).to_string())
+    });
     text
 }
 

@@ -79,6 +79,7 @@ tables! {
         "note", "questionable", "recorded", "recorded_by";
     CONFIRMATION = "confirmation", Some("the confirmation"), ["dataset_id"] [],
         "recorded", "recorded_by", "granules";
+    REFUSAL = "refusal", Some("the refusal of a listing"), ["dataset_id"] [], "recorded", "reason";
     SAVED_SELECTION = "saved_selection", Some("a subset"), ["dataset_id"] ["id"],
         "timestamp", "patterns", "identifier", "digest", "granules", "cited";
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),

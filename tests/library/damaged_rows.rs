@@ -160,6 +160,7 @@ const DAMAGES: &[Damage] = &[
             }),
         ],
     ),
+    ("refusal", "recorded = recorded + 64", &[COPY]),
     ("confirmation", "recorded = recorded + 64", &[COPY]),
 ];
 
@@ -173,6 +174,10 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
         let edit = |dataset: &mut Dataset| dataset.title = Some("The title of it".to_owned());
         world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
         world.sync(&[]).unwrap();
+        world
+            .registry
+            .note_refused_listing(&name("dataset"), &refused(), &Stamp::now(now()))
+            .unwrap();
         for (what, trial) in *trials {
             assert_eq!(outcome_once(&world, *trial), None, "{what} before {table}.{flip}");
         }
@@ -211,4 +216,8 @@ fn a_last_change_that_takes_effect_long_after_it_was_recorded_is_damage() {
         let (kind, text) = outcome(&world, trial).unwrap();
         assert!(kind == "damaged" && text.contains("long before it"), "{text}");
     }
+}
+
+fn refused() -> accession::Error {
+    accession::Error::new(accession::ErrorKind::EmptyListing, "the listing is empty")
 }

@@ -77,6 +77,7 @@ fn filled(directory: &Path) -> PathBuf {
         SELECT dataset_id, timestamp, 1, 'Größe', 1, recorded, 'Somebody', 0
         FROM instance;
         INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000, 0 FROM dataset;
+        INSERT INTO refusal SELECT id, 1, 'cut', 0 FROM dataset;
         INSERT INTO fixity_root
         SELECT dataset_id, 'host:/data', 'A', recorded, recorded, '0123456789abcdef', recorded, 1, 7, 0
         FROM instance

@@ -222,8 +222,8 @@ impl ChangeBoth {
 ///
 /// Granules that are listed but not held are ingested; granules that are held but not listed are
 /// marked deleted. A listing that is empty, or that would delete or add too many granules, is
-/// refused, since it is probably incomplete or of another dataset. A listing that changes nothing
-/// is recorded as confirmed.
+/// refused, since it is probably incomplete or of another dataset; `accession status` shows that until
+/// one is accepted. A listing that changes nothing is recorded as confirmed.
 ///
 /// Examples:
 ///   ls *.nc | accession sync US.FOOL2.002 --from -
@@ -273,18 +273,37 @@ impl Sync {
         };
         let limits =
             Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None };
-        let mut listing = Listing::new();
-        let missing = MissingPages::Refuse;
         self.granules.refuse_patterns(session, &self.dataset)?;
-        for entry in self.granules.entries(session, Some(&self.files), missing)?.recorded() {
-            listing.add(entry?)?;
-        }
-        self.granules.refuse_repeating(&listing)?;
+        let entries =
+            self.granules.entries(session, Some(&self.files), MissingPages::Refuse)?.recorded();
+        let listing = self.listing(entries).inspect_err(|error| {
+            if !options.dry_run {
+                self.note_refused(error, session);
+            }
+        })?;
         let application = self.change.application(&self.dataset, self.create).with_line();
         let synced = apply(session, &application, Some(SAME), |registry, stamp| {
             registry.sync(&self.dataset, &listing, limits, &options, stamp)
         });
         synced.map_err(|error| self.with_way_out(error, session))
+    }
+
+    fn listing(&self, entries: Entries<'_>) -> Result<Listing> {
+        let mut listing = Listing::new();
+        for entry in entries {
+            listing.add(entry?)?;
+        }
+        self.granules.refuse_repeating(&listing)?;
+        Ok(listing)
+    }
+
+    /// Notes that a listing could not be read. Where that cannot be noted, the error is still reported.
+    fn note_refused(&self, error: &Error, session: &Session) {
+        if let Ok(Some(_)) = session.open_existing()
+            && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
+        {
+            let _ = registry.note_refused_listing(&self.dataset, error.of_library(), &stamp);
+        }
     }
 
     /// Adds to the error of a guard how to see all that differs, and how to accept it.

@@ -12,10 +12,10 @@ use crate::cli::session::Session;
 
 /// Show when datasets were last changed and confirmed, and what is wrong with them
 ///
-/// The exit status is 1 if something is wrong: the set in force is annotated as questionable, a mirror
-/// could not be pulled, a check found files that are not as recorded, or with --max-age or
-/// --checked-within something is older. Datasets with problems are listed first, and below them the
-/// first ten files of each that are not as recorded.
+/// The exit status is 1 if something is wrong: the set in force is annotated as questionable, the last
+/// listing was refused by sync, a mirror could not be pulled, a check found files that are not as
+/// recorded, or with --max-age or --checked-within something is older. Datasets with problems are listed
+/// first, and below them the first ten files of each that are not as recorded.
 /// A dataset is as fresh as its last change, the last sync that found nothing to do, or the last time that
 /// it was identical to its primary. Datasets that were withdrawn are left out.
 ///

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::select::Selection;
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, Doi, Listed, Moment, RecordVersion, Timestamp};
+use crate::model::{
+    Dataset, DatasetName, Doi, Listed, Moment, RecordVersion, RefusedListing, Timestamp,
+};
 use crate::store::{Withdrawn, paged};
 
 impl Snapshot {
@@ -17,6 +19,16 @@ impl Snapshot {
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
         let listed = self.ask(|read| read.listed(name))?;
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
+    }
+
+    /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
+    /// refused.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn refusal(&self, dataset: &DatasetName) -> Result<Option<RefusedListing>> {
+        self.ask_of(dataset, |read, key| read.refusal(key))
     }
 
     /// The same without when it was last confirmed, which costs a question more.

@@ -9,13 +9,13 @@ use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Confirmation, DatasetName, DigestPrefix, Entry, EventKind, Extent, Granule, GranuleId,
-    Identifier, Instance, Limits, Moment, Set, Timestamp,
+    Identifier, Instance, Limits, Moment, RefusedListing, Set, Timestamp,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::Claim;
-use crate::registry::snapshot::{Position, Selection, SetCursor, select};
+use crate::registry::snapshot::{Position, Selection, SetCursor, dataset_of, select};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction, View};
 
@@ -36,7 +36,8 @@ impl Registry {
     /// Costs one pass over the listing and the dataset in parallel, and the cost of
     /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
     /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
-    /// which is not an error; that it was the listing is recorded as a [`Confirmation`].
+    /// which is not an error; that it was the listing is recorded as a [`Confirmation`]. A listing that is
+    /// refused is noted as a [`RefusedListing`], until one is accepted.
     ///
     /// # Errors
     ///
@@ -48,6 +49,51 @@ impl Registry {
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules held are not those of the
     /// identifier in force.
     pub fn sync(
+        &self,
+        dataset: &DatasetName,
+        listing: &Listing,
+        limits: Limits,
+        options: &ChangeOptions,
+        stamp: &Stamp,
+    ) -> Result<Applied> {
+        let synced = self.synced(dataset, listing, limits, options, stamp);
+        if let Err(error) = &synced
+            && error.kind().is_of_listing()
+            && !options.dry_run
+        {
+            // That it was refused is the error; where it cannot be noted, it is still returned.
+            let _ = self.note_refused_listing(dataset, error, stamp);
+        }
+        synced
+    }
+
+    /// Notes that a listing of a dataset was refused before it was read whole, until one is accepted.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the registry cannot be written.
+    pub fn note_refused_listing(
+        &self,
+        dataset: &DatasetName,
+        error: &Error,
+        stamp: &Stamp,
+    ) -> Result<()> {
+        /// What is kept of an error, which may name granules.
+        const MOST_CHARS: usize = 300;
+        self.without_monitor().write(|transaction| {
+            let (key, _) = dataset_of(transaction, dataset)?;
+            let mut reason = error.reason();
+            if let Some((end, _)) = reason.char_indices().nth(MOST_CHARS) {
+                reason.truncate(end);
+                reason.push('…');
+            }
+            let (recorded, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+            transaction.put(key, &RefusedListing { recorded, reason })?;
+            Ok(((), End::Commit))
+        })
+    }
+
+    fn synced(
         &self,
         dataset: &DatasetName,
         listing: &Listing,
@@ -79,6 +125,9 @@ impl Registry {
             applied.skipped.repeated = listing.count() - distinct;
             if let (Some(change), Some(_)) = (applied.instances.last(), applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;
+            }
+            if !options.dry_run && transaction.refusal(key)?.is_some() {
+                transaction.delete_refusal(key)?;
             }
             if !applied.instances.is_empty() || options.dry_run {
                 return Ok(applied.ended(options.dry_run));

@@ -42,7 +42,8 @@ pub async fn metrics(state: &Arc<ServerState>) -> Answer {
                         Ok(_) => Some(snapshot.count_open_findings(name)?),
                         Err(_) => None,
                     };
-                    Ok((listed, open))
+                    let is_refused = snapshot.refusal(name)?.is_some();
+                    Ok((listed, open, is_refused))
                 };
                 datasets.into_iter().map(report).collect::<Result<Vec<_>>>()
             });

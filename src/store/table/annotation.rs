@@ -1,18 +1,30 @@
-//! The tables `annotation` and `confirmation`: what was recorded of a dataset after its changes.
+//! The tables `annotation`, `confirmation` and `refusal`: what was recorded of a dataset after its changes.
 
 use std::collections::BTreeMap;
 
-use crate::model::{Annotation, Confirmation, Timestamp};
+use crate::model::{Annotation, Confirmation, RefusedListing, Timestamp};
 use crate::store::Result;
 use crate::store::page::check_order;
 use crate::store::row::{part, row};
 use crate::store::rows::{DatasetKey, StoredAnnotation};
-use crate::store::session::View;
+use crate::store::session::{Transaction, View};
 use crate::store::statement::{Columns, Sql, Value};
 
 row!(StoredAnnotation in ANNOTATION { timestamp, number, annotation } hides annotation.recorded_by);
 part!(Annotation { note, questionable, recorded, recorded_by });
 row!(Confirmation in CONFIRMATION { recorded, recorded_by, granules } hides recorded_by);
+row!(RefusedListing in REFUSAL { recorded, reason });
+
+impl Transaction {
+    /// Forgets that a listing of a dataset was refused.
+    pub fn delete_refusal(&self, dataset: DatasetKey) -> Result<()> {
+        static DELETE: Sql = Sql::new(
+            "DELETE FROM {refusal}
+            WHERE dataset_id = ?1",
+        );
+        self.run(dataset, &DELETE, &[dataset.into()])
+    }
+}
 
 impl View {
     /// The annotations of the instances of a dataset at or before `up_to`, after one (`None` means from
@@ -70,6 +82,16 @@ impl View {
         );
         let values = [dataset.into(), up_to.into()];
         self.count(&COUNT, &values)
+    }
+
+    /// The last listing of a dataset that was refused, if none was accepted since.
+    pub fn refusal(&self, dataset: DatasetKey) -> Result<Option<RefusedListing>> {
+        static OF_DATASET: Sql = Sql::new(
+            "SELECT {refusal.*}
+            FROM {refusal}
+            WHERE dataset_id = ?1",
+        );
+        Ok(self.select(&OF_DATASET, &[dataset.into()])?.pop())
     }
 
     /// The last confirmations of some datasets, by their keys. For more than one, asks every machine.

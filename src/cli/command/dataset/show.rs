@@ -1,8 +1,9 @@
 //! Commands that show datasets, as text and as JSON.
 
 use accession::Access;
-use accession::model::Warning;
+use accession::model::{Listed, RefusedListing, Warning};
 use accession::registry::{RecordVersion, Withdrawn};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::args::TypedDataset;
@@ -28,6 +29,14 @@ pub struct Show {
     versions: bool,
 }
 
+/// A dataset, and whether its last listing was refused.
+#[derive(Serialize)]
+struct ShownDataset {
+    #[serde(flatten)]
+    listed: Listed,
+    refused: Option<RefusedListing>,
+}
+
 impl Show {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
@@ -42,8 +51,9 @@ impl Show {
         let now = session.now()?;
         session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
         snapshot.set_in_force(&mut listed, now)?;
+        let refused = snapshot.refusal(&listed.dataset.name)?;
         drop(snapshot);
-        session.fields(DATASET, &listed)
+        session.fields(DATASET, &ShownDataset { listed, refused })
     }
 }
 
@@ -152,6 +162,7 @@ pub const DATASET: &[Column] = &[
     Column::text("latest").by(latest).or("no history yet"),
     Column::prose("annotation").of("latest/annotations").by(annotation_in),
     Column::text("confirmed").of("confirmed/timestamp"),
+    Column::prose("refused"),
     Column::text("doi"),
     Column::prose("title"),
     Column::prose("description"),
