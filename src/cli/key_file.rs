@@ -37,6 +37,10 @@ const MAX_BYTES: u64 = 1_024;
 
 /// Reads a key, unless others may read it, too.
 pub fn read(path: &Path) -> Result<SigningKey> {
+    Ok(opened(path)?.0)
+}
+
+fn opened(path: &Path) -> Result<(SigningKey, File)> {
     let name = quoted(&path.to_string_lossy()).to_string();
     let mut text = String::new();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
@@ -48,11 +52,47 @@ pub fn read(path: &Path) -> Result<SigningKey> {
             "who has read it can sign in your name: make another key; or `chmod 600` it if nobody has",
         ));
     }
-    file.take(MAX_BYTES)
+    (&file)
+        .take(MAX_BYTES)
         .read_to_string(&mut text)
         .with_context(|| format!("cannot read {name}"))?;
     let key = text.strip_suffix('\n').unwrap_or(&text).parse::<SigningKey>();
-    key.map_err(|error| Error::usage(format!("{name}: {error}")))
+    Ok((key.map_err(|error| Error::usage(format!("{name}: {error}")))?, file))
+}
+
+/// A key with which is signed: no other process signs with the same file until this is dropped.
+pub struct KeyInUse {
+    pub key: SigningKey,
+    /// The last checkpoint that it signed. `None` means that it signed none.
+    pub last: Option<LogCheckpoint>,
+    path_of_last: PathBuf,
+    /// What gets the next one: there is room for it before anything is stated.
+    next: AtomicFile,
+    _locked: File,
+}
+
+impl KeyInUse {
+    /// Opens a key, once no other process signs with it. The checkpoints beside it are those of the file
+    /// itself, whichever link names it.
+    pub fn open(path: &Path) -> Result<Self> {
+        let (key, locked) = opened(path)?;
+        let name = quoted(&path.to_string_lossy()).to_string();
+        locked.lock().with_context(|| format!("cannot lock {name}"))?;
+        let path = path.canonicalize().with_context(|| format!("cannot look at {name}"))?;
+        let path_of_last = path_of_last(&path);
+        let last = last_signed(&path_of_last)?;
+        let next = AtomicFile::beside(&path_of_last)?;
+        Ok(KeyInUse { key, last, path_of_last, next, _locked: locked })
+    }
+
+    /// Keeps what the key is about to sign: a signature of it may leave the process after this.
+    pub fn keep(&mut self, body: &str) -> Result<()> {
+        let name = quoted(&self.path_of_last.to_string_lossy()).to_string();
+        let mut file = std::mem::replace(&mut self.next, AtomicFile::beside(&self.path_of_last)?);
+        let written = file.as_file_mut().write_all(body.as_bytes());
+        written.with_context(|| format!("cannot write {name}"))?;
+        Ok(file.replace()?)
+    }
 }
 
 /// Where the last checkpoint that a key signed is kept.
@@ -62,11 +102,9 @@ fn path_of_last(key: &Path) -> PathBuf {
     path.into()
 }
 
-/// The last checkpoint that a key signed. `None` means that it signed none.
-pub fn last_signed(key: &Path) -> Result<Option<LogCheckpoint>> {
-    let path = path_of_last(key);
+fn last_signed(path: &Path) -> Result<Option<LogCheckpoint>> {
     let name = quoted(&path.to_string_lossy()).to_string();
-    match fs::read_to_string(&path) {
+    match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::from(error)).with_context(|| format!("cannot read {name}")),
         Ok(text) => {
@@ -74,13 +112,4 @@ pub fn last_signed(key: &Path) -> Result<Option<LogCheckpoint>> {
             checkpoint.map(Some).map_err(|error| Error::usage(format!("{name}: {error}")))
         }
     }
-}
-
-/// Keeps what a key is about to sign: a signature of it may leave the process after this.
-pub fn keep_last(key: &Path, body: &str) -> Result<()> {
-    let mut file = AtomicFile::beside(&path_of_last(key))?;
-    let name = path_of_last(key);
-    let written = file.as_file_mut().write_all(body.as_bytes());
-    written.with_context(|| format!("cannot write {}", quoted(&name.to_string_lossy())))?;
-    Ok(file.replace()?)
 }

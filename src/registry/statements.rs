@@ -1,15 +1,16 @@
 //! The log of statements: what the archive has said of its sets, and the checkpoints that it signed.
 //!
-//! A statement is added once for each instance when it is new, once more when it has ended, and once for each
-//! cited subset. The tree is made of the statements whenever it is needed (35,000 of them: 0.1 s); its roots
+//! A statement is added for each instance when it is new, each week while it has not ended, and when it has
+//! ended, and one for each cited subset. The tree is made of the statements whenever it is needed (35,000 of them: 0.1 s); its roots
 //! are compared with all checkpoints that were signed, so that a statement that was lost or altered is found.
 
+use super::Stamp;
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Instance, Set, Timestamp, count};
 use crate::signed::{
-    LogCheckpoint, Note, SetStatement, StatedSet, StatementProof, StatementTree, TreeHash,
+    LogCheckpoint, Note, Policy, SetStatement, StatedSet, StatementProof, StatementTree, TreeHash,
 };
 use crate::store::{
     self, DatasetKey, StoredDataset, StoredStatement, SubsetKey, Transaction, TreeHead,
@@ -24,6 +25,8 @@ pub struct StatementLog {
     pub signed: Option<SignedCheckpoint>,
     /// How many of the statements were just added.
     pub added: u64,
+    /// Whether a change took effect after the whole second in which was stated, and waits for the next time.
+    pub is_behind: bool,
 }
 
 /// A checkpoint with signatures.
@@ -56,6 +59,13 @@ impl SignedCheckpoint {
             }),
             false => Err(Error::damaged("a checkpoint has another size than its row")),
         }
+    }
+
+    /// Whether as many witnesses have seen it as its policy asks for.
+    pub fn is_witnessed(&self) -> bool {
+        let policy = self.policy.parse::<Policy>();
+        policy
+            .is_ok_and(|policy| policy.is_met_by(&policy.seen_by(&self.note).into_iter().collect()))
     }
 }
 
@@ -92,14 +102,16 @@ impl StatementLog {
 
 impl Registry {
     /// States every instance and every cited subset that is new, and every instance that has ended since it
-    /// was stated, in one transaction. Reads rows of histories only. `signed` are the checkpoints that were
-    /// signed last, as who signs remembers them: the tree must continue all of them.
+    /// was stated, in one transaction. Reads rows of histories only. It is said in whole seconds, so what took
+    /// effect in the present one is not stated yet. `signed` are the checkpoints that were signed last, as who
+    /// signs remembers them: the tree must continue all of them.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a change that was stated is
     /// not in the history. The registry was restored from an older backup. Nothing is stated.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub fn state_sets(&self, now: Timestamp, signed: &[LogCheckpoint]) -> Result<StatementLog> {
         self.write(|transaction| {
             transaction.lock_registry()?;
@@ -114,13 +126,19 @@ impl Registry {
             let last = last.as_ref().map(statement_in).transpose()?;
             let whole = Timestamp::from_micros(now.as_micros().div_euclid(1_000_000) * 1_000_000);
             let stated = whole.unwrap_or(now).max(last.map_or(Timestamp::MIN, |last| last.stated));
-            let mut new = NewStatements { first: log.tree.size(), stated, rows: Vec::new() };
+            let (first, rows) = (log.tree.size(), Vec::new());
+            let mut new =
+                NewStatements { first, now: now.max(stated), stated, is_behind: false, rows };
             for dataset in transaction.every_dataset() {
                 new.add_dataset(transaction, &dataset?)?;
             }
+            if !new.rows.is_empty() {
+                // What was said once of a time stays said.
+                Stamp::now(now).record(transaction, None, Timestamp::MIN)?;
+            }
             transaction.insert_statements(&new.rows)?;
             new.rows.iter().for_each(|row| log.tree.push(row.text.as_bytes()));
-            log.added = new.rows.len() as u64;
+            (log.added, log.is_behind) = (new.rows.len() as u64, new.is_behind);
             Ok((log, End::commit_if(!new.rows.is_empty())))
         })
     }
@@ -170,11 +188,18 @@ fn statement_in(row: &StoredStatement) -> Result<SetStatement> {
     SetStatement::read(row.text.as_bytes()).map_err(damaged)
 }
 
+/// After how long an instance that has not ended is stated again: a statement says nothing of the time after
+/// it. In microseconds.
+const STATED_AGAIN_MICROS: i64 = 7 * 24 * 3_600 * 1_000_000;
+
 /// Statements that are about to be added.
 struct NewStatements {
     /// The number of the first one.
     first: u64,
+    now: Timestamp,
+    /// The whole second before.
     stated: Timestamp,
+    is_behind: bool,
     rows: Vec<StoredStatement>,
 }
 
@@ -188,7 +213,7 @@ impl NewStatements {
         // The last one that was stated is looked at again: it may have ended.
         let after =
             last.as_ref().and_then(|last| Timestamp::from_micros(last.from.as_micros() - 1));
-        let mut instances = read.history(dataset, after, self.stated).peekable();
+        let mut instances = read.history(dataset, after, self.now).peekable();
         if let Some(last) = &last {
             let is_there = matches!(instances.peek(), Some(Ok(found)) if is_of(last, found));
             if !is_there && !matches!(instances.peek(), Some(Err(_))) {
@@ -200,10 +225,12 @@ impl NewStatements {
             }
         }
         for instance in instances {
-            let instance = instance?;
+            let Some(instance) = self.as_of_stated(instance?) else { break };
             changes += 1;
             let is_stated = last.as_ref().is_some_and(|last| {
-                is_of(last, &instance) && (last.until.is_some() || instance.until.is_none())
+                let age = self.stated.as_micros() - last.stated.as_micros();
+                let is_known = instance.until.is_none() && age < STATED_AGAIN_MICROS;
+                is_of(last, &instance) && (last.until.is_some() || is_known)
             });
             if !is_stated {
                 let set = stated_set(Set::Instance(instance), doi, changes);
@@ -211,12 +238,21 @@ impl NewStatements {
             }
         }
         for (key, subset) in read.subsets_not_stated(dataset)? {
-            let Some(instance) = read.instance_at(dataset, subset.timestamp)? else { continue };
+            let instance = read.instance_at(dataset, subset.timestamp)?;
+            let Some(instance) = instance.and_then(|it| self.as_of_stated(it)) else { continue };
             let changes = read.count_instances(dataset, instance.timestamp)?;
             let set = stated_set(Set::Subset { subset, instance }, doi, changes);
             self.add(dataset, Some(key), set);
         }
         Ok(())
+    }
+
+    /// The instance as it was known in the second in which is stated. `None` means that it took effect later.
+    fn as_of_stated(&mut self, instance: Instance) -> Option<Instance> {
+        let stated = self.stated;
+        self.is_behind |= instance.timestamp > stated;
+        let until = instance.until.filter(|until| *until <= stated);
+        (instance.timestamp <= stated).then_some(Instance { until, ..instance })
     }
 
     fn add(&mut self, dataset: DatasetKey, subset: Option<SubsetKey>, set: StatedSet) {
@@ -265,8 +301,9 @@ impl Snapshot {
         })
     }
 
-    /// The proof that a set was stated, by the checkpoint that was signed last. Of an instance that was
-    /// stated twice, the last statement is proved.
+    /// The proof that a set was stated, by the last checkpoint that as many witnesses have seen as its policy
+    /// asks for, or, if there is none, by the last one. Of an instance that was stated twice, the last statement
+    /// is proved that the checkpoint has.
     ///
     /// # Errors
     ///
@@ -275,10 +312,23 @@ impl Snapshot {
     pub fn prove(&self, selection: &Selection) -> Result<StatementProof> {
         self.ask(|read| {
             let set = select(read, selection)?.set;
-            let row = stored(read, &set)?;
+            let rows = stored(read, &set)?;
             let log = StatementLog::read(read)?;
-            let signed = log.signed.as_ref();
-            let proof = row.as_ref().zip(signed).and_then(|(row, signed)| {
+            let heads: Vec<TreeHead> = read.tree_heads().collect::<Result<_>>()?;
+            let mut best = None;
+            for head in heads.iter().rev() {
+                let signed = SignedCheckpoint::of(head)?;
+                let row = rows.iter().rev().find(|row| row.number < head.size);
+                let Some(row) = row else { break };
+                let is_met = signed.is_witnessed();
+                if is_met || best.is_none() {
+                    best = Some((row, signed));
+                }
+                if is_met {
+                    break;
+                }
+            }
+            let proof = best.and_then(|(row, signed)| {
                 let path = log.tree.inclusion(row.number, signed.checkpoint.size)?;
                 Some((row, signed, path))
             });
@@ -287,22 +337,22 @@ impl Snapshot {
                 let what = format!("{} of {name} was not stated and signed yet", set.identifier());
                 return Err(Error::new(ErrorKind::NotStated, what));
             };
-            let (statement, note) = (statement_in(row)?, signed.note.clone());
+            let (statement, note) = (statement_in(row)?, signed.note);
             Ok(StatementProof { statement, index: row.number, path, note })
         })
     }
 }
 
-/// The last statement of a set.
-fn stored(read: &store::View, set: &Set) -> Result<Option<StoredStatement>> {
+/// The statements of a set, in order.
+fn stored(read: &store::View, set: &Set) -> Result<Vec<StoredStatement>> {
     let (dataset, _) = dataset_of(read, set.dataset())?;
     match set {
-        Set::Instance(instance) => read.statement_since(dataset, instance.timestamp),
+        Set::Instance(instance) => read.statements_since(dataset, instance.timestamp),
         Set::Subset { subset, .. } => {
             let names = (subset.identifier, subset.digest);
             match read.subset(dataset, names, &subset.criteria)? {
                 Some((key, _)) => read.statement_of_subset(dataset, key),
-                None => Ok(None),
+                None => Ok(Vec::new()),
             }
         }
     }

@@ -97,7 +97,8 @@ impl VerificationKey {
             KeyUse::Log => (None, &signature.bytes[..], body.to_owned()),
             KeyUse::Witness => {
                 let (seconds, bytes) = signature.bytes.split_first_chunk()?;
-                let seconds = u64::from_be_bytes(*seconds);
+                // Of zero, the format says that it is no time.
+                let seconds = Some(u64::from_be_bytes(*seconds)).filter(|seconds| *seconds > 0)?;
                 let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
                 (Some(Timestamp::from_micros(micros)?), bytes, cosigned(seconds, body))
             }
@@ -142,8 +143,13 @@ impl FromStr for VerificationKey {
     /// # Errors
     ///
     /// - `"example.com/foo"`: it is not a key
+    /// - a private key, which no message repeats
     /// - a number that is not the one of this name and these bytes, as of a key in which a letter was changed
     fn from_str(text: &str) -> Result<Self, ValueError> {
+        if text.contains(SigningKey::PREFIX) {
+            let what = "a private key stands where its verification key belongs";
+            return Err(ValueError::new(what));
+        }
         let refused = || {
             ValueError::new(format!(
                 "{} is not a verification key: name+number+base64, as `accession key show` prints it",

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use super::key::{KeyUse, VerificationKey};
+use super::note::Note;
 use crate::model::{ValueError, quoted};
 
 /// The keys of logs, the witnesses, and which of them must have seen a checkpoint.
@@ -47,6 +48,12 @@ impl Policy {
     pub fn of_log(key: VerificationKey) -> Self {
         let (witnesses, groups) = (Vec::new(), BTreeMap::new());
         Policy { logs: vec![key], witnesses, groups, quorum: None }
+    }
+
+    /// The names of the witnesses that have cosigned a note.
+    pub fn seen_by(&self, note: &Note) -> Vec<&str> {
+        let seen = |witness: &&Witness| matches!(note.verified(&witness.key), Ok(Some(_)));
+        self.witnesses.iter().filter(seen).map(|it| &*it.name).collect()
     }
 
     /// Whether the witnesses with these names are enough.
@@ -139,6 +146,9 @@ impl FromStr for Policy {
         let (logs, witnesses, groups) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut policy = Policy { logs, witnesses, groups, quorum: None };
         let (mut is_member, mut quorums) = (BTreeSet::new(), 0);
+        if text.contains(|it: char| it.is_control() && !matches!(it, '\n' | '\t')) {
+            return Err(ValueError::new("a policy has no control characters"));
+        }
         for (line, number) in text.split('\n').zip(1..) {
             let words: Vec<&str> =
                 line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
@@ -148,6 +158,10 @@ impl FromStr for Policy {
             quorums += usize::from(words[0] == "quorum");
             let refused = |why| ValueError::new(format!("line {number}: {why}"));
             policy.add(&words, &mut is_member).map_err(refused)?;
+        }
+        if policy.logs.len() + policy.witnesses.len() > Note::MAX_SIGNATURES {
+            let what = "a policy has at most 64 keys: as many as a checkpoint has signatures";
+            return Err(ValueError::new(what));
         }
         match quorums {
             1 => Ok(policy),

@@ -95,6 +95,7 @@ impl SetStatement {
     ///
     /// - `{"accession_statement":2,…}`: another version
     /// - `{"dataset": …}`: not in canonical form
+    /// - times that contradict each other, such as an end after it was stated
     pub fn read(bytes: &[u8]) -> Result<Self, ValueError> {
         let refused = |why: &str| ValueError::new(format!("not a statement of an archive: {why}"));
         if bytes.len() > SetStatement::MAX_BYTES {
@@ -105,9 +106,14 @@ impl SetStatement {
         if statement.version != SetStatement::VERSION {
             return Err(refused(&format!("it has the version {}", statement.version)));
         }
-        match statement.text().as_bytes() == bytes {
+        if statement.text().as_bytes() != bytes {
+            return Err(refused("it is not in canonical form"));
+        }
+        let SetStatement { from, until, stated, changes, .. } = &statement;
+        let is_in_order = until.map_or(from <= stated, |until| *from < until && until <= *stated);
+        match is_in_order && stated.as_micros() % 1_000_000 == 0 && *changes > 0 {
             true => Ok(statement),
-            false => Err(refused("it is not in canonical form")),
+            false => Err(refused("what it says contradicts itself")),
         }
     }
 
@@ -140,6 +146,11 @@ mod tests {
             TEXT.replace(":12,", ": 12,"),
             TEXT.replace("T02:00:00Z", "T02:00:00.000Z"),
             TEXT.replace("10.9999", "doi:10.9999"),
+            TEXT.replace("null", "\"2001-01-06T02:00:00.000001Z\""),
+            TEXT.replace("null", "\"2001-01-03T00:00:00Z\""),
+            TEXT.replace("2001-01-03", "2001-01-07"),
+            TEXT.replace("02:00:00Z", "02:00:00.500000Z"),
+            TEXT.replace("\"changes\":2", "\"changes\":0"),
             TEXT.replace("\"part\":false,\"changes\":2", "\"changes\":2,\"part\":false"),
             format!("{TEXT}\n"),
             TEXT.replace("002", &"2".repeat(60_000)),

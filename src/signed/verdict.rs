@@ -11,7 +11,7 @@ use super::policy::Policy;
 use super::proof::StatementProof;
 use super::statement::SetStatement;
 use super::tree::{leaf, root_by_path};
-use crate::model::{Moment, Timestamp, count};
+use crate::model::{Moment, Timestamp, count, quoted};
 
 /// What was found of a proof: it is proved if there is no problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -124,7 +124,7 @@ impl ProofVerdict {
         if self.signed_by.is_empty()
             && self.problems.iter().all(|problem| problem.code != "signature")
         {
-            let text = format!("no key of the policy signed the checkpoint of {origin}");
+            let text = format!("no key of the policy signed the checkpoint of {}", quoted(origin));
             self.add("signature", text);
         }
         for witness in &policy.witnesses {
@@ -150,7 +150,13 @@ impl ProofVerdict {
 
     fn examine_list(&mut self, list: &ListedSet) {
         let stated = &self.statement;
-        if list.digest == stated.digest {
+        let is_other_set = list.granules != stated.granules
+            || list.with_checksums == 0
+                && list.identifier.is_some_and(|it| it != stated.identifier);
+        if list.digest == stated.digest && is_other_set {
+            let text = "the statement contradicts itself: its digest is that of another set";
+            self.add("list", text.to_owned());
+        } else if list.digest == stated.digest {
             (self.list, self.with_checksums) = (Some(ListedBy::Digest), Some(list.with_checksums));
         } else if list.identifier == Some(stated.identifier) {
             self.list = Some(ListedBy::Names);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use accession::Moment;
 use accession::model::{ValueError, quoted};
-use accession::signed::{ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
+use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use serde::Serialize;
 
 use crate::cli::error::{Context, Error, Exit, Result};
@@ -36,7 +36,7 @@ pub struct ProofArgs {
 
     /// Believe the archive that has this verification key, whoever has seen what it signed
     #[arg(long, value_name = "VKEY", requires = "proof")]
-    vkey: Option<VerificationKey>,
+    vkey: Option<String>,
 }
 
 /// The verdict on a proof, as JSON.
@@ -56,7 +56,15 @@ impl ProofArgs {
         let Some(proof) = &self.proof else { return Ok(None) };
         let policy = match (&self.policy, &self.vkey) {
             (Some(file), _) => read_policy(file)?.1,
-            (None, Some(key)) => Policy::of_log(key.clone()),
+            // Read here, since a message about an argument repeats it, and it may be the private key.
+            (None, Some(text)) => match text.parse::<VerificationKey>() {
+                Ok(key) if key.key_use() == KeyUse::Log => Policy::of_log(key),
+                Ok(key) => {
+                    let what = format!("{} is the key of a witness, not of a log", key.name());
+                    return Err(Error::usage(what));
+                }
+                Err(error) => return Err(Error::usage(format!("--vkey: {error}"))),
+            },
             (None, None) => {
                 return Err(Error::usage("a proof is verified by a key that you believe").with_hint(
                     "--policy names a file with such keys, --vkey is the key of the archive, as it publishes it",

@@ -5,17 +5,17 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::Access;
 use accession::disk::AtomicFile;
 use accession::mirror::{HttpOptions, ask_witness};
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{SignedCheckpoint, StatementLog};
-use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, SigningKey, Witness};
+use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
+use accession::{Access, ErrorKind};
 
 use super::proof::read_policy;
 use crate::cli::args::SetArgs;
 use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::key_file;
+use crate::cli::key_file::KeyInUse;
 use crate::cli::output::count;
 use crate::cli::reading::InputFile;
 use crate::cli::session::Session;
@@ -69,20 +69,11 @@ pub struct Prove {
 
 impl Sign {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let keys = self.key.iter().map(|file| key_file::read(file)).collect::<Result<Vec<_>>>()?;
+        let keys = self.key.iter().map(|file| KeyInUse::open(file));
+        let mut keys = keys.collect::<Result<Vec<_>>>()?;
         let origin = origin_of(&keys)?;
-        let (policy, parsed) = match &self.policy {
-            None => policy_of_keys(&keys)?,
-            Some(file) => read_policy(file)?,
-        };
-        if !keys.iter().any(|key| parsed.logs.contains(key.verification_key())) {
-            return Err(Error::usage("the policy has none of the keys with which is signed").with_hint(
-                "readers verify by the policy: add a line `log VKEY`, with the key that `accession key show` prints",
-            ));
-        }
-        let last: Vec<_> =
-            self.key.iter().map(|file| key_file::last_signed(file)).collect::<Result<_>>()?;
-        let last: Vec<LogCheckpoint> = last.into_iter().flatten().collect();
+        let given = self.policy.as_ref().map(read_policy).transpose()?;
+        let last: Vec<LogCheckpoint> = keys.iter().filter_map(|key| key.last.clone()).collect();
         if let Some(other) = last.iter().find(|last| last.origin != origin) {
             let (signed, origin) = (quoted(&other.origin), quoted(&origin));
             return Err(Error::usage(format!(
@@ -90,8 +81,36 @@ impl Sign {
             )));
         }
         let registry = session.open(Access::Write)?;
+        let stored = session.open(Access::Read)?.snapshot()?.statement_log()?.signed;
+        if let Some(other) = stored.as_ref().filter(|it| it.checkpoint.origin != origin) {
+            let (signed, origin) = (quoted(&other.checkpoint.origin), quoted(&origin));
+            return Err(Error::usage(format!(
+                "the registry is signed as the log {signed}, and not as {origin}"
+            )));
+        }
+        // Without a policy, that holds by which was signed last.
+        let (policy, parsed) = match (given, stored) {
+            (Some(given), _) => given,
+            (None, Some(SignedCheckpoint { policy: text, .. })) => {
+                let policy = text.parse();
+                (text, policy.map_err(|error: ValueError| Error::usage(error.to_string()))?)
+            }
+            (None, None) => policy_of_keys(&keys)?,
+        };
+        if !keys.iter().any(|key| parsed.logs.contains(key.key.verification_key())) {
+            return Err(Error::usage("the policy has none of the keys with which is signed").with_hint(
+                "readers verify by the policy: add a line `log VKEY`, with the key that `accession key show` prints",
+            ));
+        }
         let now = session.now()?;
-        let log = registry.state_sets(now, &last)?;
+        let mut log = registry.state_sets(now, &last)?;
+        if log.is_behind {
+            // A change of this second, such as that of the command before.
+            std::thread::sleep(Duration::from_secs(1));
+            let added = log.added;
+            log = registry.state_sets(session.now()?, &last)?;
+            log.added += added;
+        }
         let checkpoint = log.checkpoint(&origin);
         if checkpoint.size == 0 {
             return Err(Error::usage("there is nothing to state: no dataset has a history"));
@@ -102,28 +121,37 @@ impl Sign {
             Some(signed) if signed.note.body == body => signed.note.clone(),
             _ => Note { body: body.clone(), signatures: Vec::new() },
         };
-        for (file, key) in self.key.iter().zip(&keys) {
-            key_file::keep_last(file, &body)?;
-            note.add(key.sign(&body, now));
+        for key in &mut keys {
+            key.keep(&body)?;
+            note.add(key.key.sign(&body, now));
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
-        registry.save_checkpoint(&signed)?;
-        if self.add_cosignatures(session, &parsed, &log, &mut signed.note) {
-            registry.save_checkpoint(&signed)?;
+        if let Err(error) = self.add_cosignatures(session, &parsed, &log, &mut signed.note) {
+            // Nobody keeps this signature: the tree before is the one that goes on.
+            for key in &mut keys {
+                if let Some(last) = key.last.clone() {
+                    key.keep(&last.to_string())?;
+                }
+            }
+            return Err(error);
         }
+        registry.save_checkpoint(&signed)?;
         report(session, &parsed, log.added, &signed)
     }
 
-    /// Asks the witnesses that have not cosigned the note. Returns whether one has now.
+    /// Asks the witnesses that have not cosigned the note.
+    ///
+    /// # Errors
+    ///
+    /// One has seen another tree, or a larger one: the registry was restored from an older backup.
     fn add_cosignatures(
         &self,
         session: &Session,
         policy: &Policy,
         log: &StatementLog,
         note: &mut Note,
-    ) -> bool {
+    ) -> Result<()> {
         let before = log.signed.as_ref();
-        let mut is_changed = false;
         for Witness { name, key, url } in &policy.witnesses {
             let Some(url) = url.as_ref().filter(|_| !matches!(note.verified(key), Ok(Some(_))))
             else {
@@ -134,9 +162,9 @@ impl Sign {
             let timeout = Duration::from_secs(self.timeout.max(1));
             let options = HttpOptions { timeout, ..HttpOptions::default() };
             match ask_witness(url, key, (&log.tree, note), old, options) {
-                Ok(signature) => {
-                    note.add(signature);
-                    is_changed = true;
+                Ok(signature) => note.add(signature),
+                Err(error) if error.kind() == ErrorKind::TreeDiffers => {
+                    return Err(error.into());
                 }
                 Err(error) => {
                     let message =
@@ -145,14 +173,14 @@ impl Sign {
                 }
             }
         }
-        is_changed
+        Ok(())
     }
 }
 
 /// The name of the log, which all keys have.
-fn origin_of(keys: &[SigningKey]) -> Result<String> {
+fn origin_of(keys: &[KeyInUse]) -> Result<String> {
     let mut names = BTreeSet::new();
-    for key in keys.iter().map(SigningKey::verification_key) {
+    for key in keys.iter().map(|key| key.key.verification_key()) {
         if key.key_use() != KeyUse::Log {
             let what =
                 format!("{} is the key of a witness, which signs no log of its own", key.name());
@@ -167,8 +195,8 @@ fn origin_of(keys: &[SigningKey]) -> Result<String> {
 }
 
 /// The policy that believes any of these keys.
-fn policy_of_keys(keys: &[SigningKey]) -> Result<(String, Policy)> {
-    let lines = keys.iter().map(|key| format!("log {}\n", key.verification_key()));
+fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
+    let lines = keys.iter().map(|key| format!("log {}\n", key.key.verification_key()));
     let text: String = lines.chain(["quorum none\n".to_owned()]).collect();
     // Refused if a key is named twice.
     let policy = text.parse().map_err(|error: ValueError| Error::usage(error.to_string()))?;
@@ -183,23 +211,24 @@ fn report(
     signed: &SignedCheckpoint,
 ) -> Result<Exit> {
     let SignedCheckpoint { checkpoint: LogCheckpoint { origin, size, .. }, note, .. } = signed;
-    let seen = |witness: &&Witness| matches!(note.verified(&witness.key), Ok(Some(_)));
-    let witnesses: Vec<&str> = policy.witnesses.iter().filter(seen).map(|it| &*it.name).collect();
+    let witnesses = policy.seen_by(note);
+    let is_met = policy.is_met_by(&witnesses.iter().copied().collect());
     let printed = object!({
         "origin": origin,
         "stated": added,
         "size": size,
         "witnesses": witnesses,
-        "quorum": policy.is_met_by(&witnesses.iter().copied().collect()),
+        "quorum": is_met,
     });
     session.confirm(&printed, |out| {
         let seen = match &witnesses[..] {
             [] => "no witness".to_owned(),
             names => format!("seen by {}", names.join(", ")),
         };
+        let quorum = if is_met { "" } else { ", not enough for the quorum of the policy" };
         writeln!(
             out,
-            "stated {added} new of {}; signed {origin}; {seen}",
+            "stated {added} new of {}; signed {origin}; {seen}{quorum}",
             count(*size, "statement")
         )
     })

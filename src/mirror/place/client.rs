@@ -217,7 +217,10 @@ impl Client {
     /// There is no response.
     pub fn post(&self, url: &Url, body: &str) -> Result<Response<Body>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
-        let response = self.agent.post(url.as_str()).content_type("text/plain").send(body);
+        // A response of a few lines that trickles in is none.
+        let request = self.agent.post(url.as_str()).content_type("text/plain");
+        let request = request.config().timeout_global(Some(self.options.timeout)).build();
+        let response = request.send(body);
         response.map_err(|error| match failure(url, self.proxy.as_ref(), error) {
             Failure::Passing(error, _) | Failure::Lasting(error) => error,
         })

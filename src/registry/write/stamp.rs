@@ -64,7 +64,7 @@ impl Stamp {
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead);
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the name of who records it has a control character,
     /// such as NUL, at which SQLite ends a string.
-    pub(super) fn record(
+    pub(in crate::registry) fn record(
         &self,
         read: &store::View,
         latest: Option<Timestamp>,

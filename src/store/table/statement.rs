@@ -65,20 +65,19 @@ impl View {
         })
     }
 
-    /// The last statement of an instance, which is named by when its change took effect.
-    pub fn statement_since(
+    /// The statements of an instance, which is named by when its change took effect, in order.
+    pub fn statements_since(
         &self,
         dataset: DatasetKey,
         since: Timestamp,
-    ) -> Result<Option<StoredStatement>> {
+    ) -> Result<Vec<StoredStatement>> {
         static OF_INSTANCE: Sql = Sql::new(
             "SELECT {statement.*}
             FROM {statement}
             WHERE dataset = ?1 AND subset IS NULL AND since = ?2
-            ORDER BY number DESC
-            LIMIT 1",
+            ORDER BY number",
         );
-        Ok(self.select(&OF_INSTANCE, &[dataset.into(), since.into()])?.pop())
+        self.select(&OF_INSTANCE, &[dataset.into(), since.into()])
     }
 
     /// The statement of a subset.
@@ -86,13 +85,13 @@ impl View {
         &self,
         dataset: DatasetKey,
         subset: SubsetKey,
-    ) -> Result<Option<StoredStatement>> {
+    ) -> Result<Vec<StoredStatement>> {
         static OF_SUBSET: Sql = Sql::new(
             "SELECT {statement.*}
             FROM {statement}
             WHERE dataset = ?1 AND subset = ?2",
         );
-        Ok(self.select(&OF_SUBSET, &[dataset.into(), subset.into()])?.pop())
+        self.select(&OF_SUBSET, &[dataset.into(), subset.into()])
     }
 
     /// All checkpoints that were signed, in order of size.
