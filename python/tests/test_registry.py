@@ -295,3 +295,16 @@ def test_a_citation_warns_as_on_the_command_line(file: ar.Registry) -> None:
     seeded(file)
     with pytest.warns(UserWarning, match="the selection is all that US.FOOL2.002 held"):
         assert f"DI:{file.set(NAME).identifier}" in file.cite(NAME, select=["*"])
+
+
+def test_a_listing_that_was_refused_is_part_of_the_status(file: ar.Registry) -> None:
+    dataset = file.dataset("US")
+    dataset.sync(["A", "B", "C"], create=True)
+    assert file.status("US")[0].refused is None
+    with raises("empty-listing"):
+        dataset.sync([])
+    [status] = file.status("US")
+    assert status.refused is not None and status.refused.at.tzinfo is not None and status.problems
+    assert "empty" in status.refused.reason
+    dataset.sync(["A", "B", "C"])
+    assert file.status("US")[0].refused is None
