@@ -229,7 +229,7 @@ error_kinds! {
     NotStated = "not-stated": "`accession sign` states what is new, and signs it";
     /// The statements are not those that were signed.
     TreeDiffers = "tree-differs":
-        "nothing was signed: two trees under one name prove that the archive contradicts itself; the registry was restored from an older backup, or is another one: sign with the one that has all statements, or begin a new log with a new key under a new name";
+        "nothing was signed: two trees under one name prove that the archive contradicts itself; the registry was restored from an older backup, or is another one: `accession sign --recover` takes published statements back; or begin a new log with a new key under a new name";
     /// A change without a time would follow a history that was entered long after it happened.
     Backfill = "backfill":
         "nothing was changed; name the time of the change with --at; say {--at now|at=\"now\"} if it is now";

@@ -2,17 +2,22 @@
 //! checkpoint.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use super::files::{PublishDirectory, text_in};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::ValueError;
 use crate::registry::{Registry, SignedCheckpoint, StatementLog};
-use crate::signed::{LogCheckpoint, Note, StatementTree};
+use crate::signed::{LogCheckpoint, Note, SetStatement, StatementTree};
 
 /// The directory of the statements.
 const STATEMENTS: &str = "statements";
+
+/// The longest checkpoint or policy that is read, and the longest bundle of statements.
+const MAX_TEXT_BYTES: u64 = 256 * 1_024;
+const MAX_BUNDLE_BYTES: u64 = TILE * (SetStatement::MAX_BYTES as u64 + 2);
 
 /// How many hashes or statements a full tile has.
 const TILE: u64 = StatementTree::TILE;
@@ -108,21 +113,88 @@ fn write_tiles(
     Ok(())
 }
 
-/// The directory and the name of a tile: `x001/x234` and `067` of the number 1234067.
-fn place_of(directory: &Directory, number: u64) -> Result<(Directory, String)> {
-    let mut groups = vec![format!("{:03}", number % 1_000)];
+/// The path of a tile: `x001/x234/067` of the number 1234067.
+fn path_of(number: u64) -> String {
+    let mut path = format!("{:03}", number % 1_000);
     let mut rest = number / 1_000;
     while rest > 0 {
-        groups.push(format!("x{:03}", rest % 1_000));
+        path = format!("x{:03}/{path}", rest % 1_000);
         rest /= 1_000;
     }
-    let name = groups.remove(0);
+    path
+}
+
+/// The directory of a tile, and its name there.
+fn place_of(directory: &Directory, number: u64) -> Result<(Directory, String)> {
+    let path = path_of(number);
+    let mut groups: Vec<&str> = path.split('/').collect();
+    let name = groups.pop().unwrap_or_default().to_owned();
     // The directory itself, by a handle of its own.
     let mut place = directory.enter_or_create(".")?;
-    for group in groups.iter().rev() {
+    for group in groups {
         place = place.enter_or_create(group)?;
     }
     Ok((place, name))
+}
+
+/// What was published of a log of statements.
+pub struct PublishedStatements {
+    /// The texts of the statements.
+    pub texts: Vec<String>,
+    /// The checkpoint, whose root is that of their tree. Its signatures were not verified.
+    pub note: Note,
+    /// The policy with which it was signed.
+    pub policy: String,
+}
+
+/// Reads what was published of a log of statements in a directory, and compares it with its checkpoint.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`]: a file cannot be read; [`ErrorKind::PublishedDamaged`]: it is not as it was published.
+pub fn read_published_statements(directory: &Path) -> Result<PublishedStatements> {
+    let statements = directory.join(STATEMENTS);
+    let read = |name: &str, most: u64| {
+        let path = statements.join(name);
+        let mut content = Vec::new();
+        let opened = File::open(&path).and_then(|file| file.take(most).read_to_end(&mut content));
+        opened.map(|_| content).map_err(|source| Error::cannot("read", &path, source))
+    };
+    let text = |name: &str| {
+        let damaged = |_| Error::published_damaged(&statements.join(name), None, "it is not UTF-8");
+        String::from_utf8(read(name, MAX_TEXT_BYTES)?).map_err(damaged)
+    };
+    let broken =
+        |name: &str, what: String| Error::published_damaged(&statements.join(name), None, what);
+    let note: Note = text("checkpoint")?
+        .parse()
+        .map_err(|error: ValueError| broken("checkpoint", error.to_string()))?;
+    let checkpoint = note.body.parse();
+    let LogCheckpoint { size, root, .. } =
+        checkpoint.map_err(|error: ValueError| broken("checkpoint", error.to_string()))?;
+    let (mut texts, mut tree) = (Vec::new(), StatementTree::default());
+    for number in 0..size.div_ceil(TILE) {
+        let width = (size - number * TILE).min(TILE);
+        let part = if width < TILE { format!(".p/{width}") } else { String::new() };
+        let name = format!("tile/entries/{}{part}", path_of(number));
+        let bundle = read(&name, MAX_BUNDLE_BYTES)?;
+        let mut rest = &bundle[..];
+        for _ in 0..width {
+            let entry = rest.split_first_chunk().and_then(|(length, rest)| {
+                rest.split_at_checked(u16::from_be_bytes(*length).into())
+            });
+            let (statement, after) = entry.ok_or_else(|| broken(&name, "it is cut".to_owned()))?;
+            tree.push(statement);
+            texts.push(String::from_utf8_lossy(statement).into_owned());
+            rest = after;
+        }
+    }
+    match tree.root(size) == Some(root) {
+        true => Ok(PublishedStatements { texts, note, policy: text("policy")? }),
+        false => {
+            Err(broken("checkpoint", "the statements are not those of this checkpoint".to_owned()))
+        }
+    }
 }
 
 /// Writes a file durably, in the place of one that exists.

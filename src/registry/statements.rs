@@ -165,6 +165,67 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Takes statements back that were published, signed as stated, by a registry of which this one was
+    /// restored from an older backup. Returns how many were missing here. What was stated here must be their
+    /// beginning.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it is not, or a dataset or a subset that
+    /// was stated is not in the registry. Nothing is taken.
+    pub fn recover_statements(&self, texts: &[String], signed: &SignedCheckpoint) -> Result<u64> {
+        let differs = |what: String| Error::new(ErrorKind::TreeDiffers, what);
+        let known = self.write(|transaction| {
+            transaction.lock_registry()?;
+            let log = StatementLog::read(transaction)?;
+            let known = texts.len().min(log.tree.size() as usize);
+            let mut before = StatementTree::default();
+            texts.iter().take(known).for_each(|text| before.push(text.as_bytes()));
+            if before.root(known as u64) != log.tree.root(known as u64) {
+                let what = "the registry has stated something else than what was published";
+                return Err(differs(what.to_owned()));
+            }
+            for (text, number) in texts.iter().zip(0..).skip(known) {
+                let row = row_of(transaction, number, text.clone())?;
+                let missing = || {
+                    let what = format!("the history lacks what the statement {number} is of");
+                    differs(format!("{what}: import the days that the registry lost first"))
+                };
+                transaction.insert_statements(&[row.ok_or_else(missing)?])?;
+            }
+            Ok((known, End::commit_if(known < texts.len())))
+        })?;
+        let taken = (texts.len() - known) as u64;
+        // What is here of as many statements may have been cosigned since it was published.
+        if taken > 0 {
+            self.save_checkpoint(signed)?;
+        }
+        Ok(taken)
+    }
+}
+
+/// The row of a statement that was published. `None` means that the set that it is of is not there.
+fn row_of(read: &Transaction, number: u64, text: String) -> Result<Option<StoredStatement>> {
+    let damaged = |error| Error::damaged(format!("the statement {number} is {error}"));
+    let statement = SetStatement::read(text.as_bytes()).map_err(damaged)?;
+    let Some((dataset, _)) = read.key_and_name(&statement.dataset)? else { return Ok(None) };
+    let subset = if statement.part {
+        let names = (statement.identifier, statement.digest);
+        let mut new = read.subsets_not_stated(dataset)?.into_iter();
+        let found = new.find(|(_, it)| (it.identifier, it.digest) == names);
+        let Some((key, _)) = found else { return Ok(None) };
+        Some(key)
+    } else {
+        let found = read.instance_at(dataset, statement.from)?;
+        if !found.is_some_and(|instance| is_of(&statement, &instance)) {
+            return Ok(None);
+        }
+        None
+    };
+    Ok(Some(StoredStatement { number, dataset, subset, since: statement.from, text }))
+}
+
 fn check_continued(tree: &StatementTree, size: u64, root: &TreeHash) -> Result<()> {
     match tree.root(size) {
         Some(found) if found == *root => Ok(()),

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
 use accession::mirror::{HttpOptions, ask_witness};
 use accession::model::{ValueError, WarningKind, quoted};
+use accession::publish::{PublishedStatements, read_published_statements};
 use accession::registry::{SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
-use accession::{Access, ErrorKind};
+use accession::{Access, ErrorKind, Registry, Timestamp};
 
 use super::proof::read_policy;
 use crate::cli::args::SetArgs;
@@ -41,6 +42,11 @@ pub struct Sign {
     /// The file with the verification keys of the log and of its witnesses, which readers are given
     #[arg(long, value_name = "FILE")]
     policy: Option<InputFile>,
+
+    /// First take back the statements that were published in this directory: after the registry was
+    /// restored from an older backup, and the days that it lost were imported
+    #[arg(long, value_name = "DIR")]
+    recover: Option<PathBuf>,
 
     /// How long to wait for a witness, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -81,6 +87,15 @@ impl Sign {
             )));
         }
         let registry = session.open(Access::Write)?;
+        let now = session.now()?;
+        if let Some(directory) = &self.recover {
+            let taken = recover(&registry, directory, &keys, now)?;
+            session.note_commit();
+            if !session.is_quiet() && !session.is_json() {
+                let taken = count(taken, "statement");
+                writeln!(session.out(), "took back {taken} that were published")?;
+            }
+        }
         let stored = session.open(Access::Read)?.snapshot()?.statement_log()?.signed;
         if let Some(other) = stored.as_ref().filter(|it| it.checkpoint.origin != origin) {
             let (signed, origin) = (quoted(&other.checkpoint.origin), quoted(&origin));
@@ -102,7 +117,6 @@ impl Sign {
                 "readers verify by the policy: add a line `log VKEY`, with the key that `accession key show` prints",
             ));
         }
-        let now = session.now()?;
         let mut log = registry.state_sets(now, &last)?;
         if log.is_behind {
             // A change of this second, such as that of the command before.
@@ -175,6 +189,24 @@ impl Sign {
         }
         Ok(())
     }
+}
+
+/// Takes back what was published and signed with one of the keys. Returns how many statements were missing.
+fn recover(
+    registry: &Registry,
+    directory: &Path,
+    keys: &[KeyInUse],
+    now: Timestamp,
+) -> Result<u64> {
+    let PublishedStatements { texts, note, policy } = read_published_statements(directory)?;
+    let is_own = |key: &KeyInUse| matches!(note.verified(key.key.verification_key()), Ok(Some(_)));
+    if !keys.iter().any(is_own) {
+        return Err(Error::usage("what was published was not signed with this key"));
+    }
+    let checkpoint = note.body.parse();
+    let checkpoint = checkpoint.map_err(|error: ValueError| Error::usage(error.to_string()))?;
+    let signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
+    Ok(registry.recover_statements(&texts, &signed)?)
 }
 
 /// The name of the log, which all keys have.

@@ -38,19 +38,20 @@ impl View {
         Ok(self.select(&LAST, &[dataset.into()])?.pop())
     }
 
-    /// The subsets of a dataset that were cited since the last one that was stated, in that order.
+    /// The subsets of a dataset that were not stated, in the order in which they were cited.
     pub fn subsets_not_stated(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
-        static LAST: Sql = Sql::new(
-            "SELECT coalesce(max(subset), 0)
+        static STATED: Sql = Sql::new(
+            "SELECT subset
             FROM {statement}
-            WHERE dataset = ?1",
+            WHERE dataset = ?1 AND subset > 0
+            ORDER BY subset",
         );
-        let last = SubsetKey(self.count(&LAST, &[dataset.into()])?);
-        if self.last_subset(dataset)? == last.0 {
+        let stated: Vec<SubsetKey> = self.rows(&STATED, &[dataset.into()], |row| row.get(0))?;
+        if self.last_subset(dataset)? == stated.len() as u64 {
             return Ok(Vec::new());
         }
         let mut subsets = self.subsets_of(dataset)?;
-        subsets.retain(|(key, _)| *key > last);
+        subsets.retain(|(key, _)| stated.binary_search(key).is_err());
         subsets.sort_by_key(|(key, _)| *key);
         Ok(subsets)
     }
