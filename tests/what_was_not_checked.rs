@@ -13,17 +13,19 @@ use installed::installed;
 #[path = "harness/installed.rs"]
 mod installed;
 
-/// What is tested, the program that it takes, and the package of Debian that has it.
-const NEEDS: [(&str, &str, &str); 9] = [
-    ("PostgreSQL", "initdb", "postgresql"),
-    ("a pooler of connections", "pgbouncer", "pgbouncer"),
-    ("a mirror of a directory on nginx", "nginx", "nginx-light"),
-    ("completions of bash", "bash", "bash"),
-    ("completions of zsh", "zsh", "zsh"),
-    ("completions of fish", "fish", "fish"),
-    ("output on a terminal", "script", "util-linux"),
-    ("proofs by openssl", "openssl", "openssl"),
-    ("the calls of the documented addresses", "curl", "curl"),
+/// What is tested, the program that it takes, and the command that installs it.
+const NEEDS: [(&str, &str, &str); 11] = [
+    ("PostgreSQL", "initdb", "apt-get install postgresql"),
+    ("a pooler of connections", "pgbouncer", "apt-get install pgbouncer"),
+    ("a mirror of a directory on nginx", "nginx", "apt-get install nginx-light"),
+    ("completions of bash", "bash", "apt-get install bash"),
+    ("completions of zsh", "zsh", "apt-get install zsh"),
+    ("completions of fish", "fish", "apt-get install fish"),
+    ("output on a terminal", "script", "apt-get install util-linux"),
+    ("proofs by openssl", "openssl", "apt-get install openssl"),
+    ("the calls of the documented addresses", "curl", "apt-get install curl"),
+    ("the identifier in JavaScript", "node", "apt-get install nodejs"),
+    ("the identifier in SQL", "duckdb", "pip install duckdb-cli"),
 ];
 
 /// The environment variable that names a cluster, for which there is no package of Debian.
@@ -38,9 +40,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut lines = Vec::new();
-    for (what, program, package) in NEEDS {
+    for (what, program, command) in NEEDS {
         if installed(program).is_none() {
-            let why = format!("{program} is not installed: apt-get install {package}");
+            let why = format!("{program} is not installed: {command}");
             lines.push(format!("NOT CHECKED: {what}, because {why}"));
         }
     }

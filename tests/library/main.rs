@@ -89,4 +89,5 @@ mod side_by_side;
 mod statements;
 mod stored;
 mod unique_granule;
+mod vectors;
 mod work;

@@ -29,7 +29,10 @@ fn code_blocks_are_console_sessions_or_text_that_is_not_run() {
         for line in opened {
             let language = &line[3..];
             assert!(
-                matches!(language, "console" | "sh" | "json" | "rust" | "python" | "text"),
+                matches!(
+                    language,
+                    "console" | "sh" | "json" | "rust" | "python" | "js" | "sql" | "text"
+                ),
                 "{}: a block of {language:?}",
                 document.path.display()
             );
