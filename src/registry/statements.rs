@@ -1,8 +1,9 @@
 //! The log of statements: what the archive has said of its sets, and the checkpoints that it signed.
 //!
-//! A statement is added for each instance when it is new, each week while it has not ended, and when it has
-//! ended, and one for each cited subset. The tree is made of the statements whenever it is needed (35,000 of them: 0.1 s); its roots
-//! are compared with all checkpoints that were signed, so that a statement that was lost or altered is found.
+//! A statement is added for each instance when it is new, each week while it has not ended, and when it
+//! has ended, and one for each cited subset. The tree is made of the statements whenever it is needed
+//! (35,000 of them: 0.1 s); its roots are compared with all checkpoints that were signed, so that a
+//! statement that was lost or altered is found.
 
 use super::Stamp;
 use super::handle::{End, Registry};
@@ -101,10 +102,10 @@ impl StatementLog {
 }
 
 impl Registry {
-    /// States every instance and every cited subset that is new, and every instance that has ended since it
-    /// was stated, in one transaction. Reads rows of histories only. It is said in whole seconds, so what took
-    /// effect in the present one is not stated yet. `signed` are the checkpoints that were signed last, as who
-    /// signs remembers them: the tree must continue all of them.
+    /// States every instance and every cited subset that is new, and every instance that has ended since
+    /// it was stated, in one transaction. Reads rows of histories only. It is said in whole seconds, so
+    /// what took effect in the present one is not stated yet. `signed` are the checkpoints that were
+    /// signed last, as who signs remembers them: the tree must continue all of them.
     ///
     /// # Errors
     ///
@@ -362,9 +363,9 @@ impl Snapshot {
         })
     }
 
-    /// The proof that a set was stated, by the last checkpoint that as many witnesses have seen as its policy
-    /// asks for, or, if there is none, by the last one. Of an instance that was stated twice, the last statement
-    /// is proved that the checkpoint has.
+    /// The proof that a set was stated, by the last checkpoint that as many witnesses have seen as its
+    /// policy asks for, or, if there is none, by the last one. Of an instance that was stated twice, the
+    /// last statement is proved that the checkpoint has.
     ///
     /// # Errors
     ///
