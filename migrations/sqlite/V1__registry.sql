@@ -173,7 +173,7 @@ CREATE INDEX confirmation_by_recorded ON confirmation (recorded);
 
 -- The last listing of a dataset that was refused, until one is accepted.
 CREATE TABLE refusal (
-    dataset_id INTEGER NOT NULL PRIMARY KEY REFERENCES dataset (id),
+    dataset_id INT  NOT NULL PRIMARY KEY REFERENCES dataset (id),       -- INT: its index is a second tree
     recorded   INTEGER NOT NULL,                                        -- when it was refused, microseconds
     reason     TEXT NOT NULL,
     row_check  INTEGER NOT NULL

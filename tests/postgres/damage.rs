@@ -68,6 +68,8 @@ fn filled(directory: &Path) -> PathBuf {
     run(&["mirror", "pull", "MIRROR", "one.jsonl", "--create", "--primary-dataset", "ONE"]);
     run(&["dataset", "rename", "TWO", "THREE"]);
     run(&["dataset", "withdraw", "THREE", "--note", "wrong"]);
+    run(&["key", "generate", "us.example.org/statements", "--output", "key"]);
+    run(&["sign", "--key", "key"]);
     // What only a primary at an address has.
     let connection = Connection::open(&path).unwrap();
     let fail = "UPDATE mirror_source SET etag = '\"etag\"', failed = read, failure = 'no response'";
