@@ -176,6 +176,10 @@ fn paths_that_are_not_utf_8_or_not_ours_are_refused() {
         ("/", 405),
         ("/datasets/D/", 405),
         ("/openapi.json", 405),
+        // Elsewhere, and not as it is asked for.
+        ("/datasets/D", 405),
+        ("/compare?left=0&right=0", 405),
+        ("/doi/nonsense", 405),
         ("/nothing", 404),
         ("/no/such/path", 404),
         ("/datasets/NO/", 404),

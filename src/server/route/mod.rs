@@ -12,7 +12,7 @@ mod site;
 
 use std::sync::Arc;
 
-use hyper::Method;
+use hyper::{Method, StatusCode};
 
 use super::answer::{Answer, Body, Stop};
 use super::problem::Problem;
@@ -28,8 +28,13 @@ pub async fn answer(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Resu
     if asked.method() == Method::POST && asked.path() == "/check" {
         return check::check_text(state, asked, body).await;
     }
-    let answer = read(state, asked).await?;
-    if asked.is_of_reading() { Ok(answer) } else { Err(Problem::method().into()) }
+    match read(state, asked).await {
+        answer if asked.is_of_reading() => answer,
+        Err(Stop::Problem(problem)) if problem.status == StatusCode::NOT_FOUND => {
+            Err(problem.into())
+        }
+        _ => Err(Problem::method().into()),
+    }
 }
 
 /// What is at the address of a request.
