@@ -62,10 +62,10 @@ impl Error {
     }
 
     /// The same error after something was committed, so that nobody takes it for a refusal. What was
-    /// interrupted says so itself.
+    /// interrupted, or was stated and not signed, says so itself.
     pub fn after_commit(self) -> Self {
         match self.kind() {
-            ErrorKind::Interrupted => self,
+            ErrorKind::Interrupted | ErrorKind::TreeDiffers => self,
             _ => self.with_hint(OF_COMMITTED),
         }
     }

@@ -174,7 +174,7 @@ impl Inventory {
         let space_for_plus = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
         let spaced: Vec<u8> = cell(Some(key)).iter().map(space_for_plus).collect();
         let decoded: Vec<u8> = percent_decode(&spaced).collect();
-        // Consoles make such an object for each new folder.
+        // The console of S3 makes such an object for each new folder.
         if decoded.ends_with(b"/") && matches!(cell(size), b"" | b"0") {
             return Ok(None);
         }

@@ -100,7 +100,7 @@ pub struct Hits {
     pub hits: u64,
     /// How many of them the response contains.
     pub items: u64,
-    /// Whether it says that it is the first page of a search, so that pages of several can be told apart.
+    /// Whether it says that it is the first page of a search. Another search begins there.
     pub is_first: bool,
 }
 

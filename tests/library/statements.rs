@@ -205,6 +205,32 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
 }
 
 #[test]
+fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each_week() {
+    let registry = new_registry();
+    let make = |ids: [&str; 1], at: &str| {
+        let mut change = change(ids, []);
+        change.options.create_dataset = true;
+        let at = format!("2001-01-02T00:00:{at}Z").parse().unwrap();
+        registry.change(&name("A"), &change, &Stamp::at(at, at)).unwrap();
+    };
+    let state = |at: &str| {
+        let log = registry.state_sets(at.parse().unwrap(), &[]).unwrap();
+        (log.added, log.is_behind)
+    };
+    make(["A"], "00.5");
+    assert_eq!(state("2001-01-02T00:00:00.7Z"), (0, true));
+    assert_eq!(state("2001-01-02T00:00:01Z"), (1, false));
+    // Neither the new set is stated nor the end of the one before it.
+    make(["B"], "02.5");
+    assert_eq!(state("2001-01-02T00:00:02.7Z"), (0, true));
+    assert_eq!(state("2001-01-02T00:00:03.2Z"), (2, false));
+    assert_eq!(state("2001-01-09T00:00:02Z"), (0, false));
+    assert_eq!(state("2001-01-09T00:00:03Z"), (1, false));
+    assert_eq!(state("2001-01-09T00:00:04Z"), (0, false));
+    assert!(registry.verify_all(&[]).unwrap().all(|it| it.unwrap().mismatches.is_empty()));
+}
+
+#[test]
 fn what_was_not_signed_has_no_proof_yet() {
     let stored = Stored::with(3);
     let not_stated = |registry: &Registry| {

@@ -23,11 +23,12 @@ use crate::cli::session::Session;
 
 /// State which sets the datasets hold, and sign it
 ///
-/// Every set and every cited subset is stated that is new since the last time, and every set that has ended,
-/// in one growing log of the registry, which is signed as a whole. Signing again changes nothing of it. With
-/// --policy, its witnesses are asked to cosign what they have seen; one that cannot be reached is a warning,
-/// and is asked again the next time. The last checkpoint that a key signed is kept beside it, in FILE.last:
-/// the log must continue it, or nothing is signed.
+/// Every set and every cited subset is stated that is new since the last time, every set that has ended, and
+/// each week what is still held, in one growing log of the registry, which is signed as a whole. The witnesses
+/// of the policy, or of the one from the last time, are asked to cosign what they have seen; one that cannot
+/// be reached is a warning, and is asked again the next time; where one has seen another log, nothing is
+/// signed. The last checkpoint that a key signed is kept beside it, in FILE.last: the log must continue it, or
+/// nothing is signed.
 ///
 /// Examples:
 ///   accession sign --key archive.key
@@ -75,6 +76,14 @@ pub struct Prove {
 
 impl Sign {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let mut named = BTreeSet::new();
+        for file in &self.key {
+            // It would wait for itself.
+            if !named.insert(file.canonicalize().unwrap_or_else(|_| file.clone())) {
+                let name = file.to_string_lossy();
+                return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));
+            }
+        }
         let keys = self.key.iter().map(|file| KeyInUse::open(file));
         let mut keys = keys.collect::<Result<Vec<_>>>()?;
         let origin = origin_of(&keys)?;

@@ -21,16 +21,6 @@ impl Snapshot {
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
-    /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
-    /// refused.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub fn refusal(&self, dataset: &DatasetName) -> Result<Option<RefusedListing>> {
-        self.ask_of(dataset, |read, key| read.refusal(key))
-    }
-
     /// The same without when it was last confirmed, which costs a question more.
     ///
     /// # Errors
@@ -39,6 +29,16 @@ impl Snapshot {
     pub fn described_dataset(&self, name: &DatasetName) -> Result<Listed> {
         let described = self.ask(|read| read.described(name))?;
         described.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
+    }
+
+    /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
+    /// refused.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn refusal(&self, dataset: &DatasetName) -> Result<Option<RefusedListing>> {
+        self.ask_of(dataset, |read, key| read.refusal(key))
     }
 
     /// The record of a dataset alone, by its name or a former one.
