@@ -97,11 +97,12 @@ impl Sign {
         }
         let registry = session.open(Access::Write)?;
         let now = session.now()?;
+        let mut recovered = 0;
         if let Some(directory) = &self.recover {
-            let taken = recover(&registry, directory, &keys, now)?;
+            recovered = recover(&registry, directory, &keys, now)?;
             session.note_commit();
             if !session.is_quiet() && !session.is_json() {
-                let taken = count(taken, "statement");
+                let taken = count(recovered, "statement");
                 writeln!(session.out(), "took back {taken} that were published")?;
             }
         }
@@ -159,7 +160,7 @@ impl Sign {
             return Err(error);
         }
         registry.save_checkpoint(&signed)?;
-        report(session, &parsed, log.added, &signed)
+        report(session, &parsed, [recovered, log.added], &signed)
     }
 
     /// Asks the witnesses that have not cosigned the note.
@@ -248,7 +249,7 @@ fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
 fn report(
     session: &mut Session,
     policy: &Policy,
-    added: u64,
+    [recovered, added]: [u64; 2],
     signed: &SignedCheckpoint,
 ) -> Result<Exit> {
     let SignedCheckpoint { checkpoint: LogCheckpoint { origin, size, .. }, note, .. } = signed;
@@ -256,6 +257,7 @@ fn report(
     let is_met = policy.is_met_by(&witnesses.iter().copied().collect());
     let printed = object!({
         "origin": origin,
+        "recovered": recovered,
         "stated": added,
         "size": size,
         "witnesses": witnesses,
