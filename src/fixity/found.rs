@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::check::FileProblem;
 use super::check::{CheckSummary, FileFinding, RecordedFile};
 use super::of_set::FilesOfSet;
-use super::problem::FileProblem;
 use super::unexpected::plain;
 use crate::disk::scratch::{record_of, value_of};
 use crate::disk::{SortedEntries, Sorter};

@@ -35,16 +35,16 @@ mod digest;
 mod found;
 mod list;
 mod of_set;
-mod problem;
 mod reader;
 mod root;
 mod unexpected;
 
-pub use check::{CheckSummary, CheckedFile, Depth, FileFinding, Purpose, RecordedFile};
+pub use check::{
+    CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
+};
 pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum, listed_set};
 pub use of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute};
-pub use problem::FileProblem;
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

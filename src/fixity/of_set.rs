@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::check::FileProblem;
 use super::check::{CheckSummary, CheckedFile, Depth, FileFinding, Purpose, RecordedFile};
-use super::problem::FileProblem;
 use super::reader::{Check, ReadOptions};
 use super::root::{Mounted, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};

@@ -5,7 +5,7 @@ use std::io;
 use std::iter::Peekable;
 use std::path::Path;
 
-use super::problem::FileProblem;
+use super::check::FileProblem;
 use super::root::{FileRefusal, Root};
 use crate::disk::{SortedEntries, Sorter};
 use crate::error::Result;

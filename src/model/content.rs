@@ -1,4 +1,5 @@
-//! The content of a granule: what is known of the bytes of its files.
+//! The content of a granule: what is known of the bytes of its files, and how it compares with what is known
+//! in another place.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -44,10 +45,10 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contradiction {
     /// The path of the file. `None` means that it equals the id.
-    pub(super) path: Option<FilePath>,
-    pub(super) known: String,
+    path: Option<FilePath>,
+    known: String,
     /// `None` means that the file is not stated.
-    pub(super) stated: Option<String>,
+    stated: Option<String>,
 }
 
 impl Effect {
@@ -180,11 +181,7 @@ impl From<EncodedFiles<'_>> for Content {
 }
 
 /// Where the file with a path is among others, or would be.
-pub(super) fn place(
-    files: &[KnownFile],
-    granule_id: &GranuleId,
-    path: &str,
-) -> Result<usize, usize> {
+fn place(files: &[KnownFile], granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
     files.binary_search_by(|file| file.path(granule_id).cmp(path))
 }
 
@@ -261,6 +258,78 @@ impl Content {
         }
         Content::of(granule_id, files).map_err(|cause| cause.at_once(granule_id))
     }
+}
+
+/// How what is known of a granule compares with what is known of it elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ContentMatch {
+    /// On one side nothing is known.
+    Unknown,
+    /// Every file that both have has the same bytes.
+    Equal,
+    /// A file has no algorithm in common on both sides.
+    NotComparable,
+    /// A file has other bytes.
+    Other(Contradiction),
+}
+
+impl Content {
+    /// Compares what is known here with what is known elsewhere, where paths may be others: files are matched
+    /// by path, a lone file with a lone file, and then by their last segments where these are unique.
+    pub fn compare(&self, granule_id: &GranuleId, other: &Content) -> ContentMatch {
+        if self.is_empty() || other.is_empty() {
+            return ContentMatch::Unknown;
+        }
+        if self == other {
+            return ContentMatch::Equal;
+        }
+        let mut are_comparable = true;
+        let mut pairs = 0;
+        let (files, others) = (self.files(), other.files());
+        for file in &files {
+            let Some(same) = counterpart(granule_id, file, &files, &others) else { continue };
+            pairs += 1;
+            if let Some((known, stated)) = file.differing(same) {
+                let (path, stated) = (file.own_path().cloned(), Some(stated));
+                return ContentMatch::Other(Contradiction { path, known, stated });
+            }
+            let mut algorithms = file.checksums().iter().map(Checksum::algorithm);
+            let is_sized = file.size().is_some() && same.size().is_some();
+            let has_none = file.checksums().is_empty() || same.checksums().is_empty();
+            are_comparable &=
+                algorithms.any(|it| same.checksum_of(it).is_some()) || is_sized && has_none;
+        }
+        match pairs > 0 && are_comparable {
+            true => ContentMatch::Equal,
+            false => ContentMatch::NotComparable,
+        }
+    }
+}
+
+/// The file elsewhere that is the same as one of these.
+fn counterpart<'a>(
+    granule_id: &GranuleId,
+    file: &KnownFile,
+    files: &[KnownFile],
+    others: &'a [KnownFile],
+) -> Option<&'a KnownFile> {
+    if let Ok(place) = place(others, granule_id, file.path(granule_id)) {
+        return others.get(place);
+    }
+    if let ([_], [lone]) = (files, others) {
+        return Some(lone);
+    }
+    let segment = |file: &KnownFile| {
+        let path = file.path(granule_id);
+        path.rsplit('/').next().unwrap_or(path).to_owned()
+    };
+    let wanted = segment(file);
+    if files.iter().filter(|it| segment(it) == wanted).count() > 1 {
+        return None;
+    }
+    let mut found = others.iter().filter(|it| segment(it) == wanted);
+    let first = found.next()?;
+    found.next().is_none().then_some(first)
 }
 
 #[cfg(test)]

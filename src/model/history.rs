@@ -8,7 +8,7 @@ use super::digest::{Digest, LineCheck};
 use super::granule_id::GranuleId;
 use super::identifier::Identifier;
 use super::message::SourceLocation;
-use super::moment::Moment;
+use super::time::Moment;
 use super::time::Timestamp;
 
 /// A dataset between one change and the next: one row of its history.

@@ -5,13 +5,10 @@
 
 mod checksum;
 mod content;
-mod content_match;
-mod coverage;
 mod creator;
 mod dataset_name;
 mod digest;
 mod granule_id;
-mod granule_url;
 mod history;
 mod identifier;
 mod known_file;
@@ -19,7 +16,6 @@ mod licence;
 mod limit;
 mod message;
 mod mirror_source;
-mod moment;
 mod pattern;
 mod record;
 mod set;
@@ -30,16 +26,13 @@ mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
 pub(crate) use content::WrittenFile;
-pub use content::{Content, Contradiction, Effect, Extent};
-pub use content_match::ContentMatch;
-pub use coverage::{Keyword, Temporal};
+pub use content::{Content, ContentMatch, Contradiction, Effect, Extent};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
 pub(crate) use digest::not_a_digest;
 pub use digest::{Digest, DigestPrefix, LineCheck};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
-pub use granule_url::GranuleUrl;
 pub use history::{
     Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, FoundPeriod, Granule, Instance,
     LogChange, RefusedListing, Withdrawal,
@@ -53,12 +46,11 @@ pub use limit::{Limit, Limits};
 pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
-pub use moment::Moment;
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
-pub use record::{Dataset, Doi, Listed, RecordVersion, Year};
+pub use record::{Dataset, Doi, Keyword, Listed, RecordVersion, Temporal, Year};
 pub use set::{Criteria, Set, Subset};
 pub(crate) use text::{debug, shown_as_str};
-pub use time::{Day, Timestamp, TimestampError, age};
+pub use time::{Day, Moment, Timestamp, TimestampError, age};
 pub use warning::{Warning, WarningKind};
-pub use web_address::WebAddress;
+pub use web_address::{GranuleUrl, WebAddress};

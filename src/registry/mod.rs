@@ -11,7 +11,6 @@
 //! is a method of the registry itself, and one transaction. Times are always arguments: nothing
 //! here reads a clock.
 
-mod backups;
 mod contents;
 mod copy;
 mod error;
@@ -41,13 +40,15 @@ pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
-    Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, MirrorSource,
-    NotedPeriod, OpenFinding, Presence, Resolution, Resolved, RootState, Selected, Selection,
-    SideBySide, Snapshot, TwoSides, UnevenGranule,
+    Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, NotedPeriod,
+    Presence, Resolution, Resolved, Selected, Selection, SideBySide, Snapshot, TwoSides,
+    UnevenGranule,
 };
 pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
 pub use statements::{SignedCheckpoint, StatementLog};
-pub use status::{DatasetStatus, FilesChecked, LastChange, Mirrored, Oldest};
+pub use status::{
+    DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest, OpenFinding, RootState,
+};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
     Annotated, Applied, CameBack, Change, ChangeOptions, CitedMembers, EarlierSet, Edit, Effort,

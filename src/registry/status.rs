@@ -1,4 +1,5 @@
-//! When datasets were last changed and confirmed, and what is wrong with them.
+//! When datasets were last changed and confirmed, when their files were checked and their primaries read,
+//! and what is wrong with them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,10 +7,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::handle::Registry;
-use super::snapshot::{OpenFinding, RootState, Snapshot};
+use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
-use crate::model::{Confirmation, DatasetName, Listed, RefusedListing, Timestamp, quoted};
-use crate::store::{MirrorState, Withdrawn};
+use crate::model::{
+    Confirmation, DatasetName, FailedAttempt, LastPull, Listed, LogChange, RefusedListing,
+    Timestamp, quoted,
+};
+use crate::store::{
+    self, DatasetKey, MirrorState, SourceKey, StoredFinding, StoredRoot, Withdrawn, paged,
+};
 
 /// The number of datasets that are read at once.
 const PAGE_DATASETS: u32 = 1_000;
@@ -241,4 +247,216 @@ impl DatasetStatus {
         let identical = self.mirrors.iter().filter_map(|mirror| mirror.identical).max();
         changed.max(confirmed).max(identical)
     }
+}
+
+/// A file that is not as it is recorded: what the last check of it has found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OpenFinding {
+    /// The name of the root directory.
+    pub root: String,
+    /// The granule. `None` means that no granule has the file.
+    pub granule: Option<String>,
+    /// The path below the root.
+    pub path: String,
+    /// What is wrong: `missing`, `size`, `checksum`, …
+    pub status: String,
+    /// What is recorded. `None` means nothing.
+    pub expected: Option<String>,
+    /// What was found instead. `None` means nothing.
+    pub found: Option<String>,
+    /// When it was first found like this.
+    pub first_seen: Timestamp,
+}
+
+/// The checks at a root directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RootState {
+    /// The name of the directory.
+    pub root: String,
+    /// Every file that was held then was checked since this time. `None` means that no check has come to the
+    /// end of the dataset.
+    pub since: Option<Timestamp>,
+    /// When the check of all files began that has not come to the end yet. `None` means that none is under
+    /// way.
+    pub started: Option<Timestamp>,
+    /// How many files it has checked; if none is under way, the last one.
+    pub files: u64,
+    /// How many bytes it has read.
+    pub bytes: u64,
+}
+
+impl RootState {
+    /// Whether it was neither checked completely nor begun to be, since a time.
+    pub(crate) fn is_older_than(&self, oldest: Timestamp) -> bool {
+        self.since.or(self.started).is_none_or(|since| since < oldest)
+    }
+}
+
+impl From<StoredRoot> for RootState {
+    fn from(stored: StoredRoot) -> Self {
+        let StoredRoot { root, cycle_started, full_since, files, bytes, .. } = stored;
+        RootState { root, since: full_since, started: cycle_started, files, bytes }
+    }
+}
+
+impl From<StoredFinding> for OpenFinding {
+    fn from(stored: StoredFinding) -> Self {
+        let StoredFinding { root, granule_id, path, status, expected, found, first_seen } = stored;
+        let granule = Some(granule_id).filter(|granule_id| !granule_id.is_empty());
+        OpenFinding { root, granule, path, status, expected, found, first_seen }
+    }
+}
+
+impl Snapshot {
+    /// The directories in which files of a dataset were checked, by name.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn checked_roots(&self, dataset: &DatasetName) -> Result<Vec<RootState>> {
+        let roots = self.ask_of(dataset, store::View::fixity_roots)?;
+        Ok(roots.into_iter().map(RootState::from).collect())
+    }
+
+    /// What is wrong with files of a dataset, by granule, path and root: the first `most` findings.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn open_findings(&self, dataset: &DatasetName, most: u32) -> Result<Vec<OpenFinding>> {
+        let first =
+            self.ask_of(dataset, |read, key| read.fixity_findings_after(key, ("", "", ""), most))?;
+        Ok(first.into_iter().map(OpenFinding::from).collect())
+    }
+
+    /// How many files of a dataset are not as recorded, each counted at every root.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn count_open_findings(&self, dataset: &DatasetName) -> Result<u64> {
+        self.ask_of(dataset, store::View::count_fixity_findings)
+    }
+
+    /// The datasets of which files were checked, by name.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
+        self.ask(store::View::checked_datasets)
+    }
+
+    /// Since when something is known of the files of the first granule of a dataset of which it is. `None`
+    /// means that nothing is known of any.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub(in crate::registry) fn files_known_since(
+        &self,
+        dataset: &DatasetName,
+    ) -> Result<Option<Timestamp>> {
+        let first = self.ask_of(dataset, |read, key| read.first_content(key, 1))?;
+        Ok(first.first().map(|known| known.since))
+    }
+}
+
+/// A primary that was read for a dataset, which mirrors it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MirrorSource {
+    /// The dataset.
+    pub dataset: DatasetName,
+    /// Where it is: a URL or an absolute path.
+    pub source: String,
+    /// The last change that was read of its log. `None` means that the log had none, or that it is
+    /// a registry, which has no log.
+    pub last: Option<LogChange>,
+    /// When it was last read.
+    pub read: Timestamp,
+    /// When the dataset was last identical to it. `None` means that it never was.
+    pub identical: Option<Timestamp>,
+    /// The entity tag of the state that was read. `None` means that it had none.
+    pub etag: Option<String>,
+    /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
+    /// never.
+    pub pulled: Option<LastPull>,
+    /// Whether it is the one of the latest pull, from which the dataset is pulled again.
+    pub is_default: bool,
+    /// The last attempt, if it failed. `None` means that it succeeded.
+    pub failed: Option<FailedAttempt>,
+}
+
+impl Snapshot {
+    /// The primaries that were read for a dataset, by source.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<MirrorSource>> {
+        self.ask(|read| {
+            let (key, present) = dataset_of(read, dataset)?;
+            let stored = read.mirror_sources(key)?;
+            let pulled = stored.iter().filter(|(_, stored)| stored.pulled.is_some());
+            let default = pulled
+                .max_by_key(|(_, stored)| stored.pulled.as_ref().map(|pulled| pulled.recorded))
+                .map(|(default, _)| *default);
+            let sources = stored.into_iter().map(|(source_key, stored)| {
+                Ok(MirrorSource {
+                    is_default: default == Some(source_key),
+                    dataset: present.clone(),
+                    last: read.last_change_read(key, source_key)?,
+                    source: stored.source,
+                    read: stored.read,
+                    identical: stored.identical,
+                    etag: stored.etag,
+                    pulled: stored.pulled,
+                    failed: stored.failed,
+                })
+            });
+            sources.collect()
+        })
+    }
+
+    /// When some datasets were last identical to their primaries, by dataset and source: one query,
+    /// whatever their number.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
+        self.ask(|read| read.mirror_states(datasets))
+    }
+
+    /// Calls `show` for each change that was read of a log after one (0 means from the first), until
+    /// it returns `false`.
+    pub(crate) fn each_change_read(
+        &self,
+        dataset: &DatasetName,
+        source: &str,
+        after: u64,
+        mut show: impl FnMut(LogChange) -> bool,
+    ) -> Result<()> {
+        self.ask(|read| {
+            let Some((key, source)) = source_of(read, dataset, source)? else { return Ok(()) };
+            let page = |after: &u64, limit| read.changes_read_after(key, source, *after, limit);
+            for change in paged(after, page, |last| last.number) {
+                if !show(change?) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// The keys of a dataset and of a primary that was read for it. `None`: it never was.
+fn source_of(
+    read: &store::View,
+    dataset: &DatasetName,
+    source: &str,
+) -> Result<Option<(DatasetKey, SourceKey)>> {
+    let Some((key, _)) = read.dataset(dataset)? else { return Ok(None) };
+    let mut sources = read.mirror_sources(key)?.into_iter();
+    Ok(sources.find(|(_, stored)| stored.source == source).map(|(source, _)| (key, source)))
 }

@@ -62,7 +62,7 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::ask`], about a dataset, which must exist.
-    pub(super) fn ask_of<T>(
+    pub(in crate::registry) fn ask_of<T>(
         &self,
         dataset: &DatasetName,
         question: impl FnOnce(&store::View, DatasetKey) -> Result<T>,

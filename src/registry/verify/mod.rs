@@ -9,7 +9,6 @@
 //! first finding is listed, with the number of the others.
 
 mod all;
-mod checkpoints;
 mod dataset;
 mod finding;
 mod history;

@@ -10,9 +10,9 @@
 use std::borrow::Cow;
 
 use super::applied::Applied;
+use super::applied::{Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
 use super::resume::{Pass, resume_before};
-use super::tally::{Tally, record};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};

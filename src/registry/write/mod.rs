@@ -6,7 +6,6 @@
 mod annotate;
 mod applied;
 mod change;
-mod checkpoints;
 mod cite;
 mod cited;
 mod engine;
@@ -20,7 +19,6 @@ mod replace;
 mod results;
 mod resume;
 mod stamp;
-mod tally;
 mod target;
 
 pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};

@@ -44,7 +44,6 @@ mod connection;
 mod create;
 mod error;
 mod files;
-mod integrity;
 mod open;
 mod restore;
 mod schema;

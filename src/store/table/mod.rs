@@ -4,14 +4,12 @@
 //! Each statement names `dataset_id`, so that Citus sends it to one machine, except those that ask
 //! about all datasets; the comment at each of these says why it does.
 
-mod annotation;
 mod catalog;
 mod content;
 mod fixity;
 mod granule;
 mod history;
 mod mirror;
-mod name_of_set;
 #[cfg(feature = "serve")]
 mod outline;
 mod payment;
