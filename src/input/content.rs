@@ -64,14 +64,15 @@ pub(super) struct WrittenFile {
 impl WrittenFile {
     /// Reads it. `None` means that nothing is stated of its bytes.
     fn read(&self, default: Option<&Algorithm>) -> Result<Option<StatedFile>, Error> {
-        let filled = |text: &'_ Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+        let filled = |text| Option::<&String>::filter(text, |text| !text.trim().is_empty());
         let Some(path) = &self.path else { return Ok(None) };
-        let size = filled(&self.size).map(|text| size(&text)).transpose()?;
-        let checksum = match (filled(&self.algorithm).as_deref(), filled(&self.checksum)) {
+        let size = filled(self.size.as_ref()).map(|text| size(text)).transpose()?;
+        let algorithm_name = filled(self.algorithm.as_ref()).map(String::as_str);
+        let checksum = match (algorithm_name, filled(self.checksum.as_ref())) {
             (_, None) => None,
-            (Some("multihash"), Some(text)) => Some(multihash(&text)?),
-            (Some(name), Some(text)) => Some(checksum(Some(&algorithm(name)?), &text)?),
-            (None, Some(text)) => Some(checksum(default, &text)?),
+            (Some("multihash"), Some(text)) => Some(multihash(text)?),
+            (Some(name), Some(text)) => Some(checksum(Some(&algorithm(name)?), text)?),
+            (None, Some(text)) => Some(checksum(default, text)?),
         };
         let content = FileContent { size, checksum };
         let is_stated = content != FileContent::default();
@@ -209,15 +210,15 @@ fn size(text: &str) -> Result<u64, Error> {
 /// Reads a checksum. Where no algorithm is named, the number of digits says which it is.
 pub(super) fn checksum(algorithm: Option<&Algorithm>, text: &str) -> Result<Checksum, Error> {
     let text = text.trim();
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let of_length = || Algorithm::of_digits(text.len()).filter(|_| is_hex);
-    let algorithm = algorithm.cloned().or_else(of_length);
-    let algorithm = algorithm.ok_or_else(|| {
+    if let Some(algorithm) = algorithm {
+        return Checksum::parse(algorithm.clone(), text)
+            .map_err(|cause| Error::refused(ErrorKind::StatedFile, text, cause));
+    }
+    let of_length = Algorithm::of_digits(text.len());
+    of_length.and_then(|algorithm| Checksum::parse(algorithm, text).ok()).ok_or_else(|| {
         let message = format!("the algorithm of the checksum {} is not known", shown(text));
         Error::new(ErrorKind::NoAlgorithm, message)
-    })?;
-    Checksum::parse(algorithm, text)
-        .map_err(|cause| Error::refused(ErrorKind::StatedFile, text, cause))
+    })
 }
 
 /// The algorithm of this name.
