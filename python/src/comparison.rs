@@ -38,10 +38,8 @@ pub struct Sides {
 
 impl Sides {
     /// Reads all granules that only one of two sets has.
-    fn read<R>(differences: &mut Differences<R>) -> Result<Self, accession::Error> {
-        let mut sides = TwoSides::keeping(u64::MAX);
-        sides.read(differences)?;
-        Ok(sides.into())
+    fn read(differences: &mut Differences<'_>) -> Result<Self, accession::Error> {
+        Ok(TwoSides::read(differences, ["on the left", "on the right"], u64::MAX)?.into())
     }
 }
 
@@ -94,20 +92,22 @@ pub fn compare<'py>(
         let right = Asked::of(right)?;
         run(py, |monitor| {
             let snapshot = opened.reader(monitor)?.snapshot()?;
-            let (left, right) = (left.selection(&snapshot)?, right.selection(&snapshot)?);
+            let left = snapshot.select(&left.selection(&snapshot)?)?.set;
+            let right = snapshot.select(&right.selection(&snapshot)?)?.set;
             let mut differences = snapshot.compare(&left, &right)?;
             drop(snapshot);
             let sides = Sides::read(&mut differences)?;
-            Ok((differences.left().identifier(), differences.right().identifier(), sides))
+            Ok((left.identifier(), right.identifier(), sides))
         })
     } else {
         let listing = ids::listing(right, column)?;
         run(py, |monitor| {
             let snapshot = opened.reader(monitor)?.snapshot()?;
-            let mut differences = snapshot.compare_with(&left.selection(&snapshot)?, listing)?;
+            let left = snapshot.select(&left.selection(&snapshot)?)?.set;
+            let mut differences = snapshot.compare_with(&left, &listing)?;
             drop(snapshot);
             let sides = Sides::read(&mut differences)?;
-            Ok((differences.left().identifier(), differences.identifier(), sides))
+            Ok((left.identifier(), differences.right(), sides))
         })
     };
     let (left, right, sides) = compared?;

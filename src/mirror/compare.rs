@@ -1,6 +1,5 @@
 //! Comparing a mirror with its primary.
 
-use super::differences::{MirrorDifference, MirrorDifferences};
 use super::place::{FoundHead, HeadResponse};
 use super::plan::{Reading, read_primary};
 use super::primary::Primary;
@@ -8,9 +7,11 @@ use super::read::{annotations, read_beside};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    ContentMatch, DatasetName, Digest, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
 };
-use crate::registry::{PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides};
+use crate::registry::{
+    Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
+};
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
@@ -303,31 +304,23 @@ impl Comparison {
         })
     }
 
-    /// The granules that only one of them has. The status is proved when all of them were read.
+    /// The granules that only one of them has, or of which something else is known; the left side is the
+    /// mirror's. The status is proved when all of them were read.
     ///
     /// # Errors
     ///
     /// a registry or a temporary file cannot be read.
-    pub fn differences(&self) -> Result<MirrorDifferences<'_>> {
+    pub fn differences(&self) -> Result<Differences<'_>> {
         let held = self.status.mirror.clone().map(Set::Instance);
-        MirrorDifferences::of(&self.mirror, held.as_ref(), &self.reading)
+        let (change, location) =
+            self.reading.selected.as_ref().expect("a log without one is refused");
+        let claim = Claim::Log(change.timestamp, change.identifier, location.clone());
+        let outcomes = self.reading.replay.outcomes(self.reading.begins_with_mirror())?;
+        self.mirror.snapshot()?.compare_with_log(held.as_ref(), outcomes, claim)
     }
 
-    /// All of them, of which at most so many of each list are kept. The left side is the mirror's.
+    /// All of them, of which at most so many of each list are kept.
     pub(super) fn sides(&self, most: u64) -> Result<TwoSides> {
-        let (mut sides, mut differences) = (TwoSides::keeping(most), self.differences()?);
-        for difference in differences.by_ref() {
-            match difference? {
-                MirrorDifference::Unexpected(granule_id) => sides.add_left(&granule_id)?,
-                MirrorDifference::Missing(entry) => sides.add_right(&entry.granule_id)?,
-                MirrorDifference::Content(other) => {
-                    if let ContentMatch::Other(contradiction) = &other.compared {
-                        sides.add_other(&other.granule_id, contradiction)?;
-                    }
-                }
-            }
-        }
-        (sides.counts, sides.contents) = (differences.counts(), differences.contents());
-        Ok(sides)
+        TwoSides::read(&mut self.differences()?, ["here", "at the primary"], most)
     }
 }

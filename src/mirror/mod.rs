@@ -8,7 +8,6 @@
 //! mirror's identifier is then that of the primary.
 
 mod compare;
-mod differences;
 pub mod log;
 mod place;
 mod plan;
@@ -21,7 +20,6 @@ mod source;
 mod warnings;
 
 pub use compare::{Comparison, Outcome, compare};
-pub use differences::{MirrorDifference, MirrorDifferences, OtherContent};
 pub use log::manifest::{self, export};
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};

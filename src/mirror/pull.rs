@@ -2,14 +2,14 @@
 
 use super::MirrorStatus;
 use super::compare::{Outcome, compare};
-use super::differences::{MirrorDifference, OtherContent};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
     Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Moment, Withdrawal,
 };
 use crate::registry::{
-    Applied, Change, ChangeOptions, Guard, MAX_EXAMPLES, Registry, Stamp, Taken,
+    Applied, Change, ChangeOptions, Difference, Guard, MAX_EXAMPLES, OtherContent, Registry, Stamp,
+    Taken,
 };
 
 /// The options of a pull.
@@ -152,15 +152,15 @@ pub fn pull(
     let mut others = Vec::new();
     for difference in comparison.differences()? {
         match difference? {
-            MirrorDifference::Missing(entry) => {
+            Difference::OnlyRight(entry) => {
                 guard.count(EventKind::Ingested, &entry.granule_id);
                 change.ingest(entry)?;
             }
-            MirrorDifference::Unexpected(granule_id) => {
+            Difference::OnlyLeft(granule_id) => {
                 guard.count(EventKind::Deleted, &granule_id);
                 change.delete(granule_id)?;
             }
-            MirrorDifference::Content(other) => match contradicts(&other, knows_the_same) {
+            Difference::OtherContent(other) => match contradicts(&other, knows_the_same) {
                 None => change.describe(entry(other))?,
                 Some(contradiction) => {
                     pulled.left.granules += 1;

@@ -160,7 +160,7 @@ impl PrimarySource {
     ///
     /// # Errors
     ///
-    /// Those of [`PrimarySource::open`], [`compare()`] and [`MirrorDifferences`](super::MirrorDifferences).
+    /// Those of [`PrimarySource::open`], [`compare()`] and [`Differences`](crate::Differences).
     pub fn compare(
         &self,
         registry: &Registry,

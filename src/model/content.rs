@@ -195,6 +195,13 @@ impl Contradiction {
         }
     }
 
+    /// The same of two sides, which are somewhere in words.
+    pub(crate) fn between(&self, granule_id: &GranuleId, [left, right]: [&str; 2]) -> String {
+        let (file, known) = (self.file(granule_id), &self.known);
+        let stated = self.stated.as_deref().unwrap_or("nothing");
+        format!("{file} has {known} {left}, but {stated} {right}")
+    }
+
     /// The same where both were stated at once.
     pub fn at_once(&self, granule_id: &GranuleId) -> String {
         let (file, known) = (self.file(granule_id), &self.known);

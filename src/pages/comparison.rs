@@ -22,7 +22,7 @@ pub struct ComparisonPage {
     /// How many granules both have, and only one of them.
     pub counts: Counts,
     /// The first differences.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<DifferenceRow>,
     /// Whether there are further ones.
     pub has_more: bool,
     /// Whether all was compared, and not only what is after a granule.
@@ -31,18 +31,11 @@ pub struct ComparisonPage {
 
 /// A granule that only one side has, as JSON.
 #[derive(Debug, Serialize)]
-pub struct DifferenceRow<'a> {
+pub struct DifferenceRow {
     /// That side: `left` or `right`.
     pub side: &'static str,
     /// The granule.
-    pub granule: &'a GranuleId,
-}
-
-fn name(difference: &Difference) -> &GranuleId {
-    let (Difference::OnlyLeft(granule_id)
-    | Difference::OnlyRight(granule_id)
-    | Difference::OtherBytes(granule_id, _)) = difference;
-    granule_id
+    pub granule: GranuleId,
 }
 
 impl ComparisonPage {
@@ -59,17 +52,25 @@ impl ComparisonPage {
         after: Option<&GranuleId>,
         [most, mut bytes]: [usize; 2],
     ) -> Result<Self> {
+        let (left, right) = (snapshot.select(left)?.set, snapshot.select(right)?.set);
         let mut compared = match after {
-            Some(after) => snapshot.compare_after(left, right, after)?,
-            None => snapshot.compare(left, right)?,
+            Some(after) => snapshot.compare_after(&left, &right, after)?,
+            None => snapshot.compare(&left, &right)?,
         };
         drop(snapshot);
         let (mut differences, mut has_more) = (Vec::new(), false);
         for difference in compared.by_ref() {
-            let difference = difference?;
+            let row = match difference? {
+                Difference::OnlyLeft(granule) => DifferenceRow { side: "left", granule },
+                Difference::OnlyRight(entry) => {
+                    DifferenceRow { side: "right", granule: entry.granule_id }
+                }
+                // Files are not compared here.
+                Difference::OtherContent(_) => continue,
+            };
             if differences.len() < most && bytes > 0 {
-                bytes = bytes.saturating_sub(name(&difference).as_str().len() + 16);
-                differences.push(difference);
+                bytes = bytes.saturating_sub(row.granule.as_str().len() + 16);
+                differences.push(row);
             } else {
                 has_more = true;
                 // Only the first page has the counts, for which everything is read.
@@ -78,19 +79,8 @@ impl ComparisonPage {
                 }
             }
         }
-        let (left, right) = (compared.left().clone(), compared.right().clone());
         let (counts, is_whole) = (compared.counts(), after.is_none());
         Ok(ComparisonPage { left, right, counts, differences, has_more, is_whole })
-    }
-
-    /// The differences as rows.
-    pub fn rows<'a>(&'a self) -> Vec<DifferenceRow<'a>> {
-        let row = |difference: &'a Difference| match difference {
-            Difference::OnlyLeft(granule) => DifferenceRow { side: "left", granule },
-            Difference::OnlyRight(granule) => DifferenceRow { side: "right", granule },
-            Difference::OtherBytes(granule, _) => DifferenceRow { side: "both", granule },
-        };
-        self.differences.iter().map(row).collect()
     }
 
     /// `compare` of the command line, with the counts and the address of the next page.
@@ -104,9 +94,9 @@ impl ComparisonPage {
                 "timestamp": instance.timestamp,
             })
         };
-        let rows = self.rows();
         let only = |wanted: &str| -> Vec<&GranuleId> {
-            rows.iter().filter(|row| row.side == wanted).map(|row| row.granule).collect()
+            let rows = self.differences.iter().filter(|row| row.side == wanted);
+            rows.map(|row| &row.granule).collect()
         };
         let counts = self.is_whole.then_some(self.counts);
         json!({
@@ -168,7 +158,12 @@ impl ComparisonPage {
                         }
                         a href={ (site.href(path)) "?format=jsonl" } { "All as JSON Lines" }
                     }
-                    ul.diff { @for difference in &self.differences { (difference_row(difference)) } }
+                    ul.diff {
+                        @for row in &self.differences {
+                            @if row.side == "right" { li.plus { "+ " (unbroken(row.granule.as_str())) } }
+                            @else { li.minus { "− " (unbroken(row.granule.as_str())) } }
+                        }
+                    }
                     @if let Some(next) = next {
                         p.chips { a href=(next) rel="next" { "The next ones" } }
                     }
@@ -215,17 +210,6 @@ fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
             rect.both x={ (format!("{first:.1}")) "%" } width={ (format!("{second:.1}")) "%" } height="100%" {}
             rect.added x={ (format!("{:.1}", first + second)) "%" }
                 width={ (format!("{:.1}", (100.0 - first - second).max(0.0))) "%" } height="100%" {}
-        }
-    }
-}
-
-/// A granule that only one of two sets has.
-fn difference_row(difference: &Difference) -> Markup {
-    html! {
-        @match difference {
-            Difference::OnlyRight(granule_id) => li.plus { "+ " (unbroken(granule_id.as_str())) },
-            Difference::OnlyLeft(granule_id) => li.minus { "− " (unbroken(granule_id.as_str())) },
-            Difference::OtherBytes(granule_id, _) => li { "~ " (unbroken(granule_id.as_str())) },
         }
     }
 }

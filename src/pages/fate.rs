@@ -127,11 +127,12 @@ impl StillHeld {
             patterns.is_empty() || patterns.iter().any(|it| it.matches(granule_id.as_str()))
         };
         let (mut gone, mut new) = (0, 0);
+        let (then, now) = (snapshot.select(&then)?.set, snapshot.select(&now)?.set);
         for difference in snapshot.compare(&then, &now)? {
             match difference? {
                 Difference::OnlyLeft(granule_id) => gone += u64::from(is_selected(&granule_id)),
-                Difference::OnlyRight(granule_id) => new += u64::from(is_selected(&granule_id)),
-                Difference::OtherBytes(..) => {}
+                Difference::OnlyRight(entry) => new += u64::from(is_selected(&entry.granule_id)),
+                Difference::OtherContent(_) => {}
             }
         }
         let new = (!patterns.is_empty()).then_some(new);

@@ -6,7 +6,7 @@ use super::snapshot::Cursor;
 use super::staging::{Sorted, Staging};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
-use crate::model::{Content, EncodedFiles, Event, EventKind, Granule, LogChange, Timestamp};
+use crate::model::{Content, EncodedFiles, Entry, Event, EventKind, LogChange, Timestamp};
 
 /// The changes that were read of a log, consecutive. The memory does not depend on their number, nor
 /// on their notes: more than a few are kept in a temporary file.
@@ -66,21 +66,14 @@ impl Replay {
     }
 }
 
-/// A granule as the events leave it.
-#[derive(Debug)]
-pub(crate) struct Replayed {
-    /// The granule, as it was ingested last; of one that was not, only the id is known.
-    pub granule: Granule,
-    /// What is known of its files. `None` means that the events do not say.
-    pub content: Option<Content>,
-    /// Whether one of them says that other bytes replaced those that were known.
-    pub is_replaced: bool,
-}
-
 /// What the events make of a granule.
 #[derive(Debug)]
 struct Outcome {
-    replayed: Replayed,
+    /// The granule, as it was ingested last, with what is known of its files (`None`: the events do not say);
+    /// of one that was not ingested, only the id is known.
+    entry: Entry,
+    /// Whether one of the events says that other bytes replaced those that were known.
+    is_replaced: bool,
     /// The first event, which says whether the granule must be held before.
     first: Event,
     /// Whether it is held afterwards.
@@ -99,11 +92,9 @@ impl Outcomes<'_> {
     fn outcome(&mut self, mut first: Event) -> Result<Outcome> {
         let holds = |kind: EventKind| kind != EventKind::Deleted;
         let content = first.content.take();
-        let mut replayed = Replayed {
-            granule: granule_of(&first),
-            content: content.or((first.kind == EventKind::Ingested).then(Content::default)),
-            is_replaced: first.kind == EventKind::Replaced,
-        };
+        let content = content.or((first.kind == EventKind::Ingested).then(Content::default));
+        let mut entry = entry_of(&first, content);
+        let mut is_replaced = first.kind == EventKind::Replaced;
         let mut last = first.clone();
         while let Some(next) = self.sorted.next_if(|next| match next {
             Ok(next) => next.granule_id == first.granule_id,
@@ -117,44 +108,41 @@ impl Outcomes<'_> {
             match (next.kind, holds(last.kind)) {
                 (EventKind::Ingested, true) => return Err(Error::held_then(&next, last.at)),
                 (EventKind::Ingested, false) => {
-                    replayed.granule = granule_of(&next);
-                    replayed.content = Some(content.unwrap_or_default());
+                    entry = entry_of(&next, Some(content.unwrap_or_default()));
                 }
                 (_, false) => return Err(Error::not_held_then(&next)),
-                (EventKind::Deleted, true) => replayed.content = None,
+                (EventKind::Deleted, true) => entry.content = None,
                 (kind, true) => {
-                    replayed.content = content;
-                    replayed.is_replaced |= kind == EventKind::Replaced;
+                    entry.content = content;
+                    is_replaced |= kind == EventKind::Replaced;
                 }
             }
             last = next;
         }
-        Ok(Outcome { replayed, first, is_held: holds(last.kind) })
+        Ok(Outcome { entry, is_replaced, first, is_held: holds(last.kind) })
     }
 }
 
-fn granule_of(event: &Event) -> Granule {
-    let Event { granule_id, at, producer_granule, .. } = event.clone();
-    Granule { granule_id, ingested: at, deleted: None, producer_granule }
+fn entry_of(event: &Event, content: Option<Content>) -> Entry {
+    let Event { granule_id, producer_granule, .. } = event.clone();
+    Entry { granule_id, producer_granule, content, location: None }
 }
 
 impl Cursor for Outcomes<'_> {
-    type Item = Replayed;
-
     fn peek(&mut self) -> Result<Option<&str>> {
         if self.next.is_none() {
             let first = self.sorted.next().transpose()?;
             self.next = first.map(|first| self.outcome(first)).transpose()?;
         }
-        Ok(self.next.as_ref().map(|next| next.replayed.granule.granule_id.as_str()))
+        Ok(self.next.as_ref().map(|next| next.entry.granule_id.as_str()))
     }
 
-    fn take(&mut self) -> Result<Option<Replayed>> {
-        Ok(self.next.take().map(|next| next.replayed))
+    fn take(&mut self) -> Result<Option<Entry>> {
+        Ok(self.next.take().map(|next| next.entry))
     }
 
     fn known(&mut self) -> Result<Option<EncodedFiles<'_>>> {
-        let next = self.next.as_ref().and_then(|next| next.replayed.content.as_ref());
+        let next = self.next.as_ref().and_then(|next| next.entry.content.as_ref());
         Ok(next.map(Content::encoded))
     }
 
@@ -167,6 +155,10 @@ impl Cursor for Outcomes<'_> {
             (_, false) => Err(Error::not_held_then(first)),
             (_, true) => Ok(*is_held),
         }
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.next.as_ref().is_some_and(|next| next.is_replaced)
     }
 
     fn keeps_others(&self) -> bool {

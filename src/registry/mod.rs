@@ -32,19 +32,18 @@ mod write;
 pub use copy::{BackedUp, Copied, PaymentIds};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
-pub(crate) use log::{LogChanges, Outcomes, Replay, Replayed};
+pub(crate) use log::{LogChanges, Replay};
 pub use monitor::Monitor;
 pub(crate) use monitor::Work;
-pub(crate) use parallel::{Ahead, InOrder, Task};
+pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
     Exported, FileList, FileTotals, GranuleFiles, Granules, History, IdPages, NotedPeriod,
-    Presence, Resolution, Resolved, Selected, Selection, SideBySide, Snapshot, TwoSides,
-    UnevenGranule,
+    OtherContent, Presence, Resolution, Resolved, Selected, Selection, SideBySide, Snapshot,
+    TwoSides, UnevenGranule,
 };
-pub(crate) use snapshot::{EntriesAhead, Only, SetEntries, Walk};
 pub use statements::{SignedCheckpoint, StatementLog};
 pub use status::{
     DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest, OpenFinding, RootState,

@@ -10,7 +10,8 @@ use super::handle::Registry;
 use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
-    DatasetName, Digest, EncodedFiles, GranuleId, Identifier, Instance, Set, Timestamp,
+    DatasetName, Digest, EncodedFiles, GranuleId, Identifier, Instance, Set, SourceLocation,
+    Timestamp,
 };
 use crate::store::{DatasetKey, View};
 
@@ -85,35 +86,53 @@ impl Recomputing {
     }
 }
 
-/// A set that is read in full, and the registry that has it.
+/// What granules that are read in full are said to be.
 #[derive(Clone)]
-pub(crate) struct Claim {
-    registry: Registry,
-    set: Set,
+pub(crate) enum Claim {
+    /// A set of a registry.
+    Set(Registry, Box<Set>),
+    /// The set after a change of a log, which was read there.
+    Log(Timestamp, Identifier, Option<SourceLocation>),
 }
 
 impl Claim {
     /// The claim that a set of a registry has its identifier.
     pub fn of(registry: &Registry, set: &Set) -> Self {
-        Claim { registry: registry.clone(), set: set.clone() }
+        Claim::Set(registry.clone(), Box::new(set.clone()))
     }
 
     /// Compares it with the granules that were read: their identifier, and how many there were.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the set.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the set;
+    /// [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected): the log contradicts itself.
     pub fn check(&self, identifier: Identifier, granules: u64) -> Result<()> {
-        check(&self.set, identifier, granules).map_err(|error| self.registry.named(error))
+        match self {
+            Claim::Set(registry, set) => {
+                check(set, identifier, granules).map_err(|error| registry.named(error))
+            }
+            Claim::Log(_, stated, _) if *stated == identifier => Ok(()),
+            Claim::Log(timestamp, stated, location) => {
+                let error = Error::not_as_expected(*timestamp, identifier, *stated);
+                Err(error.at(location.clone()))
+            }
+        }
     }
 
-    /// Compares its digest with what was read of the files of its granules.
+    /// Compares its digest with what was read of the files of its granules. That of a log is compared where
+    /// the change is made.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it is not that of the set.
     pub fn check_digest(&self, digest: Digest) -> Result<()> {
-        check_digest(&self.set, digest).map_err(|error| self.registry.named(error))
+        match self {
+            Claim::Set(registry, set) => {
+                check_digest(set, digest).map_err(|error| registry.named(error))
+            }
+            Claim::Log(..) => Ok(()),
+        }
     }
 }
 

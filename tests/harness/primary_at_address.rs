@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, Comparison, HttpOptions, MirrorDifference, Primary, PullOptions, PullPolicy, Pulled,
-    Remote, compare, pull, read_replica,
+    Address, Comparison, HttpOptions, Primary, PullOptions, PullPolicy, Pulled, Remote, compare,
+    pull, read_replica,
 };
 use accession::publish::publish;
-use accession::{Applied, Import, Limits, Members, Pattern, Registry, Selection, Stamp};
+use accession::{
+    Applied, Difference, Import, Limits, Members, Pattern, Registry, Selection, Stamp,
+};
 
 use crate::harness::history::held;
 use crate::harness::values::{change, name, now, second};
@@ -66,7 +68,7 @@ impl World {
         let compared = compare(&self.mirror, &name("mirror"), &self.primary(), None)?;
         let mut missing = BTreeSet::new();
         for difference in compared.differences()? {
-            if let MirrorDifference::Missing(entry) = difference? {
+            if let Difference::OnlyRight(entry) = difference? {
                 missing.insert(entry.granule_id.to_string());
             }
         }

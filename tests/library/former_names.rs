@@ -148,9 +148,11 @@ fn answers(
         add("select", outcome(snapshot.select(&selection)));
         add("cite", outcome(snapshot.cite(&selection)));
         let other = Selection::Dataset { name: name("other"), at: None };
-        let compared = snapshot.compare(&selection, &other);
+        let set = |selection| snapshot.select(selection).map(|selected| selected.set);
+        let sets = set(&selection).and_then(|left| Ok((left, set(&other)?)));
+        let compared = sets.and_then(|(left, right)| snapshot.compare(&left, &right));
         drop(snapshot);
-        add("compare", outcome(compared.and_then(|differences| differences.finish())));
+        add("compare", outcome(compared.and_then(|mut differences| differences.finish())));
         let known = registry.snapshot().unwrap().known_at(second(3));
         add("select as known then", outcome(known.select(&selection)));
     }

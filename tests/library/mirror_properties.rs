@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use accession::mirror::{
-    MirrorDifference, Primary, PullOptions, PullPolicy, Status, compare, pull,
-};
-use accession::{Identifier, Limits, Moment, Registry, Stamp};
+use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull};
+use accession::{Difference, Identifier, Limits, Moment, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::exported::{import_of, manifest_of, primary_of};
@@ -76,9 +74,9 @@ proptest! {
             let mut listed = Vec::new();
             for difference in differences.by_ref() {
                 let (set, granule_id) = match difference.unwrap() {
-                    MirrorDifference::Unexpected(granule_id) => (&mut unexpected, granule_id),
-                    MirrorDifference::Missing(entry) => (&mut missing, entry.granule_id),
-                    MirrorDifference::Content(_) => continue,
+                    Difference::OnlyLeft(granule_id) => (&mut unexpected, granule_id),
+                    Difference::OnlyRight(entry) => (&mut missing, entry.granule_id),
+                    Difference::OtherContent(_) => continue,
                 };
                 listed.push(granule_id.to_string());
                 set.insert(granule_id.to_string());

@@ -214,8 +214,10 @@ fn no_read_transaction_is_open_between_two_pages_nor_after_a_list_is_dropped() {
 
     let mut granules = granules_of(&stored.registry, &latest());
     let mut history = stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap();
-    let mut differences =
-        stored.registry.snapshot().unwrap().compare(&latest(), &latest()).unwrap();
+    let snapshot = stored.registry.snapshot().unwrap();
+    let set = snapshot.select(&latest()).unwrap().set;
+    let mut differences = snapshot.compare(&set, &set).unwrap();
+    drop(snapshot);
     granules.next().unwrap().unwrap();
     history.next().unwrap().unwrap();
     write();

@@ -48,7 +48,7 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     shared::<OpenOptions>();
     shared::<ChangeOptions>();
     shared::<Stamp>();
-    owned_and_send::<(Snapshot, Granules, History, Differences, Differences<Listing>)>();
+    owned_and_send::<(Snapshot, Granules, History, Differences<'static>)>();
     owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, Listing, Members)>();
     owned_and_send::<(Applied, Applied, Cited, Resolution, Selected, Verification, Finding)>();

@@ -17,7 +17,6 @@ mod payment_id;
 mod proof;
 mod publish;
 mod shell;
-mod side_by_side;
 mod sign;
 mod status;
 mod store;

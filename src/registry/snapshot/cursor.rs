@@ -264,14 +264,11 @@ fn not_held(granule_id: &GranuleId, subset: &Subset) -> Error {
 
 /// A list of granules in canonical order, one by one.
 pub(crate) trait Cursor {
-    /// What is listed.
-    type Item;
-
     /// The id of the next item. `None` after the last one.
     fn peek(&mut self) -> Result<Option<&str>>;
 
     /// Takes the next item. `None` after the last one.
-    fn take(&mut self) -> Result<Option<Self::Item>>;
+    fn take(&mut self) -> Result<Option<Entry>>;
 
     /// Leaves out the next item, whose id was looked at.
     fn skip(&mut self) -> Result<()> {
@@ -290,6 +287,12 @@ pub(crate) trait Cursor {
     /// The item contradicts whether the set on the left has it.
     fn is_held(&self, _is_left: bool) -> Result<bool> {
         Ok(true)
+    }
+
+    /// Whether the list says that other bytes replaced those that were known of the next item, whose id was
+    /// looked at.
+    fn is_replaced(&self) -> bool {
+        false
     }
 
     /// Whether the set on the right has what the set on the left has and this list does not mention.
@@ -373,8 +376,6 @@ impl KnownFiles {
 }
 
 impl<Pages: Iterator<Item = Result<IdPage>>> Cursor for SetEntries<Pages> {
-    type Item = Entry;
-
     fn peek(&mut self) -> Result<Option<&str>> {
         while self.next == self.page.len() {
             let Some(page) = self.pages.next().transpose()? else {

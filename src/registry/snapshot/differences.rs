@@ -5,23 +5,21 @@ use std::cmp::Ordering;
 use std::iter::Peekable;
 
 use super::cursor::{Cursor, SetEntries, granule_id_of};
-use super::select::Selection;
 use super::view::Snapshot;
 use crate::chain::{Hashing, Sweep};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
 use crate::model::{
-    Content, ContentMatch, Contradiction, EncodedFiles, Entry, GranuleId, IdPage, Identifier, Set,
+    Content, ContentMatch, EncodedFiles, Entry, GranuleId, IdPage, Identifier, Set,
 };
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
+use crate::registry::log::Outcomes;
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
 impl<I: Iterator<Item = Result<Entry>>> Cursor for Peekable<I> {
-    type Item = Entry;
-
     fn peek(&mut self) -> Result<Option<&str>> {
         if let Some(Err(error)) = self.next_if(Result::is_err) {
             return Err(error);
@@ -87,14 +85,14 @@ impl ContentCounts {
 
 /// A granule that only one of two sets has, or of whose files something is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Only<R> {
+pub(crate) enum Only {
     /// Only the left one has it.
     Left(GranuleId),
     /// Only the right one has it.
-    Right(R),
+    Right(Entry),
     /// Both have it, and the right list says something of its files, where some are known on the left, which
-    /// is read, or on the right.
-    Both(Content, R),
+    /// is read, or on the right. The last is whether it says that other bytes replaced those before.
+    Both(Content, Entry, bool),
 }
 
 /// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
@@ -140,19 +138,9 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
         }
     }
 
-    /// The counts of what was read so far.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    /// The identifier of the set on the right, once both were read.
-    pub fn right(&self) -> Identifier {
-        self.identifier
-    }
-
     /// The next granule that only one set has, or that both have with files. `None` after the last, if the
     /// claims are true.
-    fn step(&mut self) -> Result<Option<Only<R::Item>>> {
+    fn step(&mut self) -> Result<Option<Only>> {
         let registry = &self.registry;
         let progress =
             self.progress.get_or_insert_with(|| registry.begin("comparing", "granules", None));
@@ -187,7 +175,9 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
                 if !stated.is_empty() || !known.is_some_and(EncodedFiles::is_empty) {
                     let known = Content::from(known.unwrap_or_default());
                     self.left.skip()?;
-                    return Ok(self.right.take()?.map(|right| Only::Both(known, right)));
+                    let is_replaced = self.right.is_replaced();
+                    let both = |right| Only::Both(known, right, is_replaced);
+                    return Ok(self.right.take()?.map(both));
                 }
             }
             if is_listed {
@@ -231,9 +221,9 @@ fn have_next(
 }
 
 impl<L: Cursor, R: Cursor + ?Sized> Iterator for Walk<L, R> {
-    type Item = Result<Only<R::Item>>;
+    type Item = Result<Only>;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<Result<Only>> {
         if self.is_over {
             return None;
         }
@@ -246,33 +236,47 @@ impl<L: Cursor, R: Cursor + ?Sized> Iterator for Walk<L, R> {
     }
 }
 
-/// How two sets differ.
+/// How two sides differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Difference {
     /// Only the left side has the granule.
     OnlyLeft(GranuleId),
     /// Only the right side has it.
-    OnlyRight(GranuleId),
-    /// Both have it, and a file has other bytes. Only a comparison of files finds it.
-    OtherBytes(GranuleId, Contradiction),
+    OnlyRight(Entry),
+    /// Both have it, and something else is known of its files. Only a comparison of files finds it.
+    OtherContent(OtherContent),
+}
+
+/// What is known of the files of a granule on both sides, where that is not the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherContent {
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// What is known on the left.
+    pub known: Content,
+    /// What is known, or stated, on the right.
+    pub stated: Content,
+    /// Whether the right side is a log, and says that other bytes replaced those that were known.
+    pub is_replaced: bool,
+    /// How both compare.
+    pub compared: ContentMatch,
 }
 
 /// The granules of a set, which are read ahead.
-pub(crate) type EntriesAhead = SetEntries<Ahead<Result<IdPage>>>;
+type EntriesAhead = SetEntries<Ahead<Result<IdPage>>>;
 
-/// The granules of a set or of a listing.
-type AnyEntries = dyn Cursor<Item = Entry> + Send;
+/// The right side of a comparison.
+type AnySide<'a> = dyn Cursor + Send + 'a;
 
-/// The granules that only a set or only another one, or a [`Listing`], has, in canonical order.
+/// The granules that only a set or only another side has (a set, a [`Listing`], or what a log makes of a
+/// mirror), or of which something else is known, in canonical order.
 ///
 /// The rows themselves are compared, in one pass over both sides with a page of each in memory, and
 /// hashed on the way. If they are not those of the identifiers of the sets, the last item is an error
-/// of kind `damaged`.
-pub struct Differences<Right = Set> {
-    left: Set,
-    right: Right,
-    walk: Walk<EntriesAhead, AnyEntries>,
-    files: ContentCounts,
+/// of kind `damaged`; of a log, [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected).
+pub struct Differences<'a> {
+    walk: Walk<EntriesAhead, AnySide<'a>>,
+    contents: ContentCounts,
 }
 
 impl Snapshot {
@@ -281,9 +285,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`].
-    pub fn compare(&self, left: &Selection, right: &Selection) -> Result<Differences> {
-        let (left, right) = (self.select(left)?.set, self.select(right)?.set);
+    /// A set is not in the registry; those of the registry.
+    pub fn compare(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
         self.compare_sets(left, right, false)
     }
 
@@ -291,20 +294,22 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`].
-    pub fn compare_files(&self, left: &Selection, right: &Selection) -> Result<Differences> {
-        let (left, right) = (self.select(left)?.set, self.select(right)?.set);
+    /// Those of [`Snapshot::compare`].
+    pub fn compare_files(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
         // With equal digests the same is known of them.
-        let reads_files = left.digest() != right.digest();
-        self.compare_sets(left, right, reads_files)
+        self.compare_sets(left, right, left.digest() != right.digest())
     }
 
-    fn compare_sets(&self, left: Set, right: Set, reads_files: bool) -> Result<Differences> {
-        let claims = [&left, &right].map(|set| Some(Claim::of(&self.registry, set)));
-        let of_left = self.proved_entries(&left, reads_files)?;
-        let of_right: Box<AnyEntries> = Box::new(self.proved_entries(&right, reads_files)?);
-        let walk = Walk::of(&self.registry, of_left, of_right, claims);
-        Ok(Differences { left, right, walk, files: ContentCounts::default() })
+    fn compare_sets(
+        &self,
+        left: &Set,
+        right: &Set,
+        reads_files: bool,
+    ) -> Result<Differences<'static>> {
+        let claims = [left, right].map(|set| Some(Claim::of(&self.registry, set)));
+        let of_left = self.proved_entries(left, reads_files)?;
+        let of_right = Box::new(self.proved_entries(right, reads_files)?);
+        Ok(Differences::of(Walk::of(&self.registry, of_left, of_right, claims)))
     }
 
     /// As [`Snapshot::compare`], but only the differences after an id. They are not checked against
@@ -312,20 +317,17 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`].
+    /// Those of [`Snapshot::compare`].
     pub fn compare_after(
         &self,
-        left: &Selection,
-        right: &Selection,
+        left: &Set,
+        right: &Set,
         after: &GranuleId,
-    ) -> Result<Differences> {
-        let (left, right) = (self.select(left)?.set, self.select(right)?.set);
+    ) -> Result<Differences<'static>> {
         let entries_after =
             |set| Ok::<_, Error>(SetEntries::of(Ahead::of(self.cursor(set)?.after(after), 1)));
-        let of_left = entries_after(&left)?;
-        let of_right: Box<AnyEntries> = Box::new(entries_after(&right)?);
-        let walk = Walk::of_a_part(&self.registry, of_left, of_right);
-        Ok(Differences { left, right, walk, files: ContentCounts::default() })
+        let (of_left, of_right) = (entries_after(left)?, Box::new(entries_after(right)?));
+        Ok(Differences::of(Walk::of_a_part(&self.registry, of_left, of_right)))
     }
 
     /// Compares a set of granules, on the left, with a listing, on the right, and what is known of files with
@@ -333,23 +335,32 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn compare_with(
+    /// Those of [`Snapshot::compare`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn compare_with(&self, left: &Set, listing: &Listing) -> Result<Differences<'static>> {
+        let listed = Box::new(Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable());
+        let claims = [Some(Claim::of(&self.registry, left)), None];
+        let entries = self.proved_entries(left, listing.states_files())?;
+        Ok(Differences::of(Walk::of(&self.registry, entries, listed, claims)))
+    }
+
+    /// Compares what a mirror holds (`None`: nothing), on the left, with what a log makes of it, which is
+    /// claimed to be the primary's set.
+    pub(crate) fn compare_with_log<'a>(
         &self,
-        selection: &Selection,
-        listing: Listing,
-    ) -> Result<Differences<Listing>> {
-        let left = self.select(selection)?.set;
-        let listed = Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable();
-        let listed: Box<AnyEntries> = Box::new(listed);
-        let claims = [Some(Claim::of(&self.registry, &left)), None];
-        let entries = self.proved_entries(&left, listing.states_files())?;
-        let walk = Walk::of(&self.registry, entries, listed, claims);
-        Ok(Differences { left, right: listing, walk, files: ContentCounts::default() })
+        held: Option<&Set>,
+        outcomes: Outcomes<'a>,
+        claim: Claim,
+    ) -> Result<Differences<'a>> {
+        let entries = match held {
+            Some(set) => self.entries(set)?,
+            None => SetEntries::of(Ahead::of(std::iter::empty(), 1)),
+        };
+        let claims = [held.map(|set| Claim::of(&self.registry, set)), Some(claim)];
+        Ok(Differences::of(Walk::of(&self.registry, entries, Box::new(outcomes), claims)))
     }
 
     /// The granules of a set, with what is known of their files, for a walk, which proves the identifier.
-    pub(crate) fn entries(&self, set: &Set) -> Result<EntriesAhead> {
+    pub(super) fn entries(&self, set: &Set) -> Result<EntriesAhead> {
         self.with_files(SetEntries::of(Ahead::of(self.cursor(set)?, 1)), set)
     }
 
@@ -362,15 +373,9 @@ impl Snapshot {
     }
 }
 
-impl<Right> Differences<Right> {
-    /// The set on the left.
-    pub fn left(&self) -> &Set {
-        &self.left
-    }
-
-    /// The set or the listing on the right.
-    pub fn right(&self) -> &Right {
-        &self.right
+impl<'a> Differences<'a> {
+    fn of(walk: Walk<EntriesAhead, AnySide<'a>>) -> Self {
+        Differences { walk, contents: ContentCounts::default() }
     }
 
     /// Reads the remaining differences, and returns the counts.
@@ -378,65 +383,61 @@ impl<Right> Differences<Right> {
     /// # Errors
     ///
     /// Those of the iterator.
-    pub fn finish(mut self) -> Result<Counts> {
-        self.by_ref().try_for_each(|difference| difference.map(drop))?;
+    pub fn finish(&mut self) -> Result<Counts> {
+        self.try_for_each(|difference| difference.map(drop))?;
         Ok(self.counts())
     }
 
     /// The counts of what was read so far; those of the whole comparison once the iterator has
     /// ended.
     pub fn counts(&self) -> Counts {
-        self.walk.counts()
+        self.walk.counts
     }
 
     /// Of how many granules the bytes were compared so far.
-    pub fn files(&self) -> ContentCounts {
-        self.files
+    pub fn contents(&self) -> ContentCounts {
+        self.contents
     }
 
-    fn step(&mut self) -> Result<Option<Difference>> {
-        while let Some(only) = self.walk.next().transpose()? {
-            let (known, Entry { granule_id, content, .. }) = match only {
-                Only::Left(granule_id) => return Ok(Some(Difference::OnlyLeft(granule_id))),
-                Only::Right(entry) => return Ok(Some(Difference::OnlyRight(entry.granule_id))),
-                Only::Both(known, entry) => (known, entry),
-            };
-            let compared = known.compare(&granule_id, &content.unwrap_or_default());
-            self.files.add(&compared);
-            if let ContentMatch::Other(contradiction) = compared {
-                return Ok(Some(Difference::OtherBytes(granule_id, contradiction)));
-            }
-        }
-        Ok(None)
-    }
-}
-
-impl Differences<Listing> {
-    /// The identifier of the listing, once the iterator has ended.
-    pub fn identifier(&self) -> Identifier {
-        self.walk.right()
+    /// The identifier of the right side, once the iterator has ended.
+    pub fn right(&self) -> Identifier {
+        self.walk.identifier
     }
 
-    /// How many ids of the listing were repetitions, once the iterator has ended.
-    pub fn repeated(&self) -> u64 {
-        let counts = self.counts();
-        self.right.count().saturating_sub(counts.matched + counts.only_right)
+    /// How both sides differ in a granule. `None` means that they do not.
+    fn difference(&mut self, only: Only) -> Option<Difference> {
+        let (known, entry, is_replaced) = match only {
+            Only::Left(granule_id) => return Some(Difference::OnlyLeft(granule_id)),
+            Only::Right(entry) => return Some(Difference::OnlyRight(entry)),
+            Only::Both(known, entry, is_replaced) => (known, entry, is_replaced),
+        };
+        let (granule_id, stated) = (entry.granule_id, entry.content.unwrap_or_default());
+        let compared = known.compare(&granule_id, &stated);
+        self.contents.add(&compared);
+        let other = OtherContent { granule_id, known, stated, is_replaced, compared };
+        (other.known != other.stated).then_some(Difference::OtherContent(other))
     }
 }
 
-impl<Right> Iterator for Differences<Right> {
+impl Iterator for Differences<'_> {
     type Item = Result<Difference>;
 
     fn next(&mut self) -> Option<Result<Difference>> {
-        self.step().transpose()
+        loop {
+            match self.walk.next()? {
+                Ok(only) => match self.difference(only) {
+                    None => {}
+                    difference => return difference.map(Ok),
+                },
+                Err(error) => return Some(Err(error)),
+            }
+        }
     }
 }
 
 /// How two sides differ: how many granules they have in common and alone, and which, in temporary files.
 #[derive(Debug, Default)]
 pub struct TwoSides {
-    /// How many granules of each list are kept.
-    most: u64,
     /// The granules of both and of one alone.
     pub counts: Counts,
     /// What was found of their files.
@@ -452,49 +453,31 @@ pub struct TwoSides {
 }
 
 impl TwoSides {
-    /// Keeps at most so many granules of each list.
-    pub fn keeping(most: u64) -> Self {
-        TwoSides { most, ..TwoSides::default() }
-    }
-
-    /// Reads all granules that only one of two sets has, or of which a file has other bytes.
+    /// Reads all differences of two sides, which are somewhere in words, such as `on the left`. At most so
+    /// many granules of each list are kept.
     ///
     /// # Errors
     ///
     /// Those of [`Differences`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn read<R>(&mut self, differences: &mut Differences<R>) -> Result<()> {
+    pub fn read(differences: &mut Differences<'_>, places: [&str; 2], most: u64) -> Result<Self> {
+        let mut sides = TwoSides::default();
+        let add = |spool: &mut Spool, line: &str| match spool.count() < most {
+            true => spool.add(line.as_bytes()).map(drop),
+            false => Ok(()),
+        };
         for difference in differences.by_ref() {
             match difference? {
-                Difference::OnlyLeft(granule_id) => self.add_left(&granule_id)?,
-                Difference::OnlyRight(granule_id) => self.add_right(&granule_id)?,
-                Difference::OtherBytes(id, contradiction) => self.add_other(&id, &contradiction)?,
+                Difference::OnlyLeft(granule_id) => add(&mut sides.left, granule_id.as_str())?,
+                Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
+                Difference::OtherContent(OtherContent { granule_id, compared, .. }) => {
+                    if let ContentMatch::Other(other) = compared {
+                        add(&mut sides.contradictions, &other.between(&granule_id, places))?;
+                        add(&mut sides.other, granule_id.as_str())?;
+                    }
+                }
             }
         }
-        (self.counts, self.contents) = (differences.counts(), differences.files());
-        Ok(())
+        (sides.counts, sides.contents) = (differences.counts(), differences.contents());
+        Ok(sides)
     }
-
-    pub(crate) fn add_left(&mut self, granule_id: &GranuleId) -> Result<()> {
-        add(&mut self.left, self.most, granule_id.as_str())
-    }
-
-    pub(crate) fn add_right(&mut self, granule_id: &GranuleId) -> Result<()> {
-        add(&mut self.right, self.most, granule_id.as_str())
-    }
-
-    pub(crate) fn add_other(
-        &mut self,
-        granule_id: &GranuleId,
-        contradiction: &Contradiction,
-    ) -> Result<()> {
-        add(&mut self.contradictions, self.most, &contradiction.of(granule_id))?;
-        add(&mut self.other, self.most, granule_id.as_str())
-    }
-}
-
-fn add(spool: &mut Spool, most: u64, line: &str) -> Result<()> {
-    if spool.count() < most {
-        spool.add(line.as_bytes())?;
-    }
-    Ok(())
 }

@@ -22,10 +22,9 @@ mod view;
 
 pub use cite::Cited;
 pub(super) use cite::cited;
-pub(crate) use cursor::{Cursor, SetEntries};
-pub(super) use cursor::{Position, Reads, SetCursor};
-pub use differences::{ContentCounts, Counts, Difference, Differences, TwoSides};
-pub(crate) use differences::{EntriesAhead, Only, Walk};
+pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
+pub use differences::{ContentCounts, Counts, Difference, Differences, OtherContent, TwoSides};
+pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
 pub use granules::{FileList, FileTotals, GranuleFiles};
 pub use granules::{Granules, IdPages};

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use super::cursor::{Cursor, granule_id_of};
-use super::select::Selection;
 use super::view::Snapshot;
 use crate::error::Result;
-use crate::model::{Content, ContentMatch, EncodedFiles, Entry, GranuleId, Set};
+use crate::model::{Content, ContentMatch, EncodedFiles, GranuleId, Set};
 use crate::registry::listing::Listing;
 use crate::registry::monitor::{Monitor, Work};
 use crate::registry::parallel::Ahead;
@@ -71,7 +70,7 @@ pub struct SideBySide {
     monitor: Option<Arc<dyn Monitor>>,
     /// `None` before the first item and after the last.
     progress: Option<Work>,
-    sides: Vec<Box<dyn Cursor<Item = Entry> + Send>>,
+    sides: Vec<Box<dyn Cursor + Send>>,
     granules: Vec<u64>,
     same: u64,
     /// `None` as long as nothing is known of any file.
@@ -92,12 +91,11 @@ impl SideBySide {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`].
-    pub fn add_set(&mut self, snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
-        let set = snapshot.select(selection)?.set;
-        let claim = Claim::of(&snapshot.registry, &set);
-        self.add(Box::new(snapshot.entries(&set)?.proving_files(claim)));
-        Ok(set)
+    /// Those of [`Snapshot::compare`].
+    pub fn add_set(&mut self, snapshot: &Snapshot, set: &Set) -> Result<()> {
+        let claim = Claim::of(&snapshot.registry, set);
+        self.add(Box::new(snapshot.entries(set)?.proving_files(claim)));
+        Ok(())
     }
 
     /// Adds a list, with what it states of files.
@@ -110,7 +108,7 @@ impl SideBySide {
         Ok(())
     }
 
-    fn add(&mut self, side: Box<dyn Cursor<Item = Entry> + Send>) {
+    fn add(&mut self, side: Box<dyn Cursor + Send>) {
         self.sides.push(side);
         self.granules.push(0);
     }

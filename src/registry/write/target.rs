@@ -249,7 +249,7 @@ impl<'a> Target<'a> {
             let (kind, entry) = match only? {
                 Only::Left(granule_id) => (EventKind::Deleted, Entry::from(granule_id)),
                 Only::Right(entry) => (EventKind::Ingested, entry),
-                Only::Both(_, entry) => {
+                Only::Both(_, entry, _) => {
                     let before = known.of(entry.granule_id.as_str())?;
                     if says(before, &entry, extent) {
                         events.add(&event(EventKind::Described, entry))?;

@@ -41,7 +41,7 @@ pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answe
         ComparisonPage::read(snapshot, &left, &right, after.as_ref(), most)
     });
     let page = read.await?;
-    let rows = page.rows();
+    let rows = &page.differences;
     let next = rows
         .last()
         .filter(|_| page.has_more)
@@ -51,7 +51,7 @@ pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answe
         let content = page.html(&state.site, &path, next.as_deref());
         return Ok(rows::page(format, content, next.as_deref()));
     }
-    Ok(list(format, &rows, next.as_deref(), || page.json(next.as_deref())))
+    Ok(list(format, rows, next.as_deref(), || page.json(next.as_deref())))
 }
 
 /// `/compare?left=…&right=…`, as a form sends it.
