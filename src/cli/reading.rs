@@ -1,5 +1,6 @@
 //! The files that a command names: lists of granules, histories, payment ids, and citations.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,7 +14,7 @@ use accession::input::{
     self, InputFormat, OpenedFile, Options, Record, Records, SearchPages, StatedFile,
 };
 use accession::mirror::Primary;
-use accession::model::{WarningKind, quoted};
+use accession::model::{Warning, WarningKind, quoted};
 use accession::{
     Dataset, DatasetName, Entry, ErrorKind, GranuleId, Import, Listing, Monitor, SourceLocation,
 };
@@ -103,6 +104,8 @@ pub struct Entries<'a> {
     pages: SearchPages,
     /// Whether what is listed becomes part of a dataset: then the registry itself is refused.
     is_recorded: bool,
+    /// Where warnings are kept, in the place of printing them.
+    warnings: Option<&'a RefCell<Vec<Warning>>>,
     has_ended: bool,
 }
 
@@ -126,7 +129,7 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let pages = SearchPages::default();
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (file, is_recorded, has_ended) = (None, false, false);
+        let (file, is_recorded, warnings, has_ended) = (None, false, None, false);
         Entries {
             session,
             ids,
@@ -137,6 +140,7 @@ impl<'a> Entries<'a> {
             file,
             pages,
             is_recorded,
+            warnings,
             has_ended,
         }
     }
@@ -157,6 +161,12 @@ impl<'a> Entries<'a> {
     /// The same granules, which become part of a dataset.
     pub fn recorded(mut self) -> Self {
         self.is_recorded = true;
+        self
+    }
+
+    /// The same granules, whose warnings are kept in the place of printing them.
+    pub fn keeping(mut self, warnings: &'a RefCell<Vec<Warning>>) -> Self {
+        self.warnings = Some(warnings);
         self
     }
 
@@ -233,13 +243,16 @@ impl<'a> Entries<'a> {
         };
         progress.end();
         self.pages.add(&records);
-        self.session.warn_all(records.warnings());
+        let mut warnings = records.warnings();
         if deleted > 0 {
             let skipped = count(deleted, "granule");
-            self.session.warn(
-                WarningKind::DeletedInFile,
-                &format!("{name}: skipped {skipped} that the file marks as deleted or replaced"),
-            );
+            let message =
+                format!("{name}: skipped {skipped} that the file marks as deleted or replaced");
+            warnings.push(Warning::new(WarningKind::DeletedInFile, message));
+        }
+        match self.warnings {
+            Some(kept) => kept.borrow_mut().extend(warnings),
+            None => self.session.warn_all(warnings),
         }
     }
 }

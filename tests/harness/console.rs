@@ -147,8 +147,9 @@ impl Sandbox {
                 state.keys().cloned().collect()
             };
             assert_eq!(names(&after), names(&before), "{command}: refused, and the files differ");
-            // A mirror remembers that it could not be pulled, and a dataset that its listing was refused.
-            let remembering = ["mirror pull", "mirror compare", " sync "];
+            // A mirror remembers that it could not be pulled, and a dataset that its listing was refused and
+            // what was accepted before.
+            let remembering = ["mirror pull", "mirror compare", " sync ", " --listings"];
             let remembers = remembering.iter().any(|it| command.contains(it));
             assert!(remembers || after == before, "{command}: refused, and a registry differs");
         }

@@ -1,8 +1,9 @@
 //! The arguments of commands that change something: the time, the note, the dry run.
 
-use accession::{ChangeOptions, DatasetName};
+use accession::{ChangeOptions, DatasetName, Limit, Limits};
 use clap::ValueEnum;
 
+use super::set::deletions;
 use crate::cli::applied::Application;
 use crate::cli::session::ChangeTime;
 
@@ -45,6 +46,27 @@ impl ChangeArgs {
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
         let DryRunArgs { dry_run, .. } = self.dry_run;
         Application { dataset, at: self.at, create, dry_run, has_line: false, reads_history: false }
+    }
+}
+
+/// How much a listing may change.
+#[derive(Clone, Copy, clap::Args)]
+pub struct LimitArgs {
+    /// How many granules may be deleted: a number, or a percentage of those held [default: that of
+    /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
+    #[arg(long, value_name = "N|P%", value_parser = deletions)]
+    max_delete: Option<Limit>,
+
+    /// How many granules may be added: a number, or a percentage of those held [default: that of
+    /// the dataset, else the larger of 1,000 granules and 100%]
+    #[arg(long, value_name = "N|P%")]
+    max_add: Option<Limit>,
+}
+
+impl LimitArgs {
+    /// The limits, which come before those of the dataset.
+    pub fn limits(self) -> Limits {
+        Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None }
     }
 }
 

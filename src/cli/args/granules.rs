@@ -72,28 +72,13 @@ impl GranuleArgs {
         Ok(Entries::new(session, &self.ids, &self.from, options, &self.paths, missing))
     }
 
-    /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
-    /// ids. Where a row is a file, which has a checksum, several of them have the id of their granule.
+    /// Refuses a listing by a column of which most values repeat ([`FormatArgs::refuse_repeating`]).
     ///
     /// # Errors
     ///
     /// Such a column; the listing cannot be read.
     pub fn refuse_repeating(&self, listing: &Listing) -> Result<()> {
-        let Some(column) = self.format.column.as_ref().filter(|_| !self.paths.changes_ids()) else {
-            return Ok(());
-        };
-        let listed = listing.identify()?;
-        let is_of_files = listing.states_files();
-        if is_of_files || listed.repeated <= listed.granules {
-            return Ok(());
-        }
-        let (rows, repeated) = (listing.count(), listed.repeated);
-        let message = format!(
-            "{repeated} of the {rows} values in the column {} repeat others",
-            quoted(column)
-        );
-        Err(Error::new(ErrorKind::Input, message)
-            .with_hint("nothing was changed; name the column with the ids with --column"))
+        self.format.refuse_repeating(&self.paths, listing)
     }
 
     /// Refuses an argument that a shell leaves as it is where no file matches it, unless a granule with that
@@ -194,6 +179,30 @@ impl FormatArgs {
     pub fn options(&self) -> Options {
         let column = self.column.clone();
         Options { format: self.format.0, column, without_files: true, ..Options::default() }
+    }
+
+    /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
+    /// ids. Where a row is a file, which has a checksum, several of them have the id of their granule.
+    ///
+    /// # Errors
+    ///
+    /// Such a column; the listing cannot be read.
+    pub fn refuse_repeating(&self, paths: &PathArgs, listing: &Listing) -> Result<()> {
+        let Some(column) = self.column.as_ref().filter(|_| !paths.changes_ids()) else {
+            return Ok(());
+        };
+        let listed = listing.identify()?;
+        let is_of_files = listing.states_files();
+        if is_of_files || listed.repeated <= listed.granules {
+            return Ok(());
+        }
+        let (rows, repeated) = (listing.count(), listed.repeated);
+        let message = format!(
+            "{repeated} of the {rows} values in the column {} repeat others",
+            quoted(column)
+        );
+        Err(Error::new(ErrorKind::Input, message)
+            .with_hint("nothing was changed; name the column with the ids with --column"))
     }
 }
 

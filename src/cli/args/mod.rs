@@ -8,7 +8,7 @@ mod set;
 pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
-pub use change::{ChangeArgs, ClockArgs, DryRunArgs};
+pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs};
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
 pub use set::{

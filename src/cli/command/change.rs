@@ -4,14 +4,12 @@ use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
-use accession::{
-    Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Limit, Limits, Listing, Moment,
-};
+use accession::{Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Listing, Moment};
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{Application, apply};
 use crate::cli::args::{
-    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, TypedName, deletions, refuse_future,
+    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, TypedName, refuse_future,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::paths::{PathArgs, with_hint_of_paths};
@@ -246,15 +244,8 @@ pub struct Sync {
     #[command(flatten)]
     contradicting: ContentArgs,
 
-    /// How many granules may be deleted: a number, or a percentage of those held [default: that of
-    /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
-    #[arg(long, value_name = "N|P%", value_parser = deletions)]
-    max_delete: Option<Limit>,
-
-    /// How many granules may be added: a number, or a percentage of those held [default: that of
-    /// the dataset, else the larger of 1,000 granules and 100%]
-    #[arg(long, value_name = "N|P%")]
-    max_add: Option<Limit>,
+    #[command(flatten)]
+    limits: LimitArgs,
 
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
@@ -271,8 +262,6 @@ impl Sync {
             max_replace: self.contradicting.max_replace,
             ..self.change.options()
         };
-        let limits =
-            Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None };
         self.granules.refuse_patterns(session, &self.dataset)?;
         let entries =
             self.granules.entries(session, Some(&self.files), MissingPages::Refuse)?.recorded();
@@ -283,7 +272,7 @@ impl Sync {
         })?;
         let application = self.change.application(&self.dataset, self.create).with_line();
         let synced = apply(session, &application, Some(SAME), |registry, stamp| {
-            registry.sync(&self.dataset, &listing, limits, &options, stamp)
+            registry.sync(&self.dataset, &listing, self.limits.limits(), &options, stamp)
         });
         synced.map_err(|error| self.with_way_out(error, session))
     }

@@ -10,14 +10,15 @@ use accession::model::{Warning, WarningKind};
 use accession::{Access, Applied, ChangeOptions, DatasetName, Import, Instance, Moment, Timestamp};
 
 use super::history::INSTANCES;
-use crate::cli::applied::Application;
+use super::listings::ListingArgs;
+use crate::cli::applied::{Application, Created};
 use crate::cli::args::{ClockArgs, DryRunArgs};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::count;
 use crate::cli::output::{write_dry_run, write_kept};
 use crate::cli::reading::{InputFile, MissingPages, import_events};
-use crate::cli::session::Session;
+use crate::cli::session::{Create, Session};
 
 /// Build a history from a file that says when granules were ingested and deleted
 ///
@@ -28,12 +29,18 @@ use crate::cli::session::Session;
 /// time, all in one transaction. Each must be later than the last change of the dataset. Events that
 /// are already in the history are skipped, so that a file that has grown can be imported again.
 ///
+/// With --listings, FILE is a directory of dated full listings, and the dataset is synced by each at
+/// its date, with the guards of sync. A listing that a guard refuses is left out (exit status 1), and
+/// cannot be added once a later one is: try it with --dry-run. The same command again goes on.
+///
 /// Examples:
 ///   accession import US.FOOL2.002 granules.csv --create
 ///   accession import US.FOOL2.002 changes.tsv.gz --format changes --create
 ///   accession import US.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/ --create
+///   accession import US.FOOL2.002 nightly/ --listings --create --dry-run
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_group("LimitArgs", |group| group.requires("listings")))]
+#[command(mut_group("PathArgs", |group| group.requires("listings")))]
 pub struct ImportArgs {
     /// The dataset
     dataset: DatasetName,
@@ -68,6 +75,9 @@ pub struct ImportArgs {
     #[arg(long)]
     partial: bool,
 
+    #[command(flatten)]
+    listings: ListingArgs,
+
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
@@ -95,13 +105,11 @@ const MANY_TIMES: u64 = 3_000;
 
 impl ImportArgs {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if self.listings.listings {
+            return self.import_listings(session);
+        }
         let mut import = Import::new();
-        import.options = ChangeOptions {
-            create_dataset: self.create,
-            dry_run: self.dry_run.dry_run,
-            all_examples: self.dry_run.all,
-            ..ChangeOptions::default()
-        };
+        import.options = ChangeOptions { dry_run: self.dry_run.dry_run, ..self.change_options() };
         import.is_daily = self.every.is_some();
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
@@ -120,14 +128,7 @@ impl ImportArgs {
                 ),
             );
         }
-        let application = Application {
-            dataset: &self.dataset,
-            at: self.clock.time(),
-            create: self.create,
-            dry_run: self.dry_run.dry_run,
-            has_line: true,
-            reads_history: true,
-        };
+        let application = self.application();
         let (imported, created) = application.make(session, |registry, stamp| match &replica {
             Some(replica) => Ok(replica.import(registry, &self.dataset, &import, stamp)?),
             None => Ok(registry.import(&self.dataset, &import, stamp)?),
@@ -174,6 +175,57 @@ impl ImportArgs {
             }
         }
         Ok(exit)
+    }
+
+    fn change_options(&self) -> ChangeOptions {
+        let (create_dataset, all_examples) = (self.create, self.dry_run.all);
+        ChangeOptions { create_dataset, all_examples, ..ChangeOptions::default() }
+    }
+
+    fn application(&self) -> Application<'_> {
+        Application {
+            dataset: &self.dataset,
+            at: self.clock.time(),
+            create: self.create,
+            dry_run: self.dry_run.dry_run,
+            has_line: true,
+            reads_history: true,
+        }
+    }
+
+    fn import_listings(&self, session: &mut Session) -> Result<Exit> {
+        let (now, change) = (session.now()?, self.change_options());
+        let reading = (&self.format, self.files.reading(self.format.options()));
+        let listings = self.listings.of(&self.file, &self.dataset, reading, change, now)?;
+        let is_new = session.new_registry(Create::when(self.create))?.is_some();
+        let taken = match self.dry_run.dry_run {
+            true => listings.try_out(session)?,
+            false => listings.take(session)?,
+        };
+        let applied = &taken.applied;
+        session.warn_all(applied.warnings(&self.dataset, now, &session.program()));
+        session.warn_all(taken.warnings());
+        session.warn_all(listings.warnings_of_left_out(&taken));
+        let registry = is_new && !applied.instances.is_empty();
+        let created = Created { registry, dataset: applied.created_dataset };
+        self.application().report(session, applied, created, None, |out| {
+            writeln!(out, "{}", listings.summary(&taken))?;
+            if !applied.instances.is_empty() {
+                write_imported(out, applied, "")?;
+            }
+            match self.dry_run.dry_run {
+                true => write_dry_run(out, applied),
+                false => Ok(()),
+            }
+        })?;
+        if session.is_json() {
+            applied.instances.iter().try_for_each(|instance| session.json(instance))?;
+        }
+        match taken.stopped {
+            Some(error) => Err(error),
+            None if taken.has_left_out() => Ok(Exit::Differs),
+            None => Ok(Exit::Done),
+        }
     }
 
     /// Reads what is new at an address. `None`: the history is in a file.

@@ -12,6 +12,7 @@ mod granules;
 mod history;
 mod import;
 mod key;
+mod listings;
 mod mirror;
 mod payment_id;
 mod proof;

@@ -1,0 +1,473 @@
+//! A directory of dated listings, by each of which a dataset is synced at its date: `import --listings`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use accession::disk::scratch::ScratchDirectory;
+use accession::input::Options;
+use accession::model::{Day, Warning, WarningKind, count, quoted};
+use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
+use accession::{
+    Access, Applied, ChangeOptions, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
+    Timestamp,
+};
+
+use crate::cli::args::{ContentArgs, FormatArgs, LimitArgs};
+use crate::cli::error::{Context, Error, Result};
+use crate::cli::output::Progress;
+use crate::cli::paths::PathArgs;
+use crate::cli::reading::{Entries, InputFile, MissingPages};
+use crate::cli::session::{ChangeTime, Create, Session};
+
+/// What `import` takes for a directory of listings.
+#[derive(clap::Args)]
+pub struct ListingArgs {
+    /// FILE is a directory of listings, each with its date in its name (2016-04-05, 20160405 or, in UTC,
+    /// 2016-04-05T0200Z): sync the dataset by each of them, in the order of their dates
+    #[arg(long, conflicts_with_all = ["ingested", "deleted", "every", "include_today", "partial"])]
+    pub listings: bool,
+
+    /// A note to store with each change
+    #[arg(long, value_name = "TEXT", requires = "listings")]
+    note: Option<String>,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    #[command(flatten)]
+    contradicting: ContentArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
+}
+
+/// The listings of a directory, and what is done with them.
+pub struct Listings<'a> {
+    pub dataset: &'a DatasetName,
+    pub arguments: &'a ListingArgs,
+    pub format: &'a FormatArgs,
+    pub options: Options,
+    pub change: ChangeOptions,
+    dated: Vec<Dated>,
+}
+
+/// A listing, and the time at which the dataset was as it says.
+struct Dated {
+    at: Timestamp,
+    file: InputFile,
+}
+
+/// What became of the listings.
+#[derive(Default)]
+pub struct Taken {
+    /// All their changes together.
+    pub applied: Applied,
+    /// Warnings of sets whose granules were back in the next one, which are marked one by one; and the
+    /// first of each other kind, and of how many listings there are such.
+    warnings: Vec<(Warning, u64)>,
+    /// How many were already in the history.
+    pub known: u64,
+    /// How many changed nothing.
+    pub unchanged: u64,
+    left_out: Vec<LeftOut>,
+    /// Why those after it were not read. `None` means that all were.
+    pub stopped: Option<Error>,
+}
+
+/// A listing that was refused.
+struct LeftOut {
+    /// Its zero-based place among all.
+    place: usize,
+    reason: Error,
+}
+
+impl ListingArgs {
+    /// The listings in a directory, by their dates.
+    ///
+    /// # Errors
+    ///
+    /// It is not a directory, or has no listing; a name has no date, or several; two have the same date, or
+    /// one is in the future.
+    pub fn of<'a>(
+        &'a self,
+        directory: &InputFile,
+        dataset: &'a DatasetName,
+        (format, options): (&'a FormatArgs, Options),
+        change: ChangeOptions,
+        now: Timestamp,
+    ) -> Result<Listings<'a>> {
+        let name = directory.name();
+        let Some(path) = directory.path().filter(|path| path.is_dir()) else {
+            return Err(Error::usage(format!("{} is not a directory", quoted(&name)))
+                .with_hint("--listings reads a directory that has a file for each date"));
+        };
+        let dated = dated_in(path)?;
+        match dated.last() {
+            None => Err(Error::usage(format!("{} has no listings", quoted(&name)))),
+            Some(Dated { at, file }) if *at > now => {
+                let (file, at) = (file.name(), date(*at));
+                let message =
+                    format!("{} of {at} is in the future: now it is {now}", quoted(&file));
+                Err(Error::new(ErrorKind::Future, message)
+                    .with_hint("nothing was changed; correct the date in its name"))
+            }
+            Some(_) => {
+                let change = ChangeOptions {
+                    note: self.note.clone(),
+                    max_replace: self.contradicting.max_replace,
+                    ..change
+                };
+                Ok(Listings { dataset, arguments: self, format, options, change, dated })
+            }
+        }
+    }
+}
+
+/// The dated listings of a directory, in order of time. An inventory of S3 is a directory with a manifest.
+fn dated_in(directory: &Path) -> Result<Vec<Dated>> {
+    let cannot = || format!("cannot read {}", quoted(&directory.to_string_lossy()));
+    let mut dated = BTreeMap::new();
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory).with_context(cannot)? {
+        paths.push(entry.with_context(cannot)?.path());
+    }
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let refused = |message: String| {
+            Err(Error::usage(message).with_hint(
+                "nothing was changed; the name of each listing has one date, such as 2016-04-05, and no two have the same",
+            ))
+        };
+        let at = match times_in(&name).as_slice() {
+            [at] => *at,
+            // What is hidden, and the data files of inventories.
+            [] if name.starts_with('.') || path.is_dir() => continue,
+            [] => return refused(format!("{shown} has no date in its name")),
+            [_, ..] => return refused(format!("{shown} has several dates in its name")),
+        };
+        let file = if path.is_dir() { path.join("manifest.json") } else { path };
+        if let Some(other) = dated.insert(at, file) {
+            let other = other.to_string_lossy().into_owned();
+            return refused(format!("{} and {shown} are both of {}", quoted(&other), date(at)));
+        }
+    }
+    let dated = dated.into_iter();
+    Ok(dated.map(|(at, path)| Dated { at, file: InputFile::Path(path) }).collect())
+}
+
+/// The different times in the name of a file. A date is its first instant.
+fn times_in(name: &str) -> Vec<Timestamp> {
+    let mut times = Vec::new();
+    let mut follows_digit = false;
+    for (start, character) in name.char_indices() {
+        if !follows_digit && let Some(at) = time_at(&name[start..]) {
+            times.push(at);
+        }
+        follows_digit = character.is_ascii_digit();
+    }
+    times.sort();
+    times.dedup();
+    times
+}
+
+/// The time with which a text begins: a date, with or without hyphens, and perhaps a time of the day in UTC,
+/// in which a hyphen or nothing can take the place of a colon, which names of files may not have.
+fn time_at(text: &str) -> Option<Timestamp> {
+    let (year, rest) = digits(text, 4)?;
+    let separator = if rest.starts_with('-') { "-" } else { "" };
+    let (month, rest) = digits(rest.strip_prefix(separator)?, 2)?;
+    let (day, rest) = digits(rest.strip_prefix(separator)?, 2)?;
+    if rest.starts_with(|next: char| next.is_ascii_digit()) {
+        return None;
+    }
+    let date: Day = format!("{year}-{month}-{day}").parse().ok()?;
+    Some(
+        time_of_day(rest)
+            .map_or(date.start(), |time| format!("{date}T{time}Z").parse().unwrap_or(date.start())),
+    )
+}
+
+/// The time of the day after a date, as RFC 3339 writes it. `None` means that there is none in UTC.
+fn time_of_day(text: &str) -> Option<String> {
+    let (hour, rest) = digits(text.strip_prefix('T')?, 2)?;
+    let (minute, rest) = digits(rest.trim_start_matches([':', '-']), 2)?;
+    let (second, rest) = digits(rest.trim_start_matches([':', '-']), 2).unwrap_or(("00", rest));
+    rest.starts_with('Z').then(|| format!("{hour}:{minute}:{second}"))
+}
+
+/// So many digits, and what follows them.
+fn digits(text: &str, number: usize) -> Option<(&str, &str)> {
+    let (digits, rest) = text.split_at_checked(number)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then_some((digits, rest))
+}
+
+/// A time as the names of listings have it: a date where it is the first instant of one.
+fn date(at: Timestamp) -> Moment {
+    let day = at.day();
+    if day.start() == at { Moment::Day(day) } else { Moment::Instant(at) }
+}
+
+impl Listings<'_> {
+    /// Syncs the dataset by each listing, one change after the other: a listing that a guard refuses is left
+    /// out, and so is one that is not after the last change, unless it is what the dataset held then.
+    ///
+    /// # Errors
+    ///
+    /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
+    /// work, but what was accepted before is kept ([`Taken::stopped`]).
+    pub fn take(&self, session: &Session) -> Result<Taken> {
+        session.write(Create::when(self.change.create_dataset), |registry, session| {
+            self.sync_each(registry, session)
+        })
+    }
+
+    /// What [`Listings::take`] would do, tried in a temporary copy of the registry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listings::take`]; the copy cannot be written.
+    pub fn try_out(&self, session: &Session) -> Result<Taken> {
+        let scratch = ScratchDirectory::new()?;
+        let path = scratch.path().join("registry.db");
+        let copy = match session.new_registry(Create::when(self.change.create_dataset))? {
+            Some(_) => Registry::create(&path)?,
+            None => {
+                session.open(Access::Read)?.copy_to(&path, PaymentIds::LeftOut)?;
+                Registry::open(&path, Access::Write)?
+            }
+        };
+        self.sync_each(&copy.with_monitor(Arc::new(Progress::new())), session)
+    }
+
+    fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
+        let mut taken = Taken::default();
+        let mut last = match registry.snapshot()?.described_dataset(self.dataset) {
+            Ok(listed) => listed.latest.map(|latest| latest.timestamp),
+            Err(error) if error.kind() == ErrorKind::DatasetUnknown => None,
+            Err(error) => return Err(error.into()),
+        };
+        for (place, dated) in self.dated.iter().enumerate() {
+            match self.sync(dated, last, registry, session, &mut taken) {
+                Ok(()) => {}
+                Err(reason) if is_left_out(reason.kind()) => {
+                    taken.left_out.push(LeftOut { place, reason });
+                }
+                Err(error) if place == 0 => return Err(error),
+                Err(error) => {
+                    taken.stopped = Some(error);
+                    break;
+                }
+            }
+            last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp).or(last);
+        }
+        Ok(taken)
+    }
+
+    fn sync(
+        &self,
+        dated: &Dated,
+        last: Option<Timestamp>,
+        registry: &Registry,
+        session: &Session,
+        taken: &mut Taken,
+    ) -> Result<()> {
+        let Listings { dataset, change, .. } = self;
+        let stamp = session.stamp(Some(ChangeTime::At(dated.at)))?;
+        let listing = self.listing(dated, session, taken);
+        if last.is_some_and(|last| dated.at <= last) {
+            self.check_held(dated, &listing?, registry)?;
+            taken.known += 1;
+            return Ok(());
+        }
+        let listing = listing.inspect_err(|error| {
+            // The error is still reported.
+            let _ = registry.note_refused_listing(dataset, error.of_library(), &stamp);
+        })?;
+        let limits: Limits = self.arguments.limits.limits();
+        let applied = registry.sync(dataset, &listing, limits, change, &stamp)?;
+        let warnings = applied.warnings(dataset, session.now()?, &session.program());
+        let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
+        taken.warnings.extend(came_back.map(|warning| (warning, 1)));
+        taken.unchanged += u64::from(applied.instances.is_empty());
+        taken.add(applied, change.all_examples);
+        Ok(())
+    }
+
+    fn listing(&self, dated: &Dated, session: &Session, taken: &mut Taken) -> Result<Listing> {
+        let (files, paths) = (std::slice::from_ref(&dated.file), &self.arguments.paths);
+        let options = self.options.clone();
+        let (mut listing, warnings) = (Listing::new(), RefCell::default());
+        let entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
+        for entry in entries.recorded().keeping(&warnings) {
+            listing.add(entry?)?;
+        }
+        for warning in warnings.into_inner() {
+            match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
+                Some((_, listings)) => *listings += 1,
+                None => taken.warnings.push((warning, 1)),
+            }
+        }
+        self.format.refuse_repeating(paths, &listing)?;
+        Ok(listing)
+    }
+
+    /// Refuses a listing that is not after the last change, unless it has the granules that the dataset held
+    /// at its time: what was not taken in its turn cannot be added, whatever is allowed now.
+    fn check_held(&self, dated: &Dated, listing: &Listing, registry: &Registry) -> Result<()> {
+        let at = Some(Moment::Instant(dated.at));
+        let then = Selection::Dataset { name: self.dataset.clone(), at };
+        let held = match registry.snapshot()?.select(&then) {
+            Ok(selected) => Some(selected.set.identifier()),
+            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+            Err(error) => return Err(error.into()),
+        };
+        match held == Some(listing.identify()?.identifier) {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorKind::NotAfterLast,
+                "the history has another set for that time and later changes, and is never rewritten",
+            )),
+        }
+    }
+
+    /// Warnings of the listings that were left out: of several in a row, the reason of the first.
+    pub fn warnings_of_left_out(&self, taken: &Taken) -> Vec<Warning> {
+        let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
+        let is_next = |one: &LeftOut, next: &LeftOut| {
+            one.place + 1 == next.place && one.reason.kind() == next.reason.kind()
+        };
+        let named = |left_out: &LeftOut| {
+            let Dated { at, file } = &self.dated[left_out.place];
+            format!("{} of {}", quoted(&file.name()), date(*at))
+        };
+        let in_a_row = taken.left_out.chunk_by(is_next).map(|row| {
+            let (first, last_of_row) = (&row[0], &row[row.len() - 1]);
+            let what = match row.len() {
+                1 => named(first),
+                number => {
+                    let listings = count(number as u64, "listing");
+                    format!("{listings}, from {} to {}", named(first), named(last_of_row))
+                }
+            };
+            let option = match first.reason.kind() {
+                ErrorKind::TooManyDeletions => Some("--max-delete"),
+                ErrorKind::TooManyAdditions => Some("--max-add"),
+                _ => None,
+            };
+            let is_last = last.is_none_or(|last| self.dated[first.place].at > last);
+            let way_out = match option.zip(first.reason.count()) {
+                Some((option, number)) if is_last => format!("; {option} {number} accepts it"),
+                _ if is_last || first.reason.kind() == ErrorKind::NotAfterLast => String::new(),
+                _ => "; a later listing was accepted, so the history goes on without it".to_owned(),
+            };
+            let message = format!("left out {what}: {}{way_out}", first.reason);
+            Warning::new(WarningKind::ListingLeftOut, message)
+        });
+        in_a_row.collect()
+    }
+
+    /// How many listings became changes, and what became of the others, in words.
+    pub fn summary(&self, taken: &Taken) -> String {
+        let listings = count(self.dated.len() as u64, "listing");
+        let changes = count(taken.applied.instances.len() as u64, "change");
+        let others = [
+            (taken.unchanged, "without a change"),
+            (taken.known, "already in the history"),
+            (taken.left_out.len() as u64, "left out"),
+        ];
+        let others = others.into_iter().filter(|(number, _)| *number > 0);
+        others.fold(format!("{listings}: {changes}"), |summary, (number, what)| {
+            format!("{summary}, {number} {what}")
+        })
+    }
+}
+
+impl Taken {
+    /// What was odd in listings that were taken.
+    pub fn warnings(&self) -> impl Iterator<Item = Warning> {
+        self.warnings.iter().map(|(warning, listings)| {
+            let Warning { kind, message } = warning;
+            let message = match listings {
+                1 => message.clone(),
+                _ => format!("{message}; {} have such a warning", count(*listings, "listing")),
+            };
+            Warning::new(*kind, message)
+        })
+    }
+
+    /// Whether a listing was refused.
+    pub fn has_left_out(&self) -> bool {
+        !self.left_out.is_empty()
+    }
+
+    /// Adds what one more listing changed.
+    fn add(&mut self, next: Applied, all_examples: bool) {
+        let all = &mut self.applied;
+        if all.in_force.is_none() {
+            all.last = next.last;
+        }
+        if let (Some(before), Some(first)) = (all.instances.last_mut(), next.instances.first()) {
+            before.until = Some(first.timestamp);
+        }
+        all.instances.extend(next.instances);
+        all.in_force = next.in_force;
+        all.created_dataset |= next.created_dataset;
+        all.skipped.repeated += next.skipped.repeated;
+        all.effort.steps += next.effort.steps;
+        all.effort.rows += next.effort.rows;
+        all.effort.checkpoints += next.effort.checkpoints;
+        for (examples, more) in [
+            (&mut all.first_ingested, next.first_ingested),
+            (&mut all.first_deleted, next.first_deleted),
+        ] {
+            examples.extend(more);
+            if !all_examples {
+                examples.truncate(MAX_EXAMPLES);
+            }
+        }
+    }
+}
+
+/// Whether an error concerns one listing, which later ones may correct.
+fn is_left_out(kind: ErrorKind) -> bool {
+    kind.is_of_listing() || matches!(kind, ErrorKind::PagesMissing | ErrorKind::NotAfterLast)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_listing_has_its_date() {
+        for (name, times) in [
+            ("2016-04-05.txt", "2016-04-05T00:00:00Z"),
+            ("list-20160405.csv.gz", "2016-04-05T00:00:00Z"),
+            ("20160405", "2016-04-05T00:00:00Z"),
+            ("2016-04-05T02:00:00Z", "2016-04-05T02:00:00Z"),
+            ("n_2016-04-05T02-00-07Z.txt", "2016-04-05T02:00:07Z"),
+            ("2016-04-05T01-30Z", "2016-04-05T01:30:00Z"),
+            ("20160405T020000Z.json", "2016-04-05T02:00:00Z"),
+            // Not a time in UTC, or not of the day.
+            ("20160405T020000.json", "2016-04-05T00:00:00Z"),
+            ("20160405T250000Z.json", "2016-04-05T00:00:00Z"),
+            ("2016-04-05_20160405.txt", "2016-04-05T00:00:00Z"),
+            ("20160405-20160406.txt", "2016-04-05T00:00:00Z 2016-04-06T00:00:00Z"),
+            // Longer numbers, other separators, and days that do not exist.
+            ("120160405.txt", ""),
+            ("201604050.txt", ""),
+            ("2016_04_05.txt", ""),
+            ("2016-0405.txt", ""),
+            ("2016-02-30.txt", ""),
+            ("é20160405é", "2016-04-05T00:00:00Z"),
+            ("README", ""),
+        ] {
+            let found: Vec<String> = times_in(name).iter().map(ToString::to_string).collect();
+            assert_eq!(found.join(" "), times, "{name}");
+        }
+    }
+}
