@@ -110,6 +110,10 @@ pub(super) struct Tick {
     pub is_for_wide: bool,
 }
 
+/// The width of a plot on a narrow phone, and that of a character of its labels, in pixels.
+const PHONE: f64 = 250.0;
+const CHARACTER: f64 = 6.5;
+
 /// The marks between two times, at most about 14.
 pub(super) fn ticks(first: Timestamp, until: Timestamp) -> Vec<Tick> {
     const MOST: i64 = 14;
@@ -137,13 +141,20 @@ pub(super) fn ticks(first: Timestamp, until: Timestamp) -> Vec<Tick> {
         let is_year = is_year && in_months;
         ticks.push(Tick { at: at.max(first), label, is_year, is_for_wide: false });
     }
-    // Of many, every second one is for wide screens. A year that begins stays.
-    if ticks.len() > if unit == Unit::Year || in_months { 8 } else { 4 } {
-        let anchor = ticks.iter().position(|tick| tick.is_year).unwrap_or(0);
-        for (index, tick) in ticks.iter_mut().enumerate() {
-            tick.is_for_wide = !tick.is_year && index.abs_diff(anchor) % 2 == 1;
+    // A phone shows those that have room after the one before, and before the edge. A year that begins stays.
+    let mut shown: Vec<(usize, f64)> = Vec::new();
+    for (index, tick) in ticks.iter_mut().enumerate() {
+        let begins = passed(tick.at) as f64 / passed(until) as f64 * PHONE;
+        let ends = begins + CHARACTER * (tick.label.len() + 1) as f64;
+        while tick.is_year && shown.last().is_some_and(|(_, taken)| *taken > begins) {
+            shown.pop();
         }
+        if ends <= PHONE + CHARACTER && shown.last().is_none_or(|(_, taken)| *taken <= begins) {
+            shown.push((index, ends));
+        }
+        tick.is_for_wide = true;
     }
+    shown.into_iter().for_each(|(index, _)| ticks[index].is_for_wide = false);
     ticks
 }
 
@@ -201,6 +212,18 @@ mod tests {
             ["2 Jan 2001", "3 Jan", "4 Jan"]
         );
         assert_eq!(labels("2001-01-02T00:00:00Z", "2026-11-24T00:00:00Z").len(), 12);
+        let on_a_phone = |from: &str, until: &str| -> Vec<String> {
+            let ticks = ticks(at(from), at(until)).into_iter().filter(|tick| !tick.is_for_wide);
+            ticks.map(|tick| tick.label).collect()
+        };
+        assert_eq!(
+            on_a_phone("2001-01-02T00:00:00Z", "2001-03-21T00:00:00Z"),
+            ["1 Jan 2001", "29 Jan", "12 Feb", "26 Feb"]
+        );
+        assert_eq!(
+            on_a_phone("2025-11-01T06:12:41Z", "2026-10-24T00:00:00Z"),
+            ["2026", "Mar", "May", "Jul", "Sep"]
+        );
         for power in 30..58 {
             let until = Timestamp::MIN.as_micros().saturating_add(1_i64 << power);
             let Some(until) = Timestamp::from_micros(until) else { continue };

@@ -333,18 +333,14 @@ impl<'a> Drawing<'a> {
             let x = number(self.x(tick.at) / 10.0);
             let _ = write!(svg, "<text x=\"{x}%\"{class}>{}</text>", tick.label);
         }
-        // The words are above all of the line that they are as wide as.
-        let spans = &self.series.spans;
-        let from = spans.partition_point(|span| self.x(span.last) <= 0.7 * WIDTH).saturating_sub(1);
-        let most = spans.iter().skip(from).map(|span| span.most).max().unwrap_or(self.held);
-        let (y, last) = (self.y(most), format!("last change {}", day_text(self.last.day())));
-        let held = digits(self.held);
+        // These words are above all that is drawn, so that nothing crosses them on a phone either.
+        let (last, held) = (day_text(self.last.day()), digits(self.held));
         let _ = write!(
             svg,
             "</g><text x=\"100%\" y=\"{}\" class=\"end now\">{held} {end}</text>\
-             <text x=\"100%\" y=\"{}\" class=\"end\">{last}</text>",
-            y - 25,
-            y - 10,
+             <text x=\"100%\" y=\"{}\" class=\"end\">last change {last}</text>",
+            TOP - 19,
+            TOP - 4,
         );
         for (index, ((x, y), large)) in marks.iter().zip(&self.largest).enumerate() {
             // Near the right edge, the words are left of the mark.
