@@ -103,6 +103,8 @@ pub struct Checker {
     resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
     /// How many rows these have, and how many they are.
     kept_rows: usize,
+    /// What is said of the datasets looked up so far that were withdrawn.
+    withdrawals: HashMap<DatasetName, Option<String>>,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
     checked: CheckedCitations,
@@ -122,6 +124,7 @@ impl Checker {
             now,
             resolved: HashMap::new(),
             kept_rows: 0,
+            withdrawals: HashMap::new(),
             compared_left: MAX_COMPARED,
             checked: CheckedCitations { ok: true, sets: Vec::new() },
             places: HashMap::new(),
@@ -256,11 +259,24 @@ impl Checker {
             verdict.is_questionable = true;
         }
         verdict.ok = verdict.problem.is_none();
-        if verdict.ok {
-            verdict.note = note(&verdict, pasted, &named, then)
-                .or_else(|| other_digest_then(moment?, with_digest.as_deref()?));
-        }
+        let own = verdict.ok.then(|| {
+            note(&verdict, pasted, &named, then)
+                .or_else(|| other_digest_then(moment?, with_digest.as_deref()?))
+        });
+        let notes: Vec<String> = own.flatten().into_iter().chain(self.withdrawn(&held)?).collect();
+        verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(verdict)
+    }
+
+    /// That the dataset of which a set is cited was withdrawn: the first of those that held it.
+    fn withdrawn(&mut self, held: &Resolution) -> Result<Option<String>> {
+        let Some(name) = held.rows.first().map(|row| row.set.dataset()) else { return Ok(None) };
+        if let Some(known) = self.withdrawals.get(name) {
+            return Ok(known.clone());
+        }
+        let withdrawn = self.snapshot.dataset(name)?.withdrawn.map(|it| it.of(name));
+        self.withdrawals.insert(name.clone(), withdrawn.clone());
+        Ok(withdrawn)
     }
 
     /// The end of a sentence about an identifier that is unknown: which may have been meant. Empty if

@@ -7,7 +7,7 @@ use super::dataset_name::DatasetName;
 use super::digest::{Digest, LineCheck};
 use super::granule_id::GranuleId;
 use super::identifier::Identifier;
-use super::message::SourceLocation;
+use super::message::{SourceLocation, quoted};
 use super::time::Moment;
 use super::time::Timestamp;
 
@@ -99,6 +99,14 @@ pub struct Withdrawal {
     pub timestamp: Timestamp,
     /// Why it was withdrawn. `None` means that no reason was given.
     pub note: Option<String>,
+}
+
+impl Withdrawal {
+    /// That this dataset was withdrawn, and why, in words.
+    pub fn of(&self, dataset: &DatasetName) -> String {
+        let why = self.note.as_deref().map(|why| format!(": {}", quoted(why)));
+        format!("{dataset} was withdrawn at {}{}", self.timestamp, why.unwrap_or_default())
+    }
 }
 
 /// A period in which a granule was held in a dataset.

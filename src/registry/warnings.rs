@@ -3,9 +3,7 @@
 
 use super::snapshot::Cited;
 use super::write::{Applied, CameBack, CitedMembers, KeptAnnotations, Skipped};
-use crate::model::{
-    DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count, quoted,
-};
+use crate::model::{DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count};
 
 /// More identifiers of a day than these are counted.
 const MOST_NAMED: usize = 5;
@@ -76,12 +74,8 @@ impl Listed {
     /// last change is in the future.
     pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let name = &self.dataset.name;
-        let withdrawn = self.withdrawn.as_ref().map(|withdrawal| {
-            let note = withdrawal.note.as_deref();
-            let note = note.map(|note| format!(": {}", quoted(note))).unwrap_or_default();
-            let message = format!("{name} was withdrawn at {}{note}", withdrawal.timestamp);
-            Warning::new(WarningKind::Withdrawn, message)
-        });
+        let withdrawn = self.withdrawn.as_ref();
+        let withdrawn = withdrawn.map(|it| Warning::new(WarningKind::Withdrawn, it.of(name)));
         let future = self.latest.as_ref().and_then(|latest| Warning::of_future(latest, now));
         let former = Warning::of_former_name(asked, name);
         former.into_iter().chain(withdrawn).chain(future).collect()

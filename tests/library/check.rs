@@ -124,6 +124,22 @@ fn every_disagreement_is_reported() {
 }
 
 #[test]
+fn that_a_dataset_was_withdrawn_is_noted_of_each_citation_of_it() {
+    let (registry, shared) = (registry(), naive(IDS[..3].iter().copied()));
+    registry.withdraw_dataset(&name("US"), "moved", &Stamp::now(now())).unwrap();
+    let text = format!(
+        "{{ doi:10.9999/US/FOOL2, 2001-01-05, DI:{shared} }} {{ doi:10.9999/THEM/FOOL2, 2001-02-05, DI:{shared} }}"
+    );
+    let (verdicts, checked) = checked(&registry, &text);
+    let note = format!("US was withdrawn at {}: \"moved\"", now());
+    assert_eq!(
+        verdicts.iter().map(|it| it.note.as_deref()).collect::<Vec<_>>(),
+        [Some(&*note), None]
+    );
+    assert!(checked.ok);
+}
+
+#[test]
 fn citations_of_different_sets_are_distinguished() {
     let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
     let text = format!("DI:{shared} DI:{first} DI:{shared} DI:{last}");

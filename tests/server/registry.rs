@@ -85,6 +85,8 @@ fn a_dataset_that_was_withdrawn_keeps_its_pages_and_they_say_so() {
     let served = Served::seed();
     let dataset = name("US.FOOL2.002");
     served.registry.withdraw_dataset(&dataset, "calibration was wrong", &stamp(now())).unwrap();
+    let checked = served.page(&format!("/check?text=DI:{SECOND}"));
+    assert!(checked.contains("US.FOOL2.002 was withdrawn at ") && checked.contains("calibration"));
     for path in [
         "/datasets/US.FOOL2.002/",
         "/datasets/US.FOOL2.002/history",

@@ -6,7 +6,7 @@ use super::results::check_entered_note;
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Limits, RecordVersion, Timestamp, Withdrawal, check_fields, quoted,
+    Dataset, DatasetName, Limits, RecordVersion, Timestamp, Withdrawal, check_fields,
 };
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, StoredDataset, Transaction};
@@ -252,11 +252,7 @@ pub(super) fn insert(
 pub(super) fn refuse_withdrawn(withdrawal: Option<&Withdrawal>, name: &DatasetName) -> Result<()> {
     match withdrawal {
         None => Ok(()),
-        Some(Withdrawal { timestamp, note }) => {
-            let why = note.as_ref().map_or(String::new(), |note| format!(": {}", quoted(note)));
-            let message = format!("{name} was withdrawn at {timestamp}{why}");
-            Err(Error::new(ErrorKind::Withdrawn, message))
-        }
+        Some(withdrawal) => Err(Error::new(ErrorKind::Withdrawn, withdrawal.of(name))),
     }
 }
 
