@@ -1,6 +1,7 @@
 //! The check of pasted citations.
 
 use maud::{Markup, html};
+use serde::Serialize;
 
 use super::figures::{annotations, counted, identifier as code, time, visible};
 use super::layout::{PageHead, Section, page};
@@ -24,12 +25,13 @@ pub struct CheckPage {
 }
 
 /// The verdict on a citation.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Quoted {
     /// The verdict, with some of its intervals.
+    #[serde(flatten)]
     pub verdict: Verdict,
     /// In how many intervals the set was in force.
-    pub intervals: u64,
+    pub interval_count: u64,
 }
 
 impl CheckPage {
@@ -44,7 +46,7 @@ impl CheckPage {
             is_unlisted: self.checked.is_some(),
             ..PageHead::default()
         };
-        page(site, &head, &self.main(site)).into_string()
+        page(site, &head, &self.main(site))
     }
 
     fn main(&self, site: &Site) -> Markup {
@@ -99,7 +101,7 @@ fn numbers(numbers: &[u64]) -> String {
 }
 
 fn verdict(site: &Site, quoted: &Quoted) -> Markup {
-    let Quoted { verdict, intervals } = quoted;
+    let Quoted { verdict, interval_count } = quoted;
     html! {
         p.verdict {
             @if verdict.ok && verdict.date.is_some() && verdict.agrees.is_none() {
@@ -139,8 +141,8 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
                         " " (annotations(&instance.annotations))
                     }
                 }
-                @if *intervals > MAX_INTERVALS as u64 {
-                    li { "and " (counted(intervals - MAX_INTERVALS as u64, "other period")) }
+                @if *interval_count > MAX_INTERVALS as u64 {
+                    li { "and " (counted(interval_count - MAX_INTERVALS as u64, "other period")) }
                 }
             }
         }

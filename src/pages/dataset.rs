@@ -4,16 +4,15 @@ use maud::{Markup, html};
 
 use super::citing::{self, Describes, Link};
 use super::figures::{
-    ago, annotations, command, copy_button, counted, date, day_text, grouped, time,
+    ago, annotations, command, copy_button, counted, date, day_text, facts, grouped, time,
 };
 use super::granules::Ends;
-use super::history::{self, Picks};
-use super::identifier::means;
+use super::history;
 use super::layout::{Detail, PageHead, Section, page, trail};
 use super::plot::{Figure, Series, figure};
 use super::record;
 use super::site::Site;
-use super::verify::{CheckedSet, Fixity};
+use super::verify::{CheckedSet, Fixity, means};
 use crate::citation::Citation;
 use crate::error::{ErrorKind, Result};
 use crate::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
@@ -109,7 +108,7 @@ impl DatasetPage {
     pub fn links(&self, site: &Site) -> Vec<Link> {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
-        let list = latest.map(|latest| Site::granules(latest.identifier));
+        let list = latest.map(|latest| Site::of_set(latest.identifier, "granules"));
         let (path, describes) = (Site::dataset(&dataset.name), Describes::Dataset(list));
         citing::links(site, dataset, &path, describes, self.citation.as_ref())
     }
@@ -119,7 +118,7 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let json_ld = self.citation.as_ref().zip(latest).map(|(citation, latest)| {
-            let list = Site::granules(latest.identifier);
+            let list = Site::of_set(latest.identifier, "granules");
             citing::described(site, dataset, citation.write_dataset(), &list)
         });
         let path = Site::dataset(&dataset.name);
@@ -134,13 +133,23 @@ impl DatasetPage {
             section: Section::Datasets,
             ..PageHead::default()
         };
-        page(site, &head, &self.main(site)).into_string()
+        page(site, &head, &self.main(site))
     }
 
     fn main(&self, site: &Site) -> Markup {
         let dataset = &self.listed.dataset;
-        let latest = self.listed.latest.as_ref();
         let (subsets, count) = &self.subsets;
+        let latest = self.listed.latest.as_ref().map(|latest| Set::Instance(latest.clone()));
+        let list =
+            latest.as_ref().map(|set| site.href(&Site::of_set(set.identifier(), "granules")));
+        let checked = latest.as_ref().map(|set| CheckedSet {
+            set,
+            ends: &self.ends,
+            list: list.as_deref().filter(|_| site.is_complete()),
+            is_saved: true,
+            fixity: self.fixity.as_ref(),
+            is_shared: false,
+        });
         html! {
             (trail(site, &[], dataset.name.as_str()))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
@@ -148,8 +157,8 @@ impl DatasetPage {
                 h1 { (record::title(dataset)) }
                 (record::byline(dataset))
             }
-            @match latest {
-                Some(latest) => { (self.latest(site, latest)) (self.plot(site)) },
+            @match &checked {
+                Some(checked) => { (self.latest(site, checked)) (self.plot(site)) },
                 None => { p.empty { "Nothing was ever added: there is no set to cite yet." } },
             }
             div.cols.side {
@@ -161,13 +170,13 @@ impl DatasetPage {
                     }
                 }
                 aside aria-label="Record" {
-                    (record::facts(dataset, &self.listed.former_names, &self.facts(site)))
+                    (self.facts(site))
                 }
             }
-            @if latest.is_some() {
+            @if checked.is_some() {
                 section #changes {
                     h2 { "Last changes" }
-                    (history::table(site, &self.recent, Picks::None))
+                    (history::table(site, &self.recent, None))
                     (self.whole_history(site))
                 }
             }
@@ -180,13 +189,13 @@ impl DatasetPage {
                     }
                 }
             }
-            @if let Some(latest) = latest { (self.checking(site, latest)) }
-            @if latest.is_some() { (self.mirroring(site)) }
+            @if let Some(checked) = &checked { (checked.section(site)) (self.mirroring(site)) }
         }
     }
 
     /// The latest set, with its identifier.
-    fn latest(&self, site: &Site, latest: &Instance) -> Markup {
+    fn latest(&self, site: &Site, checked: &CheckedSet<'_>) -> Markup {
+        let latest = checked.set.instance();
         let since = |at: Timestamp| html! { @if site.is_complete() { ", " (ago(at, self.now)) } };
         html! {
             div.card {
@@ -208,38 +217,14 @@ impl DatasetPage {
                         }
                         " " (annotations(&latest.annotations))
                     }
-                    @if site.is_complete() {
-                        p.actions {
-                            a.button.main href=(site.href(&Site::granules(latest.identifier)))
-                                download={ "DI_" (latest.identifier) ".txt" } {
-                                "Get the list (" (self.ends.list_size(latest.granules)) ")"
-                            }
-                            " " a.button href="#verify" { "Check your copy" }
-                            " " a.button href="#cite" { "Cite" }
-                            " "
-                            @let history = site.href(&Site::history(&self.listed.dataset.name));
-                            a.button href=(history) { (self.all_changes()) }
-                        }
+                    @if let Some(list) = checked.list {
+                        @let history = site.href(&Site::history(&self.listed.dataset.name));
+                        (checked.actions(list, &html! { a.button href=(history) { (self.all_changes()) } }))
                     }
                 }
                 (means(site))
             }
         }
-    }
-
-    fn checking(&self, site: &Site, latest: &Instance) -> Markup {
-        let list = site.href(&Site::granules(latest.identifier));
-        let checked = CheckedSet {
-            identifier: latest.identifier,
-            digest: latest.digest,
-            granules: latest.granules,
-            list: Some(&*list).filter(|_| site.is_complete()),
-            are_paths: self.ends.are_paths(),
-            is_saved: true,
-            fixity: self.fixity.as_ref(),
-            is_shared: false,
-        };
-        checked.section(site)
     }
 
     fn all_changes(&self) -> String {
@@ -269,25 +254,18 @@ impl DatasetPage {
         })
     }
 
-    /// What is known of the dataset besides its record.
+    /// What its record says, and what else is known of the dataset.
     fn facts(&self, site: &Site) -> Markup {
-        let path = Site::dataset(&self.listed.dataset.name);
-        html! {
-            @if let Some(first) = self.series.first() {
-                dt { "First held" }
-                dd { (date(first)) }
-                dt { "Ever added" }
-                dd { (counted(self.series.ever_added(), "granule")) }
-            }
-            dt { "Follow it" }
-            dd { a href=(site.href(&Site::feed(&self.listed.dataset.name))) { "Atom feed" } }
-            @if site.is_complete() {
-                dt { "Programs" }
-                dd {
-                    a href={ (site.href(&path)) "?format=json" } { "JSON" }
-                }
-            }
-        }
+        let Listed { dataset, former_names, .. } = &self.listed;
+        let link = |path: &str, label: &str| Some(html! { a href=(site.href(path)) { (label) } });
+        let (first, added) = (self.series.first(), self.series.ever_added());
+        let json = Site::in_format(&Site::dataset(&dataset.name), "json");
+        facts(record::facts(dataset, former_names).into_iter().chain([
+            ("First held", first.map(date)),
+            ("Ever added", first.map(|_| html! { (counted(added, "granule")) })),
+            ("Follow it", link(&Site::feed(&dataset.name), "Atom feed")),
+            ("Programs", link(&json, "JSON").filter(|_| site.is_complete())),
+        ]))
     }
 
     /// The form that leads to the set of a day.

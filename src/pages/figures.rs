@@ -105,12 +105,18 @@ pub fn of_files(instance: &Instance) -> Option<String> {
 
 /// What a change added and deleted, and what it states of files: `+288 −2 3 replaced`.
 pub fn change(instance: &Instance) -> Markup {
-    let Instance { ingested, deleted, .. } = *instance;
     html! {
-        @if ingested > 0 { span.plus { "+" (grouped(ingested)) } }
-        @if ingested > 0 && deleted > 0 { " " }
-        @if deleted > 0 { span.minus { "−" (grouped(deleted)) } }
+        (added_deleted(instance.ingested, instance.deleted))
         @if let Some(files) = of_files(instance) { " " (files) }
+    }
+}
+
+/// How many granules were added, and how many deleted: `+288 −2`.
+pub fn added_deleted(added: u64, deleted: u64) -> Markup {
+    html! {
+        @if added > 0 { span.plus { "+" (grouped(added)) } }
+        @if added > 0 && deleted > 0 { " " }
+        @if deleted > 0 { span.minus { "−" (grouped(deleted)) } }
     }
 }
 
@@ -136,6 +142,37 @@ pub fn note(text: &str) -> String {
     match text.char_indices().nth(NOTE_CHARACTERS) {
         Some((end, _)) => format!("{} …", visible(&text[..end])),
         None => visible(text),
+    }
+}
+
+/// The heads of the columns of a table: their names, of which those of numbers begin with `#`.
+pub fn columns(names: &[&str]) -> Markup {
+    html! {
+        @for name in names {
+            @match name.strip_prefix('#') {
+                Some(name) => th.n scope="col" { (name) },
+                None => th scope="col" { (name) },
+            }
+        }
+    }
+}
+
+/// Facts by their names. `None` means that one is not known.
+pub type Facts = Vec<(&'static str, Option<Markup>)>;
+
+/// A list of facts, of those that are known.
+pub fn facts(facts: impl IntoIterator<Item = (&'static str, Option<Markup>)>) -> Markup {
+    let known = facts.into_iter().filter_map(|(name, fact)| Some((name, fact?)));
+    html! { dl.facts { @for (name, fact) in known { dt { (name) } dd { (fact) } } } }
+}
+
+/// Some of one kind, with commas between them.
+pub fn joined(parts: impl IntoIterator<Item = Markup>) -> Markup {
+    html! {
+        @for (index, part) in parts.into_iter().enumerate() {
+            @if index > 0 { ", " }
+            (part)
+        }
     }
 }
 

@@ -146,7 +146,7 @@ pub(super) fn granules(
                 a href=(list) { "All as text" } " "
                 a href={ (list) (joined) "format=jsonl" } { "JSON Lines" }
                 @if record.granule_url.is_some() && joined == "?" {
-                    " " a href={ (site.href(&Site::urls(identifier))) "?dataset=" (record.name) } { "Addresses to download" }
+                    " " a href={ (site.href(&Site::of_set(identifier, "urls"))) "?dataset=" (record.name) } { "Addresses to download" }
                 }
             }
             @if set.subset().is_none() && granules > ends.all().count() as u64 {

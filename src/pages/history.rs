@@ -1,64 +1,80 @@
-//! The changes of a dataset: as rows of a table, and the whole history page by page, by years and months.
+//! The changes of a dataset: as rows of a table, and the whole history page by page, by years and months; as
+//! files, a page for each month, where an identifier leads on a site that no program answers.
+
+use std::collections::BTreeSet;
+use std::fmt;
 
 use maud::{Markup, html};
 
+use super::feed::sides;
 use super::figures::{
-    annotations, counted, grouped, month_name, note, of_files, time_in_table, time_text, visible,
+    added_deleted, annotations, columns, command, copy_button, counted, grouped, joined,
+    month_name, note, of_files, time, time_in_table, time_text, visible,
 };
 use super::layout::{Detail, PageHead, Section, page, trail};
 use super::plot::Series;
 use super::record;
 use super::site::Site;
+use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
-use crate::model::{Criteria, DatasetName, Instance, Subset, Timestamp};
+use crate::model::{Criteria, DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
 use crate::registry::{Listed, Snapshot, Span};
 
-/// Whether two rows of a table can be marked, to be compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Picks<'a> {
-    None,
-    /// They can. These are the sums of the months of the whole history.
-    Two(&'a [Span]),
+/// A month in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Month {
+    year: u32,
+    month: u32,
 }
 
-/// The year and the month of a time.
-fn month_of(at: Timestamp) -> (u32, u32) {
-    let (year, month, _) = at.day().year_month_day();
-    (year, month)
+impl Month {
+    /// The month of a time.
+    pub fn of(at: Timestamp) -> Self {
+        let (year, month, _) = at.day().year_month_day();
+        Month { year, month }
+    }
+
+    fn in_words(self) -> String {
+        format!("{} {}", month_name(self.month), self.year)
+    }
 }
 
-/// The changes as a table, newest first, each with the set that it resulted in and its note. One in
-/// which rows can be marked has a row for each month, too.
-pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks<'_>) -> Markup {
+/// `2022-08`.
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}", self.year, self.month)
+    }
+}
+
+/// The changes as a table, newest first, each with the set that it resulted in and its note. Two of the rows
+/// can be marked, to be compared, if `picks` has the sums of all months: then each month has a row, too.
+pub(super) fn table(site: &Site, instances: &[Instance], picks: Option<&[Span]>) -> Markup {
     html! {
-        table.rows.hist[picks != Picks::None] {
+        table.rows.hist[picks.is_some()] {
             thead {
                 tr {
-                    @if picks != Picks::None {
+                    @if picks.is_some() {
                         th.pick scope="col" { abbr title="before" { "A" } }
                         th.pick scope="col" { abbr title="after" { "B" } }
                     }
-                    th scope="col" { "Time (UTC)" }
-                    th scope="col" { "Identifier of the set" }
-                    th.n scope="col" { "Held" }
-                    th.n scope="col" { "Added" }
-                    th.n scope="col" { "Deleted" }
-                    th scope="col" { "Note" }
+                    (columns(&["Time (UTC)", "Identifier of the set", "#Held", "#Added", "#Deleted", "Note"]))
                 }
             }
-            @if let Picks::Two(months) = picks {
+            @if let Some(months) = picks {
                 @let newest = [instances[0].timestamp, instances[1].timestamp];
                 @let of_month = |one: &Instance, next: &Instance| {
-                    month_of(one.timestamp) == month_of(next.timestamp)
+                    Month::of(one.timestamp) == Month::of(next.timestamp)
                 };
                 @for group in instances.chunk_by(of_month) {
-                    @let (year, month) = month_of(group[0].timestamp);
+                    @let month = Month::of(group[0].timestamp);
                     tbody {
                         tr.group {
                             th colspan="8" scope="rowgroup" {
-                                b { (month_name(month)) " " (year) }
-                                @for sums in months.iter().filter(|it| month_of(it.last) == (year, month)) {
-                                    " " span.small.soft { (self::sums(sums)) }
+                                b { (month.in_words()) }
+                                @for sums in months.iter().filter(|it| Month::of(it.last) == month) {
+                                    " " span.small.soft {
+                                        (counted(sums.changes, "change")) " " (added_deleted(sums.added, sums.deleted))
+                                    }
                                 }
                             }
                         }
@@ -69,16 +85,6 @@ pub(super) fn table(site: &Site, instances: &[Instance], picks: Picks<'_>) -> Ma
                 tbody { @for instance in instances { (row(site, instance, None)) } }
             }
         }
-    }
-}
-
-/// How many changes there were, and what they added and deleted.
-fn sums(month: &Span) -> Markup {
-    let Span { changes, added, deleted, .. } = *month;
-    html! {
-        (counted(changes, "change"))
-        @if added > 0 { " " span.plus { "+" (grouped(added)) } }
-        @if deleted > 0 { " " span.minus { "−" (grouped(deleted)) } }
     }
 }
 
@@ -124,15 +130,7 @@ fn row(site: &Site, instance: &Instance, newest: Option<[Timestamp; 2]>) -> Mark
 pub(super) fn subsets(site: &Site, subsets: &[Subset]) -> Markup {
     html! {
         table.rows {
-            thead {
-                tr {
-                    th scope="col" { "Identifier" }
-                    th.n scope="col" { "Granules" }
-                    th scope="col" { "Selected by" }
-                    th scope="col" { "Of the set of" }
-                    th scope="col" { "Cited" }
-                }
-            }
+            thead { tr { (columns(&["Identifier", "#Granules", "Selected by", "Of the set of", "Cited"])) } }
             tbody {
                 @for subset in subsets {
                     tr {
@@ -158,14 +156,33 @@ pub(super) fn criteria(criteria: &Criteria) -> Markup {
         @match criteria {
             Criteria::Named => "names in a list",
             Criteria::Patterns(patterns) => {
-                @for (index, pattern) in patterns.iter().take(SHOWN).enumerate() {
-                    @if index > 0 { ", " }
-                    code { (visible(pattern.as_str())) }
-                }
+                (joined(patterns.iter().take(SHOWN).map(|it| html! { code { (visible(it.as_str())) } })))
                 @if patterns.len() > SHOWN { " and " (patterns.len() - SHOWN) " others" }
             },
         }
     }
+}
+
+/// A page on the changes of a dataset: a trail to it, by `steps` from the page of the dataset, whether that was
+/// withdrawn, the title and a lead, and the rest.
+fn below(
+    site: &Site,
+    listed: &Listed,
+    head: PageHead,
+    (steps, here): (&[(String, &str)], &str),
+    lead: &Markup,
+    rest: &Markup,
+) -> String {
+    let name = &listed.dataset.name;
+    let mut trailed = vec![(Site::dataset(name), name.as_str())];
+    trailed.extend_from_slice(steps);
+    let main = html! {
+        (trail(site, &trailed, here))
+        (record::withdrawal(site, listed.withdrawn.as_ref()))
+        div.head { h1 { (head.title) } p.lead { (lead) } }
+        (rest)
+    };
+    page(site, &PageHead { section: Section::Datasets, ..head }, &main)
 }
 
 /// A page of the history of a dataset.
@@ -212,25 +229,17 @@ impl HistoryPage {
         let path = site.href(&Site::history(&dataset.name));
         let changes = self.months.iter().map(|month| month.changes).sum();
         let title = format!("{} of {}", counted(changes, "change"), record::title(dataset));
-        let picks = match self.instances.len() {
-            0 | 1 => Picks::None,
-            _ => Picks::Two(&self.months),
+        let lead = html! {
+            "Newest first. Each change gives the set of granules an identifier of its own, which is "
+            "current until the next change. Times are UTC."
         };
+        let picks = (self.instances.len() > 1).then_some(self.months.as_slice());
         let main = html! {
-            (trail(site, &[(Site::dataset(&dataset.name), dataset.name.as_str())], "Changes"))
-            (record::withdrawal(site, self.listed.withdrawn.as_ref()))
-            div.head {
-                h1 { (title) }
-                p.lead {
-                    "Newest first. Each change gives the set of granules an identifier of its own, which is "
-                    "current until the next change. Times are UTC."
-                }
-            }
             (self.calendar(&path))
             @match picks {
-                Picks::None if self.instances.is_empty() => p.empty { "There are no changes here." },
-                Picks::None => (table(site, &self.instances, picks)),
-                Picks::Two(_) => form action=(site.href("/compare")) {
+                None if self.instances.is_empty() => p.empty { "There are no changes here." },
+                None => (table(site, &self.instances, picks)),
+                Some(_) => form action=(site.href("/compare")) {
                     div.sticky {
                         button.main { "Compare the two that are marked" }
                         p.small.soft {
@@ -248,22 +257,17 @@ impl HistoryPage {
                 a href=(site.href(&Site::feed(&dataset.name))) { "Atom feed" }
             }
         };
-        let head = PageHead {
-            title,
-            feed: Some(Site::feed(&dataset.name)),
-            section: Section::Datasets,
-            is_unlisted: true,
-            ..PageHead::default()
-        };
-        page(site, &head, &main).into_string()
+        let feed = Some(Site::feed(&dataset.name));
+        let head = PageHead { title, feed, is_unlisted: true, ..PageHead::default() };
+        below(site, &self.listed, head, (&[], "Changes"), &lead, &main)
     }
 
     /// Leads to the last change of each year, of each month of the year in which the page begins, and of a
     /// day.
     fn calendar(&self, path: &str) -> Markup {
-        let shown = self.instances.first().map(|first| month_of(first.timestamp));
+        let shown = self.instances.first().map(|first| Month::of(first.timestamp));
         let link = |month: &Span, label: &str| {
-            let is_shown = shown == Some(month_of(month.last));
+            let is_shown = shown == Some(Month::of(month.last));
             html! {
                 a href={ (path) "?date=" (month.last.day()) } aria-current=[is_shown.then_some("true")] {
                     (label)
@@ -271,8 +275,9 @@ impl HistoryPage {
                 " "
             }
         };
-        let years =
-            || self.months.chunk_by(|one, next| month_of(one.last).0 == month_of(next.last).0);
+        let years = || {
+            self.months.chunk_by(|one, next| Month::of(one.last).year == Month::of(next.last).year)
+        };
         let Some((first, last)) = self.months.first().zip(self.months.last()) else {
             return html! {};
         };
@@ -280,11 +285,11 @@ impl HistoryPage {
             @if self.months.len() > 1 {
                 nav.months aria-label="Years and months" {
                     @for months in years().rev() {
-                        @let (newest, year) = (&months[months.len() - 1], month_of(months[0].last).0);
+                        @let (newest, year) = (&months[months.len() - 1], Month::of(months[0].last).year);
                         b { (link(newest, &year.to_string())) }
-                        @if shown.is_some_and(|(shown, _)| shown == year) {
+                        @if shown.is_some_and(|shown| shown.year == year) {
                             @for month in months.iter().rev() {
-                                (link(month, month_name(month_of(month.last).1)))
+                                (link(month, month_name(Month::of(month.last).month)))
                             }
                         }
                     }
@@ -299,4 +304,207 @@ impl HistoryPage {
             }
         }
     }
+}
+
+/// The directory of the canonical lists of a site of files.
+pub const LISTS: &str = "lists";
+
+/// The file of the canonical list with a digest.
+pub fn list_name(digest: Digest) -> String {
+    format!("{}.txt.gz", hex::encode(digest.as_bytes()))
+}
+
+impl Site {
+    /// The path of the months of a dataset.
+    pub fn months(name: &DatasetName) -> String {
+        format!("{}/", Site::history(name))
+    }
+
+    /// The path of a month of a dataset.
+    pub fn month(name: &DatasetName, month: Month) -> String {
+        format!("{}/{month}.html", Site::history(name))
+    }
+
+    /// The path that says most about a set of a dataset, which took effect at this time: the page of the set
+    /// or, in files, its place on the page of its month.
+    pub(super) fn place_of(
+        &self,
+        identifier: Identifier,
+        name: &DatasetName,
+        at: Timestamp,
+    ) -> String {
+        match self.is_complete() {
+            true => Site::set(identifier),
+            false => format!("{}#{identifier}", Site::month(name, Month::of(at))),
+        }
+    }
+
+    /// The path of the canonical list with a digest, in files.
+    pub fn list_file(digest: Digest) -> String {
+        format!("/{LISTS}/{}", list_name(digest))
+    }
+}
+
+/// The page of a month: each set that took effect in it has an anchor, which is its identifier.
+pub struct MonthPage<'a> {
+    /// The dataset.
+    pub listed: &'a Listed,
+    /// The month.
+    pub month: Month,
+    /// Its changes, oldest first: at least one.
+    pub instances: &'a [Instance],
+    /// The subsets of these sets that were cited.
+    pub subsets: &'a [Subset],
+    /// The citation of the last set of the month.
+    pub citation: &'a Citation,
+    /// The digests of the lists that are there as files.
+    pub lists: &'a BTreeSet<Digest>,
+}
+
+impl MonthPage<'_> {
+    /// The page.
+    pub fn html(&self, site: &Site) -> String {
+        let dataset = &self.listed.dataset;
+        let month = self.month.in_words();
+        let title = format!("{}, {month}", record::title(dataset));
+        let lead = html! {
+            "Each set of granules was held until the next change"
+            @if let Some(until) = self.instances.last().and_then(|last| last.until) {
+                ", the last one until " (time(until))
+            } @else { "; the last one is held now" }
+            ". Times are UTC."
+        };
+        let main = html! {
+            table.rows.month {
+                thead { tr { (columns(&["From", "Identifier", "Digest", "Held", "Change"])) } }
+                tbody {
+                    @let mut seen = BTreeSet::new();
+                    @for instance in self.instances {
+                        // A set that comes back within the month has one anchor.
+                        (self.row(site, instance, seen.insert(instance.identifier)))
+                    }
+                }
+            }
+            @if !self.subsets.is_empty() {
+                section #subsets {
+                    h2 { "Subsets that were cited" }
+                    @for subset in self.subsets { (self.subset(site, subset)) }
+                }
+            }
+            (self.citing())
+            (listing(site))
+        };
+        let canonical = Some(Site::month(&dataset.name, self.month));
+        let head = PageHead { title, canonical, ..PageHead::default() };
+        let steps = [(Site::months(&dataset.name), "Changes")];
+        below(site, self.listed, head, (&steps, &month), &lead, &main)
+    }
+
+    /// A row. There are thousands in a history, each of which has these bytes of markup.
+    fn row(&self, site: &Site, instance: &Instance, is_first: bool) -> Markup {
+        let Instance { timestamp, identifier, digest, granules, .. } = instance;
+        html! {
+            tr id=[is_first.then_some(identifier)] {
+                td { (timestamp) }
+                td { "DI:" (identifier) }
+                td { (hex::encode(digest.as_bytes())) (self.list(site, *digest)) }
+                td { (grouped(*granules)) }
+                td {
+                    (sides(instance))
+                    @if let Some(text) = &instance.note { " " (note(text)) }
+                    (annotations(&instance.annotations))
+                }
+            }
+        }
+    }
+
+    /// The link to a list, where that is there.
+    fn list(&self, site: &Site, digest: Digest) -> Markup {
+        html! {
+            @if self.lists.contains(&digest) { " " a href=(site.href(&Site::list_file(digest))) { "list" } }
+        }
+    }
+
+    fn subset(&self, site: &Site, subset: &Subset) -> Markup {
+        html! {
+            p id=(subset.identifier) {
+                code.di { "DI:" (subset.identifier) } (self.list(site, subset.digest)) br;
+                code.small { (subset.digest) } br;
+                (counted(subset.granules, "granule")) " of those held since " (time(subset.timestamp))
+                ": " (criteria(&subset.criteria))
+            }
+        }
+    }
+
+    fn citing(&self) -> Markup {
+        let text = self.citation.write(CitationFormat::Text);
+        // The day of access is the reader's, and would be another one whenever the page is written.
+        let text = text.rsplit_once(" Accessed ").map_or(text.as_str(), |(text, _)| text);
+        html! {
+            section #cite {
+                h2 { "Cite" }
+                p { "The last set of the month. The others are cited alike, by their identifier and time." }
+                blockquote.citation #citation { (text) }
+                div.chips { (copy_button("citation", "the citation")) }
+            }
+        }
+    }
+}
+
+/// How to get the list of any set from the published log.
+fn listing(site: &Site) -> Markup {
+    html! {
+        section #list {
+            h2 { "The granules of a set" }
+            p.text {
+                "The published log has the sets of all times. This reads it, and proves the list by the \
+                 identifier:"
+            }
+            (command("replay", &html! {
+                "accession granules " span { "DI:…" } " --site "
+                span {
+                    @match &site.public_url { Some(url) => (url), None => "ADDRESS-OF-THIS-SITE" }
+                }
+            }))
+        }
+    }
+}
+
+/// What happened in a month.
+#[derive(Debug, Clone, Copy)]
+pub struct MonthSums {
+    /// The month.
+    pub month: Month,
+    /// How many changes there were.
+    pub changes: u64,
+    /// How many granules were held at its end.
+    pub held: u64,
+}
+
+/// The page that leads to the months of a dataset.
+pub fn months_page(site: &Site, listed: &Listed, months: &[MonthSums]) -> String {
+    let dataset = &listed.dataset;
+    let title = format!("Changes of {}", record::title(dataset));
+    let main = html! {
+        @for year in months.chunk_by(|one, other| one.month.year == other.month.year).rev() {
+            section {
+                h2 { (year[0].month.year) }
+                ul {
+                    @for sums in year.iter().rev() {
+                        li {
+                            a href=(site.href(&Site::month(&dataset.name, sums.month))) {
+                                (sums.month.in_words())
+                            }
+                            ": " (counted(sums.changes, "change")) ", "
+                            (counted(sums.held, "granule")) " at its end"
+                        }
+                    }
+                }
+            }
+        }
+    };
+    let canonical = Some(Site::months(&dataset.name));
+    let head = PageHead { title, canonical, ..PageHead::default() };
+    let lead = html! { "Each month has its sets, with their identifiers." };
+    below(site, listed, head, (&[], "Changes"), &lead, &main)
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::figures::{ago, counted, date, grouped, visible};
+use super::figures::{ago, columns, counted, date, grouped, visible};
 use super::layout::{PageHead, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
@@ -60,7 +60,7 @@ impl IndexPage {
             is_unlisted: !self.query.is_empty(),
             ..PageHead::default()
         };
-        page(site, &head, &self.main(site)).into_string()
+        page(site, &head, &self.main(site))
     }
 
     fn main(&self, site: &Site) -> Markup {
@@ -132,14 +132,7 @@ impl IndexPage {
     fn table(&self, site: &Site) -> Markup {
         html! {
             table.rows.data {
-                thead {
-                    tr {
-                        th scope="col" { "Dataset" }
-                        th.n scope="col" { "Granules" }
-                        th scope="col" { "Changed" }
-                        th scope="col" { "Confirmed" }
-                    }
-                }
+                thead { tr { (columns(&["Dataset", "#Granules", "Changed", "Confirmed"])) } }
                 tbody { @for row in &self.rows { (self.row(site, row)) } }
             }
         }

@@ -67,13 +67,13 @@ pub enum Detail {
 const DESCRIPTION_CHARACTERS: usize = 300;
 
 /// The whole page.
-pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> Markup {
+pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> String {
     let description = head.description.as_deref().map(visible);
     let description =
         description.map(|text| text.chars().take(DESCRIPTION_CHARACTERS).collect::<String>());
     let has_canonical = head.links.iter().any(|link| link.rel == "canonical");
     let canonical = head.canonical.as_ref().and_then(|path| site.canonical(path));
-    html! {
+    let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
@@ -120,7 +120,8 @@ pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> Markup {
                 (footer(site))
             }
         }
-    }
+    };
+    page.into_string()
 }
 
 fn header(site: &Site, section: Section) -> Markup {
@@ -201,39 +202,24 @@ pub(super) fn trail(site: &Site, steps: &[(String, &str)], here: &str) -> Markup
     }
 }
 
-/// The page of an error.
-#[derive(Debug)]
-pub struct ProblemPage<'a> {
-    /// The HTTP status.
-    pub status: u16,
-    /// What it is called, in a few words.
-    pub title: &'a str,
-    /// What is wrong. `None` means that the title says it all.
-    pub detail: Option<&'a str>,
-    /// What to do next. `None` means that there is nothing to advise.
-    pub hint: Option<&'a str>,
-}
-
-impl ProblemPage<'_> {
-    /// The page.
-    pub fn html(&self, site: &Site) -> String {
-        let main = html! {
-            div.head {
-                p.label { (self.status) }
-                h1 { (self.title) }
-                @if let Some(detail) = self.detail { p.lead { (visible(detail)) } }
-                @if let Some(hint) = self.hint { p { (visible(hint)) } }
-            }
-            p.actions {
-                a.button.main href=(site.href("/")) { "All datasets" }
-                " "
-                a.button href=(site.href("/check")) { "Check a citation" }
-            }
-        };
-        let head =
-            PageHead { title: self.title.to_owned(), is_unlisted: true, ..PageHead::default() };
-        page(site, &head, &main).into_string()
-    }
+/// The page of an error with this HTTP status: what it is called, what is wrong, and what to do next (`None`
+/// means that there is nothing to advise).
+pub fn problem(site: &Site, status: u16, title: &str, detail: &str, hint: Option<&str>) -> String {
+    let main = html! {
+        div.head {
+            p.label { (status) }
+            h1 { (title) }
+            p.lead { (visible(detail)) }
+            @if let Some(hint) = hint { p { (visible(hint)) } }
+        }
+        p.actions {
+            a.button.main href=(site.href("/")) { "All datasets" }
+            " "
+            a.button href=(site.href("/check")) { "Check a citation" }
+        }
+    };
+    let head = PageHead { title: title.to_owned(), is_unlisted: true, ..PageHead::default() };
+    page(site, &head, &main)
 }
 
 /// The page under a former name of a dataset, which leads to its present page.
@@ -252,7 +238,7 @@ pub fn moved(site: &Site, present: &DatasetName) -> String {
         refresh: Some(target),
         ..PageHead::default()
     };
-    page(site, &head, &main).into_string()
+    page(site, &head, &main)
 }
 
 /// The page of a site of files that a web server sends in place of one that is not there. With a script, it
@@ -272,7 +258,7 @@ pub fn not_found(site: &Site) -> String {
         base: Some(format!("{}/", site.base_path())),
         ..PageHead::default()
     };
-    page(site, &head, &main).into_string()
+    page(site, &head, &main)
 }
 
 /// The field in which a reader of a site of files pastes an identifier. It needs the script, and is hidden

@@ -15,10 +15,8 @@ mod feed;
 mod figures;
 mod granules;
 mod history;
-mod identifier;
 mod index;
 mod layout;
-mod month;
 mod plot;
 mod record;
 mod set;
@@ -30,13 +28,12 @@ pub use citing::{Describes, FORMATS, Link, links};
 pub use comparison::{ComparisonPage, DifferenceRow};
 pub use dataset::DatasetPage;
 pub use feed::{Feed, FeedEntry};
-pub use history::HistoryPage;
-pub use identifier::identifier_page;
+pub use history::{HistoryPage, LISTS, Month, MonthPage, MonthSums, list_name, months_page};
 pub use index::IndexPage;
-pub use layout::{Detail, ProblemPage, moved, not_found};
-pub use month::{LISTS, Month, MonthPage, MonthSums, list_name, months_page};
+pub use layout::{Detail, moved, not_found, problem};
 pub use set::SetPage;
 pub use site::{SITEMAP_ADDRESSES, Serves, Site, SitemapEntry, entries, robots, sitemap};
+pub use verify::identifier_page;
 
 /// The files that all pages need, each with its path, its media type and its content.
 pub const FILES: [(&str, &str, &str); 3] = [

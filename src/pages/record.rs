@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::figures::{date, note, visible};
+use super::figures::{Facts, date, joined, note, visible};
 use super::site::Site;
-use crate::model::{Annotation, Creator, Dataset, DatasetName, WebAddress, Withdrawal};
+use crate::model::{Annotation, Creator, Dataset, DatasetName, GranuleUrl, WebAddress, Withdrawal};
 
 /// The title of a dataset or, if it has none, its name.
 pub(super) fn title(record: &Dataset) -> String {
@@ -54,66 +54,32 @@ fn creator(creator: &Creator) -> Markup {
     }
 }
 
-/// The facts of a record that neither the title nor the byline shows, and then `others`.
-pub(super) fn facts(record: &Dataset, former_names: &[DatasetName], others: &Markup) -> Markup {
-    html! {
-        dl.facts {
-            @if let Some(url) = &record.url {
-                dt { "Web page" }
-                dd { (web_link(url)) }
-            }
-            @if let Some(licence) = &record.licence {
-                dt { "Licence" }
-                dd {
-                    @match licence.address() {
-                        Some(address) => { a href=(address) { (visible(licence.as_str())) } },
-                        None => { (visible(licence.as_str())) },
-                    }
-                }
-            }
-            @if let Some(archive) = &record.archive {
-                dt { "Archive" }
-                dd { (visible(archive)) }
-            }
-            @if !record.keywords.is_empty() {
-                dt { "Keywords" }
-                dd {
-                    @for (index, keyword) in record.keywords.iter().enumerate() {
-                        @if index > 0 { ", " }
-                        (visible(keyword.as_str()))
-                    }
-                }
-            }
-            @if let Some(temporal) = record.temporal {
-                dt { "Time covered" }
-                dd { (temporal) }
-            }
-            @if let Some(is_free) = record.free_access {
-                dt { "Free access" }
-                dd { @if is_free { "yes" } @else { "no" } }
-            }
-            @if let Some(granule_url) = &record.granule_url {
-                dt { "Granules" }
-                dd { code { (visible(granule_url.as_str())) } }
-            }
-            dt { "Name here" }
-            dd { code { (record.name) } }
-            @if !former_names.is_empty() {
-                dt { "Former names" }
-                dd {
-                    @for (index, name) in former_names.iter().enumerate() {
-                        @if index > 0 { ", " }
-                        code { (name) }
-                    }
-                }
-            }
-            (others)
-        }
-    }
-}
-
-fn web_link(url: &WebAddress) -> Markup {
-    html! { a href=(url.as_str()) { (visible(url.as_str())) } }
+/// The facts of a record that neither the title nor the byline shows.
+pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Facts {
+    let shown = |text: &str| html! { (visible(text)) };
+    let named = |name: &DatasetName| html! { code { (name) } };
+    let licence = record.licence.as_ref().map(|licence| match licence.address() {
+        Some(address) => html! { a href=(address) { (visible(licence.as_str())) } },
+        None => shown(licence.as_str()),
+    });
+    let web_page = |url: &WebAddress| html! { a href=(url.as_str()) { (visible(url.as_str())) } };
+    let keywords = record.keywords.iter().map(|keyword| shown(keyword.as_str()));
+    let granules = |url: &GranuleUrl| html! { code { (visible(url.as_str())) } };
+    let is_free = |is_free: bool| html! { @if is_free { "yes" } @else { "no" } };
+    vec![
+        ("Web page", record.url.as_ref().map(web_page)),
+        ("Licence", licence),
+        ("Archive", record.archive.as_deref().map(shown)),
+        ("Keywords", (!record.keywords.is_empty()).then(|| joined(keywords))),
+        ("Time covered", record.temporal.map(|temporal| html! { (temporal) })),
+        ("Free access", record.free_access.map(is_free)),
+        ("Granules", record.granule_url.as_ref().map(granules)),
+        ("Name here", Some(named(&record.name))),
+        (
+            "Former names",
+            (!former_names.is_empty()).then(|| joined(former_names.iter().map(named))),
+        ),
+    ]
 }
 
 /// A notice that a dataset was withdrawn.

@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use super::citing::{self, Describes, Link};
 use super::fate::Fate;
 use super::figures::{
-    annotations, change, command, copy_button, counted, date, note, time, time_text, visible,
+    annotations, change, columns, command, copy_button, counted, date, note, time, time_text,
+    visible,
 };
 use super::granules::{Ends, granules};
 use super::history::{self, criteria};
-use super::identifier::means;
 use super::layout::{Detail, PageHead, Section, page};
 use super::plot::Spark;
 use super::record;
 use super::site::Site;
-use super::verify::{CheckedSet, Fixity};
+use super::verify::{CheckedSet, Fixity, means};
 use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
 use crate::model::{
@@ -108,13 +108,9 @@ impl SetPage {
             }
             _ => snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?,
         };
-        let shown = match detail {
-            Detail::Page => Some(Details::read(snapshot, &cited, periods, now)?),
-            Detail::Record => None,
-        };
-        let citation = Citation::new(cited.clone(), None, now.day());
         let subsets = snapshot.subsets_with(identifier, SHOWN_SUBSETS)?;
-        Ok(SetPage { cited, citation, subsets, asked: AskedBy::Identifier, shown })
+        let page = SetPage::of(snapshot, cited, AskedBy::Identifier, periods, now, detail)?;
+        Ok(SetPage { subsets, ..page })
     }
 
     /// Reads a dataset as it was held at a time: all that the page shows, or what programs read of it.
@@ -130,19 +126,12 @@ impl SetPage {
         detail: Detail,
     ) -> Result<Self> {
         let cited = snapshot.cite(&Selection::Dataset { name: name.clone(), at: Some(at) })?;
-        let shown = match detail {
-            Detail::Page => {
-                let period = Resolved {
-                    set: cited.set.clone(),
-                    instances: cited.period.clone(),
-                    agreement: Some(Agreement::AsKnownNow),
-                };
-                Some(Details::read(snapshot, &cited, vec![period], now)?)
-            }
-            Detail::Record => None,
+        let period = Resolved {
+            set: cited.set.clone(),
+            instances: cited.period.clone(),
+            agreement: Some(Agreement::AsKnownNow),
         };
-        let citation = Citation::new(cited.clone(), Some(at), now.day());
-        Ok(SetPage { cited, citation, subsets: Vec::new(), asked: AskedBy::Time(at), shown })
+        SetPage::of(snapshot, cited, AskedBy::Time(at), vec![period], now, detail)
     }
 
     /// Reads what patterns select from a set. `Err` is the identifier of that, if it is saved: it has a page
@@ -168,13 +157,30 @@ impl SetPage {
         if is_saved {
             return Ok(Err(cited.set.identifier()));
         }
+        let asked = AskedBy::Part(patterns.to_vec());
+        SetPage::of(&snapshot, cited, asked, Vec::new(), now, detail).map(Ok)
+    }
+
+    /// The page of a set that was in force in these periods, without the subsets that have its identifier.
+    fn of(
+        snapshot: &Snapshot,
+        cited: Cited,
+        asked: AskedBy,
+        periods: Vec<Resolved>,
+        now: Timestamp,
+        detail: Detail,
+    ) -> Result<Self> {
+        let citation = |at| Citation::new(cited.clone(), at, now.day());
+        let citation = match asked {
+            AskedBy::Identifier => citation(None),
+            AskedBy::Time(at) => citation(Some(at)),
+            AskedBy::Part(_) => citation(None).unsaved(),
+        };
         let shown = match detail {
-            Detail::Page => Some(Details::read(&snapshot, &cited, Vec::new(), now)?),
+            Detail::Page => Some(Details::read(snapshot, &cited, periods, now)?),
             Detail::Record => None,
         };
-        let citation = Citation::new(cited.clone(), None, now.day()).unsaved();
-        let asked = AskedBy::Part(patterns.to_vec());
-        Ok(Ok(SetPage { cited, citation, subsets: Vec::new(), asked, shown }))
+        Ok(SetPage { cited, citation, subsets: Vec::new(), asked, shown })
     }
 
     /// The page with the address of the site that resolves identifiers in its citation.
@@ -219,7 +225,7 @@ impl SetPage {
     fn list(&self) -> String {
         match &self.asked {
             AskedBy::Part(_) => self.path().replacen('?', "/granules?", 1),
-            _ => Site::granules(self.cited.set.identifier()),
+            _ => Site::of_set(self.cited.set.identifier(), "granules"),
         }
     }
 
@@ -270,7 +276,7 @@ impl SetPage {
             ..PageHead::default()
         };
         let main = self.shown.as_ref().map(|shown| self.main(site, shown));
-        page(site, &head, &main.unwrap_or_default()).into_string()
+        page(site, &head, &main.unwrap_or_default())
     }
 
     fn main(&self, site: &Site, shown: &Details) -> Markup {
@@ -283,11 +289,9 @@ impl SetPage {
         };
         let list = site.href(&self.list());
         let checked = CheckedSet {
-            identifier,
-            digest: set.digest(),
-            granules: set.granules(),
+            set,
+            ends: &shown.ends,
             list: Some(&list),
-            are_paths: shown.ends.are_paths(),
             is_saved: !matches!(self.asked, AskedBy::Part(_)),
             fixity: shown.fixity.as_ref(),
             is_shared: shown.datasets().len() > 1,
@@ -311,13 +315,7 @@ impl SetPage {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
                     @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
-                    p.actions {
-                        a.button.main href=(list) download={ "DI_" (identifier) ".txt" } {
-                            "Get the list (" (shown.ends.list_size(set.granules())) ")"
-                        }
-                        " " a.button href="#verify" { "Check your copy" }
-                        " " a.button href="#cite" { "Cite" }
-                    }
+                    (checked.actions(&list, &html! {}))
                 }
                 (means(site))
             }
@@ -325,7 +323,7 @@ impl SetPage {
                 section {
                     h2 { "Also current on that day" }
                     p.text { "A citation with the date alone means the last set of the day. An earlier one is cited with its time." }
-                    (history::table(site, &self.cited.others, history::Picks::None))
+                    (history::table(site, &self.cited.others, None))
                 }
             }
             div.cols.side {
@@ -453,14 +451,7 @@ impl SetPage {
             section #subsets {
                 h2 { "Where it was cited" }
                 table.rows {
-                    thead {
-                        tr {
-                            th scope="col" { "Dataset" }
-                            th scope="col" { "Of the set of" }
-                            th scope="col" { "Selected by" }
-                            th scope="col" { "Cited" }
-                        }
-                    }
+                    thead { tr { (columns(&["Dataset", "Of the set of", "Selected by", "Cited"])) } }
                     tbody {
                         @for set in &self.subsets {
                             @let instance = set.instance();
@@ -531,14 +522,7 @@ impl Details {
             section #when {
                 h2 { "Where and when it was held" }
                 table.rows.data {
-                    thead {
-                        tr {
-                            th scope="col" { "Dataset" }
-                            th scope="col" { "From" }
-                            th scope="col" { "Until" }
-                            th scope="col" { span.vh { "Cite" } }
-                        }
-                    }
+                    thead { tr { (columns(&["Dataset", "From", "Until", "Citation"])) } }
                     tbody { @for period in &self.periods { (period_row(site, period)) } }
                 }
                 @if self.has_more_periods {

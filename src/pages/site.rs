@@ -109,24 +109,9 @@ impl Site {
         format!("/DI:{identifier}")
     }
 
-    /// The path of the list of a set's granules.
-    pub fn granules(identifier: Identifier) -> String {
-        format!("/DI:{identifier}/granules")
-    }
-
-    /// The path of the canonical list of a set.
-    pub fn list(identifier: Identifier) -> String {
-        format!("/DI:{identifier}/list")
-    }
-
-    /// The path of the checksums of the files of a set.
-    pub fn checksums(identifier: Identifier) -> String {
-        format!("/DI:{identifier}/checksums")
-    }
-
-    /// The path of the addresses of a set's granules.
-    pub fn urls(identifier: Identifier) -> String {
-        format!("/DI:{identifier}/urls")
+    /// The path of something of a set: its `granules`, their `urls`, its canonical `list`, the `checksums`.
+    pub fn of_set(identifier: Identifier, what: &str) -> String {
+        format!("/DI:{identifier}/{what}")
     }
 
     /// The path of the page about the part of a set that patterns select.

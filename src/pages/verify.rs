@@ -1,16 +1,89 @@
-//! How a reader checks a copy: its names with the identifier, and the bytes of its files with the checksums.
+//! What an identifier is and how it is computed, and how a reader checks a copy: its names with the identifier,
+//! and the bytes of its files with the checksums.
 
 use maud::{Markup, html};
 
-use super::figures::{command, counted, date};
+use super::figures::{command, counted, date, facts};
+use super::granules::Ends;
+use super::layout::{PageHead, page};
 use super::site::Site;
 use crate::error::Result;
-use crate::model::{Algorithm, DatasetName, Digest, Identifier, Timestamp};
+use crate::model::{Algorithm, DatasetName, Identifier, Set, Timestamp};
 use crate::registry::Snapshot;
+
+/// The quiet line that explains the words of a page.
+pub(super) fn means(site: &Site) -> Markup {
+    html! {
+        p.means {
+            "A " dfn { "granule" } " is what the archive keeps as one unit, usually a file. A " dfn { "DI" }
+            " (dataset instance identifier) is computed from the names of all granules held at one time: any \
+             archive that holds the same granules has the same DI. "
+            a href=(site.href(site.identifier_page())) { "How it is computed" }
+        }
+    }
+}
+
+/// The page that says how an identifier is computed.
+pub fn identifier_page(site: &Site) -> String {
+    let main = html! {
+        div.head {
+            h1 { "How an identifier is computed" }
+            p.lead {
+                "A DI, or dataset instance identifier, names one exact set of granules. It depends on their \
+                 names alone: not on their order, the dataset, the archive or the day."
+            }
+        }
+        section.text {
+            h2 { "The rule" }
+            ol.rule {
+                li { "Sort the names of all granules by their bytes in UTF-8." }
+                li { "Take the MD5 of the first name and a line feed, as 32 hexadecimal digits." }
+                li {
+                    "For each further name, take the MD5 of the digits so far, a line feed, the name and a \
+                     line feed."
+                }
+                li { "The last digits are the identifier, written after " code { "DI:" } "." }
+            }
+            p {
+                "The set of no granules is " code.di { "DI:" (Identifier::EMPTY) } ". A name has no control \
+                 characters, so that two sets never give the same input."
+            }
+        }
+        section.text {
+            h2 { "In a shell" }
+            p { "In a directory whose files are the granules:" }
+            (command("shell", &html! { (shell("ls")) }))
+            p { "With the program of this site, for a list of names in a file:" }
+            (command("cmd", &html! { "accession identify names.txt" }))
+        }
+        section.text {
+            h2 { "What it promises" }
+            p {
+                "Two archives that hold granules of the same names have the same identifier, and one name \
+                 more or less changes it. It says nothing about the bytes inside the files, and it is a \
+                 check against mistakes, not a signature: MD5 does not withstand somebody who makes two sets \
+                 with the same identifier on purpose."
+            }
+            p {
+                "Both are what the digest of a set is for: the SHA-256 of its list, in which each name is \
+                 followed by the strongest checksum of each of its files. The program prints that list with "
+                code { "accession granules SET --list" } ", and anyone can hash it with "
+                code { "sha256sum" } "."
+            }
+        }
+    };
+    let head = PageHead {
+        title: "How an identifier is computed".into(),
+        description: Some("The rule by which a set of granules gets its identifier.".into()),
+        canonical: Some(site.identifier_page().to_owned()),
+        ..PageHead::default()
+    };
+    page(site, &head, &main)
+}
 
 /// The rule of identifiers as a shell program that needs only `sort` and `md5sum`, of the names that a
 /// command lists.
-pub(super) fn shell(listing: &str) -> String {
+fn shell(listing: &str) -> String {
     const RULE: &str = " | LC_ALL=C sort | { h=; while IFS= read -r g; do
   if [ -z \"$h\" ]; then h=$(printf '%s\\n' \"$g\" | md5sum)
   else h=$(printf '%s\\n%s\\n' \"$h\" \"$g\" | md5sum); fi
@@ -21,13 +94,11 @@ pub(super) fn shell(listing: &str) -> String {
 /// A set with which a copy is compared.
 #[derive(Debug)]
 pub(super) struct CheckedSet<'a> {
-    pub identifier: Identifier,
-    pub digest: Digest,
-    pub granules: u64,
+    pub set: &'a Set,
+    /// Its first and last granules.
+    pub ends: &'a Ends,
     /// The address of its list. `None` means that the site has none.
     pub list: Option<&'a str>,
-    /// Whether its names are paths.
-    pub are_paths: bool,
     /// Whether its identifier leads to it, so that the program can compare a copy with it.
     pub is_saved: bool,
     /// What is known of its files. `None` means nothing.
@@ -37,10 +108,24 @@ pub(super) struct CheckedSet<'a> {
 }
 
 impl CheckedSet<'_> {
+    /// What a reader does with the set: the list at its address, and the sections below that check and cite it.
+    pub fn actions(&self, list: &str, others: &Markup) -> Markup {
+        html! {
+            p.actions {
+                a.button.main href=(list) download={ "DI_" (self.set.identifier()) ".txt" } {
+                    "Get the list (" (self.ends.list_size(self.set.granules())) ")"
+                }
+                " " a.button href="#verify" { "Check your copy" }
+                " " a.button href="#cite" { "Cite" }
+                " " (others)
+            }
+        }
+    }
+
     /// The section on checking a copy of it.
     pub fn section(&self, site: &Site) -> Markup {
-        let identifier = self.identifier;
-        let listing = if self.are_paths { r"find . -type f -printf '%P\n'" } else { "ls" };
+        let identifier = self.set.identifier();
+        let listing = if self.ends.are_paths() { r"find . -type f -printf '%P\n'" } else { "ls" };
         html! {
             section #verify {
                 h2 { "Check your copy" }
@@ -51,7 +136,7 @@ impl CheckedSet<'_> {
                 (command("cmd", &html! {
                     (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
                 }))
-                div.drop hidden data-identifier=(identifier) data-granules=(self.granules)
+                div.drop hidden data-identifier=(identifier) data-granules=(self.set.granules())
                     data-list=[self.list] {
                     label for="listing" {
                         "Or here: drop a listing, a text file with a name a line. It is compared in your browser, \
@@ -73,7 +158,7 @@ impl CheckedSet<'_> {
                 }
                 details {
                     summary { "The digest, which covers what is known of the bytes, too" }
-                    p.digest { code { (self.digest) } }
+                    p.digest { code { (self.set.digest()) } }
                 }
                 @if let Some(fixity) = self.fixity { (fixity.section(site, identifier, self.is_shared)) }
             }
@@ -122,30 +207,22 @@ impl Fixity {
         }
         query.extend(tool.map(|(algorithm, _)| format!("algorithm={algorithm}")));
         let path = match query.is_empty() {
-            true => Site::checksums(identifier),
-            false => format!("{}?{}", Site::checksums(identifier), query.join("&")),
+            true => Site::of_set(identifier, "checksums"),
+            false => format!("{}?{}", Site::of_set(identifier, "checksums"), query.join("&")),
+        };
+        let checked = match self.checked {
+            Some(Some(since)) => html! { "all since " (date(since)) },
+            Some(None) => html! { "not all yet" },
+            None => html! { "not yet" },
         };
         html! {
             div #files {
                 h3 { "Their bytes" }
-                dl.facts {
-                    dt { "Checked" }
-                    dd {
-                        @match self.checked {
-                            Some(Some(since)) => { "all since " (date(since)) }
-                            Some(None) => "not all yet",
-                            None => "not yet",
-                        }
-                    }
-                    @if self.checked.is_some() {
-                        dt { "Open findings" }
-                        dd { (self.findings()) }
-                    }
-                    @if site.is_complete() {
-                        dt { "List" }
-                        dd { a href=(site.href(&path)) { "Checksums" } }
-                    }
-                }
+                (facts([
+                    ("Checked", Some(checked)),
+                    ("Open findings", self.checked.map(|_| self.findings())),
+                    ("List", site.is_complete().then(|| html! { a href=(site.href(&path)) { "Checksums" } })),
+                ]))
                 @if let Some((_, tool)) = tool.filter(|_| site.is_complete()) {
                     p.text { "In the directory with the files, this compares each with its checksum:" }
                     (command("sums", &html! {

@@ -328,11 +328,12 @@ fn describe(headers: &mut HeaderMap, digest: &[u8; 32]) {
 
 /// Adds links to those in a header.
 pub fn add_links(headers: &mut HeaderMap, links: impl IntoIterator<Item = Link>) {
-    let known = headers.get(LINK).and_then(|it| it.to_str().ok()).map(str::to_owned);
-    let links = links.into_iter().map(|link| link.header());
-    let header: Vec<String> = known.into_iter().chain(links).collect();
-    if !header.is_empty() {
-        headers.insert(LINK, value(&header.join(", ")));
+    let added: Vec<String> = links.into_iter().map(|link| link.header()).collect();
+    if !added.is_empty() {
+        let known = headers.get(LINK).and_then(|it| it.to_str().ok());
+        let all: Vec<&str> = known.into_iter().chain(added.iter().map(String::as_str)).collect();
+        let all = value(&all.join(", "));
+        headers.insert(LINK, all);
     }
 }
 

@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::request::Asked;
 use super::route;
 use super::state::ServerState;
-use crate::pages::{Link, ProblemPage, Site};
+use crate::pages::{self, Link, Site};
 
 /// Nothing but files of the site is loaded, and its forms lead to itself.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
@@ -196,13 +196,9 @@ fn explain(state: &ServerState, asked: &Asked, problem: &Problem) -> Response<Bo
         tracing::warn!(kind = problem.kind, path, cause, "request failed");
     }
     let (content_type, content) = if asked.prefers_html() {
-        let page = ProblemPage {
-            status: problem.status.as_u16(),
-            title: problem.title(),
-            detail: Some(&problem.detail),
-            hint: problem.hint,
-        };
-        ("text/html; charset=utf-8", page.html(&state.site))
+        let (status, title) = (problem.status.as_u16(), problem.title());
+        let page = pages::problem(&state.site, status, title, &problem.detail, problem.hint);
+        ("text/html; charset=utf-8", page)
     } else {
         ("application/problem+json", problem.json(path).to_string())
     };

@@ -55,38 +55,41 @@ impl Metrics {
     /// All of it.
     pub fn text(&self) -> String {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut text = String::new();
-        let mut describe = |name: &str, kind: &str, help: &str, rows: &[(String, String)]| {
-            write(&mut text, name, kind, help, rows);
-        };
-        let responses: Vec<(String, String)> = (1..)
+        let one = |counter: &AtomicU64| vec![(String::new(), read(counter).to_string())];
+        let by_status = (1..)
             .zip(&self.responses)
-            .map(|(digit, count)| (format!("{{status=\"{digit}xx\"}}"), read(count).to_string()))
-            .collect();
+            .map(|(digit, count)| (format!("{{status=\"{digit}xx\"}}"), read(count).to_string()));
         let total: u64 = self.responses.iter().map(read).sum();
-        let one = |value: u64| vec![(String::new(), value.to_string())];
-        describe("accession_responses_total", "counter", "Responses by status.", &responses);
-        let seconds = read(&self.response_micros) as f64 / 1e6;
-        let summary = [
-            ("_sum".to_owned(), format!("{seconds:.6}")),
-            ("_count".to_owned(), total.to_string()),
+        let seconds = format!("{:.6}", read(&self.response_micros) as f64 / 1e6);
+        let summary = [("_sum", seconds), ("_count", total.to_string())];
+        let summary = summary.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        let all = [
+            ("responses_total", "counter", "Responses by status.", by_status.collect()),
+            ("response_seconds", "summary", "Time until a response began.", summary),
+            (
+                "kept_responses_total",
+                "counter",
+                "Responses that were kept and sent again.",
+                one(&self.kept_responses),
+            ),
+            (
+                "requests_under_way",
+                "gauge",
+                "Requests without a response.",
+                one(&self.requests_under_way),
+            ),
+            ("connections", "gauge", "Open connections.", one(&self.connections)),
+            (
+                "connections_total",
+                "counter",
+                "Connections accepted.",
+                one(&self.connections_accepted),
+            ),
         ];
-        let help = "Time until a response began.";
-        describe("accession_response_seconds", "summary", help, &summary);
-        let kept = one(read(&self.kept_responses));
-        let help = "Responses that were kept and sent again.";
-        describe("accession_kept_responses_total", "counter", help, &kept);
-        let under_way = one(read(&self.requests_under_way));
-        describe(
-            "accession_requests_under_way",
-            "gauge",
-            "Requests without a response.",
-            &under_way,
-        );
-        let open = one(read(&self.connections));
-        describe("accession_connections", "gauge", "Open connections.", &open);
-        let accepted = one(read(&self.connections_accepted));
-        describe("accession_connections_total", "counter", "Connections accepted.", &accepted);
+        let mut text = String::new();
+        for (name, kind, help, rows) in all {
+            write(&mut text, name, kind, help, &rows);
+        }
         text
     }
 }
@@ -103,7 +106,7 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     let mut text = String::new();
     let is_readable = vec![(String::new(), u8::from(reported.is_some()).to_string())];
     let help = "Whether the registry could be read within 2 seconds.";
-    write(&mut text, "accession_registry_readable", "gauge", help, &is_readable);
+    write(&mut text, "registry_readable", "gauge", help, &is_readable);
     let mut describe = |name: &str, help: &str, value: &dyn Fn(&Reported) -> Option<String>| {
         let rows = reported.unwrap_or_default().iter().filter_map(|reported| {
             let labels = format!("{{dataset=\"{}\"}}", reported.0.dataset.name);
@@ -114,33 +117,31 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     };
     let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
     let help = "Granules that are held, of the first 1000 datasets by name.";
-    describe("accession_dataset_granules", help, &|(listed, ..)| {
+    describe("dataset_granules", help, &|(listed, ..)| {
         Some(listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
     });
     let help = "When the last change was recorded.";
-    describe("accession_dataset_last_change_timestamp_seconds", help, &|(listed, ..)| {
+    describe("dataset_last_change_timestamp_seconds", help, &|(listed, ..)| {
         listed.latest.as_ref().map(|latest| seconds(latest.recorded))
     });
     let help = "When a sync last found that the dataset is its listing.";
-    describe("accession_dataset_last_confirmed_timestamp_seconds", help, &|(listed, ..)| {
+    describe("dataset_last_confirmed_timestamp_seconds", help, &|(listed, ..)| {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
     let help = "Files that are not as recorded, of datasets whose files were checked.";
-    describe("accession_dataset_open_findings", help, &|(_, open, _)| {
-        open.map(|it| it.to_string())
-    });
+    describe("dataset_open_findings", help, &|(_, open, _)| open.map(|it| it.to_string()));
     let help = "Whether the last listing was refused by a sync.";
-    describe("accession_dataset_listing_refused", help, &|(.., is_refused)| {
+    describe("dataset_listing_refused", help, &|(.., is_refused)| {
         Some(u8::from(*is_refused).to_string())
     });
     text
 }
 
-/// Adds a metric. Writing to a string cannot fail.
+/// Adds a metric of the program. Writing to a string cannot fail.
 fn write(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, String)]) {
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    let _ = writeln!(text, "# HELP accession_{name} {help}\n# TYPE accession_{name} {kind}");
     for (labels, value) in rows {
-        let _ = writeln!(text, "{name}{labels} {value}");
+        let _ = writeln!(text, "accession_{name}{labels} {value}");
     }
 }
 

@@ -15,7 +15,6 @@ mod answer;
 mod conditions;
 mod config;
 mod files;
-mod health;
 mod layer;
 mod listener;
 mod metrics;

@@ -164,24 +164,13 @@ impl Asked {
         Ok(self.limit(default, listed.1)?.min(most))
     }
 
-    /// The row after which a page begins, where that is `NAME@TIME`. `None` means that it is the first
-    /// page.
+    /// The row after which a page begins, `NAME@TIME` or, where many granules were looked up,
+    /// `NAME@TIME/GRANULE`. `None` means that it is the first page.
     ///
     /// # Errors
     ///
     /// It is not one.
-    pub fn position(&self) -> Result<Option<(DatasetName, Timestamp)>, Problem> {
-        let found = self.found_position(false)?;
-        Ok(found.map(|(name, _, timestamp)| (name, timestamp)))
-    }
-
-    /// The row after which a page of `/find` begins: the dataset, the granule where many were looked up,
-    /// and the time of ingest.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be read.
-    pub fn found_position(
+    pub fn position(
         &self,
         has_granule: bool,
     ) -> Result<Option<(DatasetName, Option<GranuleId>, Timestamp)>, Problem> {

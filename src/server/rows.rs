@@ -1,7 +1,7 @@
 //! Pages of lists as programs read them: JSON and JSON Lines.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use super::answer::{Answer, Keep};
 use super::request::Format;
@@ -11,11 +11,11 @@ use crate::pages::Link;
 
 /// A page of a list as programs read it, with the address of the next page. `object` is the page as one
 /// JSON value. Even a complete list is kept only while it is current, since it can grow.
-pub fn list<T: Serialize>(
+pub fn list<T: Serialize, O: Serialize>(
     format: Format,
     rows: &[T],
     next: Option<&str>,
-    object: impl FnOnce() -> Value,
+    object: impl FnOnce() -> O,
 ) -> Answer {
     let content = match format {
         Format::JsonLines => rows.iter().map(json).collect(),
@@ -31,7 +31,23 @@ pub fn named_list<T: Serialize>(
     rows: &[T],
     next: Option<&str>,
 ) -> Answer {
-    list(format, rows, next, || serde_json::json!({ name: rows, "next": next }))
+    list(format, rows, next, || Named { name, rows, next })
+}
+
+/// The rows of a list by their name, and the address of the next page.
+struct Named<'a, T> {
+    name: &'a str,
+    rows: &'a [T],
+    next: Option<&'a str>,
+}
+
+impl<T: Serialize> Serialize for Named<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(2))?;
+        object.serialize_entry(self.name, self.rows)?;
+        object.serialize_entry("next", &self.next)?;
+        object.end()
+    }
 }
 
 /// A page of a list that is written already.

@@ -8,7 +8,7 @@ use super::calendar::{Tick, Unit, round_up, ticks};
 use super::series::{MAX_BINS, Series, grouped};
 use crate::model::{Annotation, DatasetName, Timestamp};
 use crate::pages::figures::{
-    DAY, annotations, counted, date, day_text, grouped as digits, note, time,
+    DAY, annotations, columns, counted, date, day_text, grouped as digits, note, time,
 };
 use crate::pages::site::Site;
 use crate::registry::{LargeChange, Span};
@@ -311,12 +311,10 @@ impl<'a> Drawing<'a> {
         );
         let counts = self.counts().into_iter().map(|count| (self.y(count), short(count)));
         let levels = self.levels.iter().map(|level| {
-            let sign = if *level > 0 {
-                "+"
-            } else if *level < 0 {
-                "−"
-            } else {
-                ""
+            let sign = match level.signum() {
+                1 => "+",
+                -1 => "−",
+                _ => "",
             };
             (self.level(*level), format!("{sign}{}", short(level.unsigned_abs())))
         });
@@ -457,20 +455,12 @@ pub(in crate::pages) fn figure(figure: &Figure<'_>) -> Markup {
         details.table {
             summary { "The same as a table, by " (unit.name()) }
             table.figures {
-                thead {
-                    tr {
-                        th scope="col" {
-                            @match unit {
-                                Unit::Week => "Week of",
-                                Unit::Quarter => "Quarter from",
-                                unit => (capital(unit.name())),
-                            }
-                        }
-                        th scope="col" { "Added" }
-                        th scope="col" { "Deleted" }
-                        th scope="col" { "Held at its end" }
-                    }
-                }
+                @let of_unit = match unit {
+                    Unit::Week => "Week of".to_owned(),
+                    Unit::Quarter => "Quarter from".to_owned(),
+                    unit => capital(unit.name()),
+                };
+                thead { tr { (columns(&[&of_unit, "Added", "Deleted", "Held at its end"])) } }
                 tbody {
                     @for bin in drawing.bins.iter().rev() {
                         tr {

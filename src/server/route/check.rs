@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http_body_util::{BodyExt, Limited};
 use hyper::StatusCode;
 use hyper::header::CONTENT_TYPE;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::citation::check::{CheckedCitations, Checker, Verdict};
+use crate::citation::check::{Checker, Verdict};
 use crate::citation::recognise::{self, Pasted};
 use crate::citation::references::references;
 use crate::error::Result;
@@ -112,8 +112,12 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
             CheckPage { text: text.to_string(), quoted, checked: Some(checked), problem: None };
         return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
     }
-    let rows: Vec<Value> = quoted.iter().map(row).collect();
-    Ok(list(format, &rows, None, || object(&rows, &checked)))
+    Ok(list(
+        format,
+        &quoted,
+        None,
+        || json!({ "ok": checked.ok, "citations": quoted, "sets": checked.sets }),
+    ))
 }
 
 /// The citations in a text, in their order, and the DOIs of datasets here that it cites without an
@@ -152,7 +156,7 @@ async fn cited(
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
 /// size of those that are listed is subtracted from `room`.
 fn shortened(verdict: Verdict, room: &mut usize) -> Quoted {
-    let intervals = verdict.intervals.rows.len() as u64;
+    let interval_count = verdict.intervals.rows.len() as u64;
     let listed = verdict.intervals.rows.iter().take(LISTED_INTERVALS).take_while(|row| {
         let bytes = instance_bytes(row.set.instance());
         let is_room = *room > 0;
@@ -160,19 +164,5 @@ fn shortened(verdict: Verdict, room: &mut usize) -> Quoted {
         is_room
     });
     let resolution = Resolution { rows: listed.cloned().collect() };
-    Quoted { verdict: Verdict { intervals: Arc::new(resolution), ..verdict }, intervals }
-}
-
-fn row(quoted: &Quoted) -> Value {
-    let mut row = serde_json::to_value(&quoted.verdict).unwrap_or_default();
-    row["interval_count"] = quoted.intervals.into();
-    row
-}
-
-fn object(rows: &[Value], checked: &CheckedCitations) -> Value {
-    json!({
-        "ok": checked.ok,
-        "citations": rows,
-        "sets": checked.sets,
-    })
+    Quoted { verdict: Verdict { intervals: Arc::new(resolution), ..verdict }, interval_count }
 }

@@ -1,19 +1,20 @@
-//! `/datasets/NAME/` and `/datasets/NAME@TIME`: a dataset, now and as it was held at a time, and what the
-//! page of a set has in common with theirs. `/doi/10.…` leads to a dataset.
+//! `/datasets/NAME/`, a dataset now; `/datasets/NAME@TIME`, as it was held at a time; and `/DI:…`, a set of
+//! granules, wherever it was held. `/doi/10.…` leads to a dataset.
 
 use std::sync::Arc;
 
 use hyper::StatusCode;
+use serde::Serialize;
 
 use crate::citation::Citation;
-use crate::error::{ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, Doi};
-use crate::pages::{DatasetPage, Feed, Link, SetPage, Site};
-use crate::registry::Snapshot;
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Pattern};
+use crate::pages::{DatasetPage, Describes, Feed, Link, SetPage, Site, links};
+use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::server::problem::Problem;
 use crate::server::request::{Asked, Format, citations, dataset_name, moment};
-use crate::server::rows::json;
+use crate::server::rows::{instance_bytes, json, list, read_page};
 use crate::server::state::ServerState;
 
 /// Shows a dataset.
@@ -97,7 +98,7 @@ pub async fn doi(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
 }
 
 /// The formats of such a page, the page itself first.
-pub fn formats(others: &[Format]) -> Vec<Format> {
+fn formats(others: &[Format]) -> Vec<Format> {
     let mut formats = vec![Format::Html, Format::Json];
     formats.extend(others);
     formats.extend(citations());
@@ -110,7 +111,7 @@ pub fn formats(others: &[Format]) -> Vec<Format> {
 /// # Errors
 ///
 /// A citation is asked for, and there is nothing to cite.
-pub fn respond(
+fn respond(
     format: Format,
     record: &Dataset,
     citation: Option<&Citation>,
@@ -131,7 +132,7 @@ pub fn respond(
 }
 
 /// The page of a set in one of its formats.
-pub fn respond_set(state: &ServerState, format: Format, page: SetPage) -> Result<Answer, Stop> {
+fn respond_set(state: &ServerState, format: Format, page: SetPage) -> Result<Answer, Stop> {
     let page = page.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
     let record = &page.cited.dataset.dataset;
@@ -170,4 +171,174 @@ pub async fn read_present<T: Send + 'static>(
     let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
     let target = asked.with_query(&format!("/datasets/{present}{rest}"));
     Err(Stop::Elsewhere(StatusCode::MOVED_PERMANENTLY, state.site.href(&target)))
+}
+
+/// The identifier that a segment of a path has.
+///
+/// # Errors
+///
+/// The segment has no identifier, or the text after `DI:` is not one.
+fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
+    let Some((prefix, _)) = segment.split_once(':') else {
+        // The digits alone, as some journals print them, lead to the set.
+        let is_hex = segment.len() == 32 && segment.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return segment.parse().ok().filter(|_| is_hex).ok_or_else(Problem::not_found);
+    };
+    if !prefix.eq_ignore_ascii_case("DI") {
+        return Err(Problem::not_found());
+    }
+    segment.parse().map_err(|_| {
+        Problem::unknown(
+            "identifier-unknown",
+            "This is not an identifier, which has 32 hexadecimal digits after DI:.",
+        )
+    })
+}
+
+/// The identifier in the path of a request, which otherwise leads to that path as it is written here.
+///
+/// # Errors
+///
+/// Those of a path with none.
+pub fn identifier_of(state: &ServerState, asked: &Asked) -> Result<Identifier, Stop> {
+    let identifier = identifier_in(&asked.segment(0)?)?;
+    let path = match asked.segment(1)?.as_str() {
+        "" => Site::set(identifier),
+        what => Site::of_set(identifier, what),
+    };
+    match asked.path() == path {
+        true => Ok(identifier),
+        false => Err(Stop::permanent(state.site.href(&asked.with_query(&path)))),
+    }
+}
+
+/// Shows a set.
+pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    let segment = asked.segment(0)?;
+    if DigestPrefix::is_meant(&segment) {
+        return of_digest(state, asked, &segment).await;
+    }
+    let identifier = identifier_of(state, asked)?;
+    let format = asked.format(&formats(&[Format::JsonLines]))?;
+    let patterns = asked.patterns()?;
+    match format {
+        Format::JsonLines => intervals(state, asked, identifier, format).await,
+        format if !patterns.is_empty() => part(state, asked, identifier, patterns, format).await,
+        Format::Json => intervals(state, asked, identifier, format).await,
+        format => page(state, identifier, format).await,
+    }
+}
+
+/// Leads to the latest instance with a digest, or to the subset that has it.
+async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
+    let digest: DigestPrefix = text.parse().map_err(|_| {
+        let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
+        Problem::unknown("identifier-unknown", detail)
+    })?;
+    let read = state.source.read(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let set = snapshot.select(&Selection::Digest(digest.clone()))?.set;
+        Ok(match set.subset() {
+            Some(_) => Site::set(set.identifier()),
+            None => Site::instance(set.dataset(), set.instance().timestamp),
+        })
+    });
+    let target = asked.with_query(&read.await?);
+    Err(Stop::see_other(state.site.href(&target)))
+}
+
+/// What patterns select from a set or, if that was cited, the way to its own page.
+async fn part(
+    state: &Arc<ServerState>,
+    asked: &Asked,
+    whole: Identifier,
+    patterns: Vec<Pattern>,
+    format: Format,
+) -> Result<Answer, Stop> {
+    let (now, detail) = (state.now(), format.detail());
+    let read = state
+        .source
+        .compare(move |reading| SetPage::part(&reading.registry, whole, &patterns, now, detail));
+    let page = read.await?.map_err(|cited| {
+        let path = match asked.parameter("format") {
+            Some(_) => Site::in_format(&Site::set(cited), format.name()),
+            None => Site::set(cited),
+        };
+        Stop::see_other(state.site.href(&path))
+    })?;
+    respond_set(state, format, page)
+}
+
+/// Where and when a set was in force.
+#[derive(Serialize)]
+struct Intervals<'a> {
+    identifier: Identifier,
+    granules: Option<u64>,
+    intervals: &'a [Resolved],
+    next: Option<&'a str>,
+}
+
+/// The intervals as rows.
+async fn intervals(
+    state: &Arc<ServerState>,
+    asked: &Asked,
+    identifier: Identifier,
+    format: Format,
+) -> Result<Answer, Stop> {
+    let limit = asked.limit(1_000, 10_000)?;
+    let after = asked.position(false)?;
+    let is_first = after.is_none();
+    let (resolved, last, record) = state
+        .source
+        .read(move |reading| {
+            let snapshot = reading.registry.snapshot()?;
+            let after = after.as_ref().map(|(name, _, timestamp)| (name, *timestamp));
+            let bytes = |period: &Resolved| period.instances.iter().map(instance_bytes).sum();
+            let (mut resolved, has_more) =
+                read_page(limit, bytes, |last: Option<&Resolved>, count| {
+                    let last = last.map(|last| (last.set.dataset(), last.set.instance().timestamp));
+                    snapshot.intervals_after(identifier, last.or(after), count)
+                })?;
+            let last = resolved
+                .last()
+                .filter(|_| has_more)
+                .map(|last| format!("{}@{}", last.set.dataset(), last.set.instance().timestamp));
+            if !has_more {
+                let subsets = snapshot.subsets_with(identifier, limit as usize - resolved.len())?;
+                let subsets = subsets.into_iter().map(|subset| snapshot.period(subset));
+                resolved.extend(subsets.collect::<Result<Vec<_>>>()?);
+            }
+            if resolved.is_empty() && is_first {
+                return Err(Error::identifier_unknown(identifier, None));
+            }
+            let dataset = resolved.first().map(|first| first.set.dataset());
+            let record = dataset.map(|name| snapshot.record(name)).transpose()?;
+            Ok((resolved, last, record))
+        })
+        .await?;
+    let next = last.map(|after| asked.next_page(&state.site, &after, limit.into(), format));
+    let answer = list(format, &resolved, next.as_deref(), || Intervals {
+        identifier,
+        granules: resolved.first().map(|first| first.set.granules()),
+        intervals: &resolved,
+        next: next.as_deref(),
+    });
+    let own_links = record.map_or_else(Vec::new, |record| {
+        let of = Describes::Set(Site::of_set(identifier, "granules"));
+        links(&state.site, &record, &Site::set(identifier), of, None)
+    });
+    Ok(answer.with_links(own_links))
+}
+
+/// The page, and the formats of its citation.
+async fn page(
+    state: &Arc<ServerState>,
+    identifier: Identifier,
+    format: Format,
+) -> Result<Answer, Stop> {
+    let (now, detail) = (state.now(), format.detail());
+    let read = state.source.read(move |reading| {
+        SetPage::with_identifier(&reading.registry.snapshot()?, identifier, now, detail)
+    });
+    respond_set(state, format, read.await?)
 }

@@ -1,6 +1,8 @@
-//! `/DI:…/granules`: the ids of a set; `/DI:…/urls`: the addresses of its granules.
+//! The lists of a set: `/DI:…/granules`, its ids; `/DI:…/urls`, the addresses of its granules; `/DI:…/checksums`,
+//! those of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its canonical list, of which the
+//! digest is the SHA-256.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,17 +11,20 @@ use futures_util::stream::try_unfold;
 use hyper::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
-use super::set::{at_path, identifier_in};
-use crate::error::Result;
-use crate::model::{DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern};
-use crate::pages::{Link, Site};
-use crate::registry::{Granules, IdPages, Registry, Selection};
+use super::dataset::identifier_of;
+use crate::error::{Error, Result};
+use crate::fixity::{ListStyle, each_checksum, listed_set};
+use crate::model::{
+    Algorithm, DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
+};
+use crate::pages::Link;
+use crate::registry::{FileList, GranuleFiles, Granules, IdPages, Registry, Selection};
 use crate::server::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::server::conditions::ContentCoding;
 use crate::server::files::{Unwritten, Writer};
 use crate::server::permits::{Cost, Deadline, Waiting};
 use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format};
+use crate::server::request::{Asked, Format, moment};
 use crate::server::rows::{PAGE_BYTES, json};
 use crate::server::state::ServerState;
 
@@ -37,16 +42,14 @@ const LIST_VERSION: u32 = 1;
 
 /// Lists the ids of a set: all of them, or at most `limit` after one of them.
 pub async fn granules(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let identifier = identifier_in(&asked.segment(0)?)?;
-    at_path(state, asked, &Site::granules(identifier))?;
+    let identifier = identifier_of(state, asked)?;
     let wanted = GranuleQuery::read(asked, None)?;
     list(state, asked, identifier, Arc::new(wanted)).await
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
 pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let identifier = identifier_in(&asked.segment(0)?)?;
-    at_path(state, asked, &Site::urls(identifier))?;
+    let identifier = identifier_of(state, asked)?;
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -137,7 +140,7 @@ async fn page(
 
 /// A list from its file, or the confirmation that the client has it, before which it is not written. `None`
 /// means that it could not be written in this time, or that there is no room for it.
-pub async fn stored(
+async fn stored(
     (state, asked): (&ServerState, &Asked),
     format: Format,
     tag: &str,
@@ -375,4 +378,114 @@ fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {
         page.extend_from_slice(granule_id.as_bytes());
         page.push(b'\n');
     }
+}
+
+/// The bytes that are written at once.
+const WRITTEN_BYTES: usize = 64 * 1_024;
+
+/// A list that is asked for.
+struct ChecksumQuery {
+    registry: Registry,
+    set: Set,
+    lines: Lines,
+}
+
+/// What the lines of a list are.
+#[derive(Clone)]
+enum Lines {
+    Canonical,
+    /// The checksums of an algorithm. `None` means the usual one, which follows from what is known.
+    Checksums(Option<Algorithm>),
+}
+
+/// Lists the checksums of one algorithm.
+pub async fn checksums(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    let lines = Lines::Checksums(asked.parsed("algorithm")?);
+    written(state, asked, lines).await
+}
+
+/// Lists a set with the strongest checksums of its files.
+pub async fn canonical(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    written(state, asked, Lines::Canonical).await
+}
+
+/// Sends a list of what is recorded of a set, as soon as it is written.
+async fn written(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Result<Answer, Stop> {
+    let selection = match asked.segment(0)?.parse() {
+        Ok(digest) => Selection::Digest(digest),
+        Err(_) => {
+            let identifier = identifier_of(state, asked)?;
+            let at = asked.parameter("at").filter(|at| !at.is_empty());
+            let at = at.map(|at| moment(&at)).transpose()?;
+            Selection::Identifier { identifier, dataset: asked.parsed("dataset")?, at }
+        }
+    };
+    let format = asked.format(&[Format::Lines])?;
+    let read = state.source.compare(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let set = listed_set(&snapshot, &selection)?;
+        let registry = reading.unlimited.clone();
+        Ok(ChecksumQuery { registry, set, lines: lines.clone() })
+    });
+    let wanted = read.await?;
+    let name = wanted.name();
+    let write = move |writer: &mut Writer| wanted.write(writer);
+    let cost = (Cost::List, state.limits.request_time);
+    let answer = stored((state, asked), format, &name, Keep::WhileCurrent, cost, write).await?;
+    let detail = "This list cannot be made in the time of a request, or does not fit into what the server \
+        keeps on disk now: use the program.";
+    answer.ok_or_else(|| Problem::too_costly(detail).into())
+}
+
+impl ChecksumQuery {
+    /// All that decides the list. A digest does not cover the weaker checksums of a file, so that equal
+    /// ones may have other lists.
+    fn name(&self) -> String {
+        let (digest, instance) = (self.set.digest(), self.set.instance());
+        let algorithm = match &self.lines {
+            Lines::Canonical => return format!("{digest}-list.{LIST_VERSION}"),
+            Lines::Checksums(algorithm) => algorithm.as_ref().map_or("usual", Algorithm::as_str),
+        };
+        let (dataset, at) = (self.set.dataset(), instance.timestamp.as_micros());
+        format!("{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}")
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
+        let snapshot = self.registry.snapshot()?;
+        let algorithm = match &self.lines {
+            Lines::Checksums(algorithm) => algorithm.clone(),
+            Lines::Canonical => {
+                let files = snapshot.files(&self.set)?;
+                drop(snapshot);
+                return write_canonical(files, writer);
+            }
+        };
+        let (mut out, mut failed) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), None);
+        let listed = each_checksum(snapshot, &self.set, algorithm, |granule_id, file, checksum| {
+            let written =
+                ListStyle::Checksums.write_line(&mut out, checksum, file.path(granule_id));
+            written.map_err(|error| {
+                failed = Some(error);
+                Error::interrupted()
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        let listed = listed?;
+        out.flush()?;
+        out.get_mut().left_out = listed.granules + listed.files;
+        Ok(())
+    }
+}
+
+fn write_canonical(files: FileList, writer: &mut Writer) -> Result<(), Unwritten> {
+    let (mut out, mut line) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), Vec::new());
+    for granule in files {
+        let GranuleFiles { granule_id, content } = granule?;
+        line.clear();
+        content.write_line(granule_id.as_str(), &mut line);
+        out.write_all(&line)?;
+    }
+    Ok(out.flush()?)
 }

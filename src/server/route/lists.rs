@@ -267,7 +267,7 @@ pub async fn find(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
     let sought = sought.map_err(refused)?;
     let is_beginning = matches!(sought, Sought::Beginning(_));
     let limit = asked.limit(1_000, 10_000)?;
-    let after = asked.found_position(is_beginning)?;
+    let after = asked.position(is_beginning)?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();

@@ -1,13 +1,11 @@
 //! The routes.
 
 mod check;
-mod checksums;
 mod comparison;
 mod dataset;
 mod granules;
 mod lists;
 mod published;
-mod set;
 mod site;
 
 use std::sync::Arc;
@@ -16,8 +14,9 @@ use hyper::{Method, StatusCode};
 
 use super::answer::{Answer, Body, Stop};
 use super::problem::Problem;
-use super::request::Asked;
+use super::request::{Asked, Format};
 use super::state::ServerState;
+use crate::pages::{identifier_page, robots};
 
 /// The answer to a request. Where there is nothing at its address, that is said whatever its method.
 ///
@@ -42,10 +41,8 @@ async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let segments: Vec<&str> = asked.path().split('/').skip(1).collect();
     match segments[..] {
         [""] => lists::index(state, asked).await,
-        ["style.css"] => site::file(asked),
-        ["script.js"] => site::file(asked),
-        ["icon.svg"] => site::file(asked),
-        ["identifier"] => Ok(site::identifier(state)),
+        ["style.css"] | ["script.js"] | ["icon.svg"] => site::file(asked),
+        ["identifier"] => Ok(site::of_site(state, Format::Html, identifier_page)),
         ["feed.atom"] => lists::feed(state).await,
         ["datasets"] | ["datasets", ""] => Err(Stop::permanent(state.site.href("/"))),
         ["datasets", _name] => dataset::instance(state, asked).await,
@@ -64,13 +61,13 @@ async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
         ["healthz"] => site::health(state),
         ["metrics"] => Ok(site::metrics(state).await),
         ["openapi.json"] => site::openapi(state),
-        ["robots.txt"] => Ok(site::robots(state)),
+        ["robots.txt"] => Ok(site::of_site(state, Format::Lines, robots)),
         ["sitemap.xml"] => site::sitemap(state).await,
-        [_identifier] | [_identifier, ""] => set::set(state, asked).await,
+        [_identifier] | [_identifier, ""] => dataset::set(state, asked).await,
         [_identifier, "granules"] => granules::granules(state, asked).await,
         [_identifier, "urls"] => granules::urls(state, asked).await,
-        [_identifier, "checksums"] => checksums::checksums(state, asked).await,
-        [_identifier, "list"] => checksums::list(state, asked).await,
+        [_identifier, "checksums"] => granules::checksums(state, asked).await,
+        [_identifier, "list"] => granules::canonical(state, asked).await,
         _ => Err(Problem::not_found().into()),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::pages;
-use crate::pages::{FILES, SITEMAP_ADDRESSES, SitemapEntry};
+use crate::pages::{FILES, SITEMAP_ADDRESSES, Site, SitemapEntry};
 use crate::registry::{Listed, Withdrawn};
 use crate::server::answer::{Answer, AnswerContent, Keep, Stop};
 use crate::server::metrics::{MAX_DATASETS, of_datasets};
@@ -76,14 +76,10 @@ pub fn file(asked: &Asked) -> Result<Answer, Stop> {
     Ok(Answer::of_type(content_type, AnswerContent::Bytes(content.into()), Keep::WhileCurrent))
 }
 
-/// How an identifier is computed.
-pub fn identifier(state: &Arc<ServerState>) -> Answer {
-    Answer::whole(Format::Html, pages::identifier_page(&state.site), Keep::WhileCurrent)
-}
-
-/// Keeps search engines from what is costly, and names the sitemap.
-pub fn robots(state: &Arc<ServerState>) -> Answer {
-    Answer::whole(Format::Lines, pages::robots(&state.site), Keep::WhileCurrent)
+/// What is made of the name and the addresses of the site alone: how an identifier is computed, and what search
+/// engines are kept from.
+pub fn of_site(state: &ServerState, format: Format, write: fn(&Site) -> String) -> Answer {
+    Answer::whole(format, write(&state.site), Keep::WhileCurrent)
 }
 
 /// The pages of the datasets.
