@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::figures::{annotations, counted, identifier as code, time, visible};
+use super::figures::{annotations, counted, identifier as code, time, until, visible};
 use super::layout::{PageHead, Section, page};
 use super::site::Site;
 use crate::citation::check::{CheckedCitations, Verdict};
@@ -131,14 +131,12 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
             ul.intervals {
                 @for resolved in verdict.intervals.rows.iter().take(MAX_INTERVALS) {
                     @let instance = resolved.set.instance();
-                    @let (from, until) = (resolved.from(), resolved.until());
                     li {
                         a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
                             (instance.dataset)
                         }
-                        ": " (time(from)) " to "
-                        @match until { Some(until) => (time(until)), None => "now" }
-                        " " (annotations(&instance.annotations))
+                        ": " (time(resolved.from())) " to " (until(resolved.until())) " "
+                        (annotations(&instance.annotations))
                     }
                 }
                 @if *interval_count > MAX_INTERVALS as u64 {

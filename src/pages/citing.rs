@@ -72,35 +72,26 @@ pub(super) fn meta(
     identifier: Option<Identifier>,
     path: &str,
 ) -> Vec<(&'static str, String)> {
-    let title = super::record::title(record);
-    let mut meta = vec![("citation_title", title.clone()), ("DC.title", title)];
-    for creator in &record.creators {
-        meta.push(("citation_author", visible(&creator.full_name())));
-        meta.push(("DC.creator", visible(&creator.full_name())));
-    }
-    if let Some(publisher) = &record.publisher {
-        meta.push(("citation_publisher", visible(publisher)));
-        meta.push(("DC.publisher", visible(publisher)));
-    }
-    if let Some(year) = record.year {
-        meta.push(("citation_publication_date", year.to_string()));
-        meta.push(("DC.date", year.to_string()));
-    }
-    if let Some(doi) = &record.doi {
-        meta.push(("citation_doi", doi.to_string()));
-        meta.push(("DC.identifier", format!("doi:{doi}")));
-    }
-    if let Some(identifier) = identifier {
-        meta.push(("DC.identifier", format!("DI:{identifier}")));
-    }
-    if let Some(description) = &record.description {
-        meta.push(("citation_abstract", visible(description)));
-    }
-    if let Some(address) = site.address(path) {
-        meta.push(("citation_public_url", address));
-    }
-    meta.push(("DC.type", "Dataset".to_owned()));
-    meta
+    let title = Some(record::title(record));
+    let creators = record.creators.iter().map(|it| Some(visible(&it.full_name())));
+    let publisher = record.publisher.as_deref().map(visible);
+    let (year, doi) = (record.year.map(|year| year.to_string()), record.doi.as_ref());
+    let both = |highwire, dublin_core, said: Option<String>| {
+        [(highwire, said.clone()), (dublin_core, said)]
+    };
+    let mut meta = both("citation_title", "DC.title", title).to_vec();
+    meta.extend(creators.flat_map(|it| both("citation_author", "DC.creator", it)));
+    meta.extend(both("citation_publisher", "DC.publisher", publisher));
+    meta.extend(both("citation_publication_date", "DC.date", year));
+    meta.extend([
+        ("citation_doi", doi.map(Doi::to_string)),
+        ("DC.identifier", doi.map(|doi| format!("doi:{doi}"))),
+        ("DC.identifier", identifier.map(|identifier| format!("DI:{identifier}"))),
+        ("citation_abstract", record.description.as_deref().map(visible)),
+        ("citation_public_url", site.address(path)),
+        ("DC.type", Some("Dataset".to_owned())),
+    ]);
+    meta.into_iter().filter_map(|(name, said)| Some((name, said?))).collect()
 }
 
 /// A set or a dataset as it was written for schema.org, with where its granules are listed, and the catalogue

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::figures::{counted, grouped, time};
+use super::figures::{counted, grouped, time, until};
 use super::granules::unbroken;
 use super::layout::{PageHead, page};
 use super::site::Site;
@@ -186,8 +186,7 @@ fn side(site: &Site, label: &str, set: &Set) -> Markup {
                 br;
                 @if set.subset().is_some() { "a cited part of the set of " (time(instance.timestamp)) }
                 @else {
-                    "current from " (time(instance.timestamp)) " until "
-                    @match instance.until { Some(until) => (time(until)), None => "now" }
+                    "current from " (time(instance.timestamp)) " until " (until(instance.until))
                 }
             }
         }

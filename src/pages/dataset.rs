@@ -139,6 +139,10 @@ impl DatasetPage {
     fn main(&self, site: &Site) -> Markup {
         let dataset = &self.listed.dataset;
         let (subsets, count) = &self.subsets;
+        let identifier = |subset: &Subset| {
+            let place = site.place_of(subset.identifier, &subset.dataset, subset.timestamp);
+            html! { td.di { a href=(site.href(&place)) { "DI:" (subset.identifier) } } }
+        };
         let latest = self.listed.latest.as_ref().map(|latest| Set::Instance(latest.clone()));
         let list =
             latest.as_ref().map(|set| site.href(&Site::of_set(set.identifier(), "granules")));
@@ -183,7 +187,7 @@ impl DatasetPage {
             @if !subsets.is_empty() {
                 section #subsets {
                     h2 { "Subsets that were cited" }
-                    (history::subsets(site, subsets))
+                    (history::subsets(site, "Identifier", subsets.iter().map(|subset| (identifier(subset), subset))))
                     @if *count > subsets.len() as u64 {
                         p.small.soft { "The last " (subsets.len()) " of " (grouped(*count)) "." }
                     }

@@ -61,6 +61,11 @@ pub fn time_in_table(at: Timestamp) -> Markup {
     marked_up(at, time_text(at).trim_end_matches(" UTC"))
 }
 
+/// The end of a period. `None` means that it lasts.
+pub fn until(end: Option<Timestamp>) -> Markup {
+    end.map_or_else(|| html! { b.plus { "now" } }, time)
+}
+
 /// The day of a time.
 pub fn date(at: Timestamp) -> Markup {
     marked_up(at, &day_text(at.day()))

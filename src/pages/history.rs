@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use super::feed::sides;
 use super::figures::{
-    added_deleted, annotations, columns, command, copy_button, counted, grouped, joined,
+    added_deleted, annotations, columns, command, copy_button, counted, date, grouped, joined,
     month_name, note, of_files, time, time_in_table, time_text, visible,
 };
 use super::layout::{Detail, PageHead, Section, page, trail};
@@ -126,22 +126,28 @@ fn row(site: &Site, instance: &Instance, newest: Option<[Timestamp; 2]>) -> Mark
     }
 }
 
-/// The subsets that were cited, as a table.
-pub(super) fn subsets(site: &Site, subsets: &[Subset]) -> Markup {
+/// Subsets that were cited, as a table whose first column has this name, and a cell for each of them.
+pub(super) fn subsets<'a>(
+    site: &Site,
+    first: &str,
+    subsets: impl IntoIterator<Item = (Markup, &'a Subset)>,
+) -> Markup {
     html! {
         table.rows {
-            thead { tr { (columns(&["Identifier", "#Granules", "Selected by", "Of the set of", "Cited"])) } }
+            thead { tr { (columns(&[first, "#Granules", "Selected by", "Of the set of", "Cited"])) } }
             tbody {
-                @for subset in subsets {
+                @for (cell, subset) in subsets {
+                    @let of = Site::instance(&subset.dataset, subset.timestamp);
                     tr {
-                        td.di {
-                            @let place = site.place_of(subset.identifier, &subset.dataset, subset.timestamp);
-                            a href=(site.href(&place)) { "DI:" (subset.identifier) }
-                        }
+                        (cell)
                         td.n { (grouped(subset.granules)) i.u { " granules" } }
                         td.fill { (criteria(&subset.criteria)) }
-                        td.when { i.u { "of " } (time_in_table(subset.timestamp)) }
-                        td.when { i.u { "cited " } (super::figures::date(subset.cited)) }
+                        td.when {
+                            i.u { "of " }
+                            @if site.is_complete() { a href=(site.href(&of)) { (time(subset.timestamp)) } }
+                            @else { (time(subset.timestamp)) }
+                        }
+                        td.when { i.u { "cited " } (date(subset.cited)) }
                     }
                 }
             }
@@ -150,7 +156,7 @@ pub(super) fn subsets(site: &Site, subsets: &[Subset]) -> Markup {
 }
 
 /// How the granules of a subset are selected.
-pub(super) fn criteria(criteria: &Criteria) -> Markup {
+fn criteria(criteria: &Criteria) -> Markup {
     const SHOWN: usize = 5;
     html! {
         @match criteria {
@@ -195,12 +201,10 @@ pub struct HistoryPage {
     months: Vec<Span>,
     /// The changes of this page, newest first.
     pub instances: Vec<Instance>,
-    /// Whether there are earlier changes.
-    pub has_more: bool,
 }
 
 impl HistoryPage {
-    /// The page with these changes, after which there are earlier ones or not.
+    /// The page with these changes.
     ///
     /// # Errors
     ///
@@ -208,23 +212,18 @@ impl HistoryPage {
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,
-        (instances, has_more): (Vec<Instance>, bool),
+        instances: Vec<Instance>,
         detail: Detail,
     ) -> Result<Self> {
         let months = match detail {
             Detail::Page => Series::read(snapshot, name)?.months(),
             Detail::Record => Vec::new(),
         };
-        Ok(HistoryPage { listed: snapshot.dataset(name)?, months, instances, has_more })
+        Ok(HistoryPage { listed: snapshot.dataset(name)?, months, instances })
     }
 
-    /// The time before which the next page begins. `None` means that this is the last page.
-    pub fn next(&self) -> Option<Timestamp> {
-        self.instances.last().filter(|_| self.has_more).map(|last| last.timestamp)
-    }
-
-    /// The page.
-    pub fn html(&self, site: &Site) -> String {
+    /// The page, with the address of the one with earlier changes.
+    pub fn html(&self, site: &Site, next: Option<&str>) -> String {
         let dataset = &self.listed.dataset;
         let path = site.href(&Site::history(&dataset.name));
         let changes = self.months.iter().map(|month| month.changes).sum();
@@ -250,9 +249,7 @@ impl HistoryPage {
                 },
             }
             p.chips {
-                @if let Some(next) = self.next() {
-                    a rel="next" href={ (path) "?after=" (next) } { "Earlier changes" } " "
-                }
+                @if let Some(next) = next { a rel="next" href=(next) { "Earlier changes" } " " }
                 a href={ (path) "?format=jsonl" } { "JSON Lines" } " "
                 a href=(site.href(&Site::feed(&dataset.name))) { "Atom feed" }
             }

@@ -6,7 +6,7 @@ use super::figures::{ago, columns, counted, date, grouped, visible};
 use super::layout::{PageHead, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
-use crate::model::{DatasetName, Timestamp};
+use crate::model::Timestamp;
 use crate::registry::Listed;
 
 /// The list of datasets, or those that a search has found.
@@ -14,8 +14,6 @@ use crate::registry::Listed;
 pub struct IndexPage {
     /// The datasets on this page.
     pub rows: Vec<Listed>,
-    /// The name after which the next page begins. `None` means that this is the last page.
-    pub next: Option<DatasetName>,
     /// The words that are searched for. Empty means that all are listed.
     pub query: String,
     /// Whether withdrawn datasets are listed too.
@@ -29,21 +27,8 @@ pub struct IndexPage {
 }
 
 impl IndexPage {
-    /// The path of this list after a dataset.
-    fn path_after(&self, after: &DatasetName) -> String {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        if !self.query.is_empty() {
-            query.append_pair("q", &self.query);
-        }
-        if self.shows_withdrawn {
-            query.append_pair("withdrawn", "listed");
-        }
-        query.append_pair("after", after.as_str());
-        format!("/?{}", query.finish())
-    }
-
-    /// The page.
-    pub fn html(&self, site: &Site) -> String {
+    /// The page, with the address of the next one.
+    pub fn html(&self, site: &Site, next: Option<&str>) -> String {
         let head = PageHead {
             title: if self.query.is_empty() {
                 "Datasets".into()
@@ -60,10 +45,10 @@ impl IndexPage {
             is_unlisted: !self.query.is_empty(),
             ..PageHead::default()
         };
-        page(site, &head, &self.main(site))
+        page(site, &head, &self.main(site, next))
     }
 
-    fn main(&self, site: &Site) -> Markup {
+    fn main(&self, site: &Site, next: Option<&str>) -> Markup {
         html! {
             div.head {
                 h1 { "Datasets" }
@@ -79,9 +64,7 @@ impl IndexPage {
             @if site.is_complete() { (self.search(site)) } @else { (resolver()) }
             (self.summary(site))
             @if !self.rows.is_empty() { (self.table(site)) }
-            @if let Some(next) = &self.next {
-                p.chips { a rel="next" href=(site.href(&self.path_after(next))) { "More datasets" } }
-            }
+            @if let Some(next) = next { p.chips { a rel="next" href=(next) { "More datasets" } } }
             p.small.soft {
                 @if !self.rows.is_empty() {
                     "Confirmed: when a listing of the archive last agreed with what is recorded. "

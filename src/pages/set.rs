@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use super::citing::{self, Describes, Link};
 use super::fate::Fate;
 use super::figures::{
-    annotations, change, columns, command, copy_button, counted, date, note, time, time_text,
+    annotations, change, columns, command, copy_button, counted, note, time, time_text, until,
     visible,
 };
 use super::granules::{Ends, granules};
-use super::history::{self, criteria};
+use super::history;
 use super::layout::{Detail, PageHead, Section, page};
 use super::plot::Spark;
 use super::record;
@@ -375,15 +375,14 @@ impl SetPage {
     fn held(&self, site: &Site) -> Markup {
         let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
         let archive = record.archive.as_deref().or(record.publisher.as_deref());
-        let (from, until) = (self.cited.from(), self.cited.until());
         html! {
             p.by {
                 span {
                     b { (counted(set.granules(), "granule")) }
                     @if set.subset().is_some() { ", selected from what was held" } @else { ", as held" }
                     @if let Some(archive) = archive { " by " (visible(archive)) }
-                    " from " b { (time(from)) }
-                    @match until { Some(until) => { " until " b { (time(until)) } }, None => " until now" }
+                    " from " b { (time(self.cited.from())) }
+                    " until " b { (until(self.cited.until())) }
                 }
                 span { a href=(site.href(&Site::dataset(&record.name))) { "The dataset today" } }
                 @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }
@@ -447,34 +446,17 @@ impl SetPage {
 
     /// The subsets that were cited.
     fn subsets(&self, site: &Site) -> Markup {
-        html! {
-            section #subsets {
-                h2 { "Where it was cited" }
-                table.rows {
-                    thead { tr { (columns(&["Dataset", "Of the set of", "Selected by", "Cited"])) } }
-                    tbody {
-                        @for set in &self.subsets {
-                            @let instance = set.instance();
-                            @let (name, from) = (&instance.dataset, instance.timestamp);
-                            tr {
-                                th scope="row" {
-                                    a href=(site.href(&Site::dataset(name))) { (name) }
-                                    (annotations(&instance.annotations))
-                                }
-                                td.when {
-                                    i.u { "of " }
-                                    a href=(site.href(&Site::instance(name, from))) { (time(from)) }
-                                }
-                                @if let Some(subset) = set.subset() {
-                                    td.fill { (criteria(&subset.criteria)) }
-                                    td.when { i.u { "cited " } (date(subset.cited)) }
-                                }
-                            }
-                        }
-                    }
+        let rows = self.subsets.iter().filter_map(|set| {
+            let instance = set.instance();
+            let cell = html! {
+                th scope="row" {
+                    a href=(site.href(&Site::dataset(&instance.dataset))) { (instance.dataset) }
+                    (annotations(&instance.annotations))
                 }
-            }
-        }
+            };
+            Some((cell, set.subset()?))
+        });
+        html! { section #subsets { h2 { "Where it was cited" } (history::subsets(site, "Dataset", rows)) } }
     }
 }
 
@@ -558,7 +540,7 @@ fn period_row(site: &Site, period: &Resolved) -> Markup {
             }
             td.when {
                 i.u { "until " }
-                @match period.until() { Some(until) => (time(until)), None => b.plus { "now" } }
+                (until(period.until()))
             }
             td.n { a href={ (own) "#cite" } { "Cite it from " (dataset) } }
         }

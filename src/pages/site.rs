@@ -221,6 +221,11 @@ pub fn robots(site: &Site) -> String {
 mod tests {
     use super::*;
 
+    fn site(public_url: Option<&str>, serves: Serves) -> Site {
+        let (name, public_url) = ("Archive".to_owned(), public_url.map(str::to_owned));
+        Site { name, contact: None, public_url, serves, resolver: None }
+    }
+
     #[test]
     fn links_are_below_the_path_of_the_public_address() {
         for (url, href) in [
@@ -228,13 +233,7 @@ mod tests {
             (Some("https://archive.example"), "/datasets/A/"),
             (Some("https://archive.example/registry"), "/registry/datasets/A/"),
         ] {
-            let site = Site {
-                name: "Archive".to_owned(),
-                contact: None,
-                public_url: url.map(str::to_owned),
-                serves: Serves::Everything { is_public: url.is_some() },
-                resolver: None,
-            };
+            let site = site(url, Serves::Everything { is_public: url.is_some() });
             let path = Site::dataset(&"A".parse().unwrap());
             assert_eq!(site.href(&path), href);
             assert_eq!(site.canonical(&path), url.map(|url| format!("{url}{path}")));
@@ -247,34 +246,21 @@ mod tests {
 
     #[test]
     fn links_between_files_are_relative_wherever_the_files_are() {
-        for public_url in [None, Some("https://archive.example/registry".to_owned())] {
+        for public_url in [None, Some("https://archive.example/registry")] {
             for (depth, path, href) in [
                 (0, "/", "./"),
                 (0, "/datasets/DI:1/", "./datasets/DI:1/"),
                 (2, "/", "../../"),
                 (2, "/datasets/DI:1/", "../../datasets/DI:1/"),
             ] {
-                let site = Site {
-                    name: "Archive".to_owned(),
-                    contact: None,
-                    public_url: public_url.clone(),
-                    serves: Serves::Files { depth },
-                    resolver: None,
-                };
-                assert_eq!(site.href(path), href);
+                assert_eq!(site(public_url, Serves::Files { depth }).href(path), href);
             }
         }
     }
 
     #[test]
     fn a_sitemap_has_no_more_addresses_than_it_may() {
-        let site = Site {
-            name: "Archive".to_owned(),
-            contact: None,
-            public_url: Some("https://archive.example/data".to_owned()),
-            serves: Serves::Files { depth: 0 },
-            resolver: None,
-        };
+        let site = site(Some("https://archive.example/data"), Serves::Files { depth: 0 });
         let names: Vec<SitemapEntry> =
             (0..50_001).map(|number| (format!("D{number}").parse().unwrap(), None)).collect();
         let xml = sitemap(&site, &names);

@@ -129,7 +129,6 @@ fn site_files(
     let totals = Some((published.len() as u64, held.map(|latest| latest.granules).sum()));
     let index = IndexPage {
         rows: published,
-        next: None,
         query: String::new(),
         shows_withdrawn: false,
         is_first: true,
@@ -141,7 +140,7 @@ fn site_files(
         FILES.iter().map(|(path, _, text)| (below_root(path), (*text).to_owned())).collect();
     files.push((below_root(site.identifier_page()), identifier_page(site)));
     files.push((FEED.to_owned(), feed));
-    files.push((INDEX.to_owned(), index.html(site)));
+    files.push((INDEX.to_owned(), index.html(site, None)));
     files.push(("404.html".to_owned(), not_found(site)));
     if site.public_url.is_some() {
         files.push((SITEMAP.to_owned(), sitemap(site, &entries)));

@@ -191,15 +191,23 @@ impl Asked {
         read().map(Some).ok_or_else(problem)
     }
 
-    /// The target of the page after this one: the same, except for where it begins.
+    /// The target of the page after this one: the same, except for where it begins. Of a page for people, it has
+    /// what they see; programs may follow it with other headers.
     pub fn next_page(&self, site: &Site, after: &str, limit: u64, format: Format) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let own = form_urlencoded::parse(self.query().as_bytes());
-        query
-            .extend_pairs(own.filter(|(name, _)| !["after", "limit", "format"].contains(&&**name)));
+        let replaced: &[&str] = match format {
+            Format::Html => &["after"],
+            _ => &["after", "limit", "format"],
+        };
+        query.extend_pairs(
+            own.filter(|(name, value)| !replaced.contains(&&**name) && !value.is_empty()),
+        );
         query.append_pair("after", after);
-        query.append_pair("limit", &limit.to_string());
-        query.append_pair("format", format.name());
+        if format != Format::Html {
+            query.append_pair("limit", &limit.to_string());
+            query.append_pair("format", format.name());
+        }
         site.address_or_href(&format!("{}?{}", self.path(), query.finish()))
     }
 

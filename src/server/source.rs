@@ -212,6 +212,10 @@ mod tests {
 
     use super::*;
 
+    fn source(limits: ServerLimits) -> Arc<Source> {
+        Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap())
+    }
+
     #[tokio::test]
     async fn a_task_whose_client_has_gone_keeps_its_permit_and_is_told_to_stop() {
         let limits = ServerLimits {
@@ -219,8 +223,7 @@ mod tests {
             request_time: Duration::from_millis(50),
             ..ServerLimits::default()
         };
-        let source = Source::open(Box::new(Registry::in_memory), limits).unwrap();
-        let source = Arc::new(source);
+        let source = source(limits);
         let (begun, has_begun) = channel();
         let (finish, is_finished) = channel::<()>();
         let (ended, has_ended) = channel();
@@ -259,7 +262,7 @@ mod tests {
             request_time: Duration::from_millis(50),
             ..ServerLimits::default()
         };
-        let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
+        let source = source(limits);
         let (go_on, goes_on) = channel::<()>();
         let goes_on = Mutex::new(goes_on);
         let hung = source.read(move |_| {
@@ -315,7 +318,7 @@ mod tests {
             budget: Duration::from_millis(200),
             ..ServerLimits::default()
         };
-        let source = Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap());
+        let source = source(limits);
         let first = source.compare(|_| {
             std::thread::sleep(Duration::from_millis(600));
             Ok(())

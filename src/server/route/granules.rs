@@ -12,13 +12,13 @@ use hyper::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
 use super::dataset::identifier_of;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fixity::{ListStyle, each_checksum, listed_set};
 use crate::model::{
     Algorithm, DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
 use crate::pages::Link;
-use crate::registry::{FileList, GranuleFiles, Granules, IdPages, Registry, Selection};
+use crate::registry::{GranuleFiles, Granules, IdPages, Registry, Selection};
 use crate::server::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::server::conditions::ContentCoding;
 use crate::server::files::{Unwritten, Writer};
@@ -452,40 +452,28 @@ impl ChecksumQuery {
 
     fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
         let snapshot = self.registry.snapshot()?;
-        let algorithm = match &self.lines {
-            Lines::Checksums(algorithm) => algorithm.clone(),
+        let mut out = BufWriter::with_capacity(WRITTEN_BYTES, writer);
+        match &self.lines {
             Lines::Canonical => {
-                let files = snapshot.files(&self.set)?;
+                let (files, mut line) = (snapshot.files(&self.set)?, Vec::new());
                 drop(snapshot);
-                return write_canonical(files, writer);
+                for granule in files {
+                    let GranuleFiles { granule_id, content } = granule?;
+                    line.clear();
+                    content.write_line(granule_id.as_str(), &mut line);
+                    out.write_all(&line)?;
+                }
             }
-        };
-        let (mut out, mut failed) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), None);
-        let listed = each_checksum(snapshot, &self.set, algorithm, |granule_id, file, checksum| {
-            let written =
-                ListStyle::Checksums.write_line(&mut out, checksum, file.path(granule_id));
-            written.map_err(|error| {
-                failed = Some(error);
-                Error::interrupted()
-            })
-        });
-        if let Some(error) = failed {
-            return Err(error.into());
+            Lines::Checksums(algorithm) => {
+                let listed =
+                    each_checksum(snapshot, &self.set, algorithm.clone(), |id, file, it| {
+                        let written = ListStyle::Checksums.write_line(&mut out, it, file.path(id));
+                        written.map_err(Unwritten::from)
+                    });
+                let listed = listed?;
+                out.get_mut().left_out = listed.granules + listed.files;
+            }
         }
-        let listed = listed?;
-        out.flush()?;
-        out.get_mut().left_out = listed.granules + listed.files;
-        Ok(())
+        Ok(out.flush()?)
     }
-}
-
-fn write_canonical(files: FileList, writer: &mut Writer) -> Result<(), Unwritten> {
-    let (mut out, mut line) = (BufWriter::with_capacity(WRITTEN_BYTES, writer), Vec::new());
-    for granule in files {
-        let GranuleFiles { granule_id, content } = granule?;
-        line.clear();
-        content.write_line(granule_id.as_str(), &mut line);
-        out.write_all(&line)?;
-    }
-    Ok(out.flush()?)
 }

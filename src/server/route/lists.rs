@@ -63,15 +63,16 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
     });
     let list = read.await?.map_err(|path| Stop::see_other(state.site.href(&path)))?;
     let List { rows, has_more, totals } = list;
-    let next = rows.last().filter(|_| has_more).map(|last| last.dataset.name.clone());
-    let link =
-        |next: &DatasetName| asked.next_page(&state.site, next.as_str(), limit.into(), format);
-    let link = next.as_ref().map(link);
+    let next = rows
+        .last()
+        .filter(|_| has_more)
+        .map(|last| asked.next_page(&state.site, last.dataset.name.as_str(), limit.into(), format));
     if format == Format::Html {
-        let page = IndexPage { rows, next, query, shows_withdrawn, is_first, totals, now };
-        return Ok(rows::page(format, page.html(&state.site), link.as_deref()));
+        let next = next.as_deref();
+        let page = IndexPage { rows, query, shows_withdrawn, is_first, totals, now };
+        return Ok(rows::page(format, page.html(&state.site, next), next));
     }
-    Ok(named_list(format, "datasets", &rows, link.as_deref()))
+    Ok(named_list(format, "datasets", &rows, next.as_deref()))
 }
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
@@ -233,17 +234,18 @@ pub async fn history(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, 
     let before: Option<Timestamp> = asked.parsed("after")?;
     let (before, detail) = (before.or(day.and_then(|day| day.end().next())), format.detail());
     let read = read_present(state, asked, &name, move |snapshot, name| {
-        let rows = read_page(limit, instance_bytes, |last, count| {
+        let (instances, has_more) = read_page(limit, instance_bytes, |last, count| {
             snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
         })?;
-        HistoryPage::read(snapshot, name, rows, detail)
+        Ok((HistoryPage::read(snapshot, name, instances, detail)?, has_more))
     });
-    let page = read.await?;
-    let next =
-        |last: Timestamp| asked.next_page(&state.site, &last.to_string(), limit.into(), format);
-    let next = page.next().map(next);
+    let (page, has_more) = read.await?;
+    let next = page.instances.last().filter(|_| has_more).map(|last| {
+        asked.next_page(&state.site, &last.timestamp.to_string(), limit.into(), format)
+    });
     if format == Format::Html {
-        return Ok(rows::page(format, page.html(&state.site), next.as_deref()));
+        let html = page.html(&state.site, next.as_deref());
+        return Ok(rows::page(format, html, next.as_deref()));
     }
     Ok(named_list(format, "instances", &page.instances, next.as_deref()))
 }

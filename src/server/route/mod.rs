@@ -41,7 +41,9 @@ async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let segments: Vec<&str> = asked.path().split('/').skip(1).collect();
     match segments[..] {
         [""] => lists::index(state, asked).await,
-        ["style.css"] | ["script.js"] | ["icon.svg"] => site::file(asked),
+        ["style.css"] => site::file(asked),
+        ["script.js"] => site::file(asked),
+        ["icon.svg"] => site::file(asked),
         ["identifier"] => Ok(site::of_site(state, Format::Html, identifier_page)),
         ["feed.atom"] => lists::feed(state).await,
         ["datasets"] | ["datasets", ""] => Err(Stop::permanent(state.site.href("/"))),
