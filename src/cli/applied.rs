@@ -3,15 +3,13 @@
 use std::io::{self, Write};
 
 use accession::mirror::Status;
-use accession::model::Digest;
-use accession::model::quoted;
+use accession::model::{Digest, WarningKind, count, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
-use accession::{Applied, DatasetName, Identifier, Instance, Registry, Stamp};
+use accession::{Access, Applied, DatasetName, Identifier, Instance, Registry, Stamp};
 use serde::Serialize;
 
-use super::dataset_warnings::warn_of_shared_doi;
 use super::error::{Exit, Result};
-use super::output::{Object, Output, write_applied, write_change_line, write_dry_run};
+use super::output::{Object, Output};
 use super::session::{ChangeTime, Create, Session};
 
 /// One change of a dataset, as it was asked for.
@@ -170,20 +168,9 @@ pub fn apply(
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
-    print_applied(session, application, unchanged, &applied, created)
-}
-
-/// Prints what [`apply`] did, with its warnings.
-fn print_applied(
-    session: &mut Session,
-    application: &Application<'_>,
-    unchanged: Option<&str>,
-    applied: &Applied,
-    created: Created,
-) -> Result<Exit> {
     let program = session.program();
     session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
-    application.report(session, applied, created, None, |out| {
+    application.report(session, &applied, created, None, |out| {
         match (unchanged, applied.instance()) {
             (Some(why), None) => {
                 writeln!(out, "no changes: {why}")?;
@@ -191,11 +178,94 @@ fn print_applied(
                     writeln!(out, "identifier {}", in_force.identifier)?;
                 }
             }
-            _ => write_applied(out, applied)?,
+            _ => write_applied(out, &applied)?,
         }
         match application.dry_run {
-            true => write_dry_run(out, applied),
+            true => write_dry_run(out, &applied),
             false => Ok(()),
         }
     })
+}
+
+/// Warns that other datasets have the DOI of one that was created with the record of its primary.
+fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
+    let snapshot = session.open(Access::Read)?.snapshot()?;
+    let Some(doi) = snapshot.dataset(name)?.dataset.doi else { return Ok(()) };
+    let others = snapshot.datasets_with_doi(&doi)?;
+    for other in others.iter().filter(|other| *other != name) {
+        session.warn(WarningKind::SharedDoi, &format!("{name} has the DOI {doi}, as {other} has"));
+    }
+    Ok(())
+}
+
+/// Writes a change in one line.
+fn write_change_line(
+    out: &mut impl Write,
+    in_force: &Instance,
+    [added, removed]: [u64; 2],
+) -> io::Result<()> {
+    let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
+    let sides = sides([added, removed, in_force.described, in_force.replaced]);
+    writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
+}
+
+/// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two
+/// are left out where there are none.
+pub fn sides([ingested, deleted, described, replaced]: [u64; 4]) -> String {
+    let mut sides = format!("+{ingested} -{deleted}");
+    if replaced > 0 {
+        sides.push_str(&format!(" ~{replaced}"));
+    }
+    if described > 0 {
+        sides.push_str(&format!(", {described} described"));
+    }
+    sides
+}
+
+/// Writes the result of a change.
+fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
+    let Some(instance) = applied.instance() else {
+        return match applied.skipped {
+            Skipped { held: 1.., .. } => {
+                writeln!(out, "no changes: every granule is already held")
+            }
+            Skipped { missing: 1.., .. } => {
+                writeln!(out, "no changes: none of the granules is held")
+            }
+            _ => writeln!(out, "no changes: the input contains no granules"),
+        };
+    };
+    write_change(out, instance)?;
+    writeln!(out, "identifier {}", instance.identifier)
+}
+
+/// Writes when a change took effect, and how many granules it ingested and deleted.
+pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
+    let Instance { dataset, timestamp, granules, ingested, deleted, described, replaced, .. } =
+        change;
+    let sides = sides([*ingested, *deleted, *described, *replaced]);
+    writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}")
+}
+
+/// Writes how many annotations of a primary are kept from now on.
+pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Result<()> {
+    match annotations.added {
+        0 => Ok(()),
+        added => writeln!(out, "kept {}", count(added, "annotation")),
+    }
+}
+
+/// Writes that a change was rolled back, with the first granules of each side as examples.
+pub fn write_dry_run(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
+    for (verb, ids, count) in [
+        ("ingest", &applied.first_ingested, applied.added()),
+        ("delete", &applied.first_deleted, applied.removed()),
+    ] {
+        let more = count.saturating_sub(ids.len() as u64);
+        ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
+        if more > 0 {
+            writeln!(out, "would {verb} {more} more")?;
+        }
+    }
+    writeln!(out, "dry run: nothing was changed")
 }

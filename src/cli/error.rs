@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use accession::error::FrontEnd;
 use accession::model::is_interpreted;
 use accession::{ErrorKind, GranuleId, SourceLocation};
-use serde::Serialize;
 
 use super::output::{Failure, Label, json, one_line, write_message};
 
@@ -27,21 +26,6 @@ struct Failed {
     error: accession::Error,
     context: Vec<String>,
     hint: Option<String>,
-}
-
-/// An error as it is reported with `--json`; fields that are `None` are omitted.
-#[derive(Serialize)]
-struct Report {
-    kind: &'static str,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    granule: Option<String>,
 }
 
 impl Error {
@@ -113,9 +97,15 @@ impl Error {
             }
             _ => (None, None),
         };
-        let (kind, message) = (error.kind().as_str(), self.to_string());
-        let granule = error.granule().map(ToString::to_string);
-        let report = Report { kind, message, hint, file, line, granule };
+        let mut report = object!({
+            "kind": error.kind().as_str(),
+            "message": self.to_string(),
+            "hint": hint,
+            "file": file,
+            "line": line,
+            "granule": error.granule(),
+        });
+        report.0.retain(|(_, value)| !value.is_null());
         let report = json::to_string(&BTreeMap::from([("error", report)]));
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = writeln!(io::stderr(), "{report}");

@@ -33,7 +33,6 @@ macro_rules! object {
 mod applied;
 mod args;
 mod command;
-mod dataset_warnings;
 mod error;
 mod key_file;
 mod output;
@@ -48,7 +47,6 @@ use std::io::Write;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
-use dataset_warnings::with_suggestion;
 use error::{Error, Exit, Result};
 use program::{Arguments, standard_input_uses};
 use session::{REGISTRY, RunOptions, Session};
@@ -63,9 +61,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         .or_else(|_| parse(&mut Arguments::program(), &arguments));
     match parsed {
         Ok((arguments, uses)) => {
-            let (options, command) = arguments.split();
-            let mut session = Session::new(options);
-            let result = run_command(command, uses, &mut session);
+            let mut session = Session::new(arguments.options);
+            let result = run_command(arguments.command, uses, &mut session);
             conclude(result, &mut session)
         }
         Err(error) if error.use_stderr() => {
@@ -90,9 +87,9 @@ fn parse(
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     // A variable that is empty is not set.
     if matches.value_source("registry") == Some(ValueSource::EnvVariable)
-        && arguments.registry.as_os_str().is_empty()
+        && arguments.options.registry.as_os_str().is_empty()
     {
-        arguments.registry = REGISTRY.into();
+        arguments.options.registry = REGISTRY.into();
     }
     Ok((arguments, uses))
 }
@@ -133,7 +130,7 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
             Ok(exit) => exit,
             Err(error) => match session.has_committed() {
                 true => error.after_commit().report(session.is_json()),
-                false => with_suggestion(error, session).report(session.is_json()),
+                false => session.with_suggestion(error).report(session.is_json()),
             },
         },
     }

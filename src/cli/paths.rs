@@ -1,9 +1,20 @@
-//! Granule ids that are listed as paths: which part of a path is the id.
+//! Paths as arguments, and granule ids that are listed as paths: which part of a path is the id.
+
+use std::path::PathBuf;
 
 use accession::ErrorKind;
 use clap::ValueEnum;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use super::error::Error;
+
+/// Parses a path. `-` is refused: whoever writes it means a pipe, not a file of that name.
+pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().try_map(|text| match text == "-" {
+        true => Err("this cannot be standard input or output; a file of this name is ./-"),
+        false => Ok(PathBuf::from(text)),
+    })
+}
 
 /// How an id is made of what a list contains.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -1,18 +1,16 @@
 //! The program: all its commands, and the options that each of them takes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::{Arg, ArgAction, ArgMatches, CommandFactory, Parser};
+use clap::{Arg, ArgMatches, CommandFactory, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
-use super::args::named_path;
 use super::command::Command;
 use super::error::{Context, Result};
 use super::reading::{CitationText, InputFile};
-use super::session::{REGISTRY, RunOptions};
+use super::session::RunOptions;
 
 /// The options that every command takes. Only the help of the program describes them.
 const GLOBAL_OPTIONS: &str =
@@ -29,34 +27,8 @@ const GLOBAL_OPTIONS: &str =
 #[derive(Parser)]
 #[command(name = "accession", version, max_term_width = 100, verbatim_doc_comment)]
 pub struct Arguments {
-    /// The registry: a file, or an address on a PostgreSQL server (postgres://USER@HOST/DATABASE)
-    #[arg(
-        long,
-        global = true,
-        value_name = "PATH",
-        env = "ACCESSION_REGISTRY",
-        default_value = REGISTRY,
-        value_parser = named_path(),
-        hide_env_values = true
-    )]
-    pub registry: PathBuf,
-
-    /// Print JSON on stdout, and errors and warnings as JSON on stderr
-    #[arg(long, global = true)]
-    pub json: bool,
-
-    /// Print no text on stdout if the command only confirms what it did, but one line from sync,
-    /// pull and import if something changed; with -qq, not that either
-    #[arg(short, long, global = true, action = ArgAction::Count)]
-    pub quiet: u8,
-
-    /// Print on stderr how much work was done, and how long it took
-    #[arg(short, long, global = true)]
-    pub verbose: bool,
-
-    /// Who makes the change, as this registry records it [default: the user name of the system]
-    #[arg(long, global = true, value_name = "NAME", env = "ACCESSION_BY", hide_env_values = true)]
-    pub by: Option<String>,
+    #[command(flatten)]
+    pub options: RunOptions,
 
     #[command(subcommand)]
     pub command: Command,
@@ -69,12 +41,6 @@ impl Arguments {
         let globals: Vec<Arg> = program.get_arguments().map(|arg| arg.clone().hide(true)).collect();
         // clap gives a command the global options that it does not have: here hidden ones.
         program.mut_subcommands(|command| refer_to_global_options(command.args(&globals)))
-    }
-
-    /// Separates the options that every command takes from the command.
-    pub fn split(self) -> (RunOptions, Command) {
-        let Arguments { registry, json, quiet, verbose, by, command } = self;
-        (RunOptions { registry, json, quiet, verbose, by }, command)
     }
 }
 

@@ -12,7 +12,10 @@ use accession::disk::reserved;
 use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
-use accession::{Access, Error, ErrorKind, Moment, Monitor, Registry, Stamp, Timestamp};
+use accession::{
+    Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
+};
+use clap::ArgAction;
 use serde::Serialize;
 use tempfile::TempDir;
 
@@ -21,6 +24,7 @@ use super::output::{
     Column, Failure, Label, Output, Progress, Table, count, for_shell, json, write_fields,
     write_message,
 };
+use super::paths::named_path;
 
 /// The registry that is used if none is named.
 pub const REGISTRY: &str = "accession.db";
@@ -36,17 +40,35 @@ pub struct Session {
 }
 
 /// The options that every command takes.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, clap::Args)]
 pub struct RunOptions {
-    /// The registry file.
+    /// The registry: a file, or an address on a PostgreSQL server (postgres://USER@HOST/DATABASE)
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "ACCESSION_REGISTRY",
+        default_value = REGISTRY,
+        value_parser = named_path(),
+        hide_env_values = true
+    )]
     pub registry: PathBuf,
-    /// Whether stdout carries JSON only.
+
+    /// Print JSON on stdout, and errors and warnings as JSON on stderr
+    #[arg(long, global = true)]
     pub json: bool,
-    /// 1 means that confirmations are omitted, 2 also the lines that some commands print instead.
+
+    /// Print no text on stdout if the command only confirms what it did, but one line from sync,
+    /// pull and import if something changed; with -qq, not that either
+    #[arg(short, long, global = true, action = ArgAction::Count)]
     pub quiet: u8,
-    /// Whether the work that was done is reported.
+
+    /// Print on stderr how much work was done, and how long it took
+    #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// Who makes changes. `None` or an empty string means the user of the system.
+
+    /// Who makes the change, as this registry records it [default: the user name of the system]
+    #[arg(long, global = true, value_name = "NAME", env = "ACCESSION_BY", hide_env_values = true)]
     pub by: Option<String>,
 }
 
@@ -268,6 +290,35 @@ impl Session {
         warnings.into_iter().for_each(|Warning { kind, message }| self.warn(kind, &message));
     }
 
+    /// Prints every warning about the dataset that a command reads.
+    ///
+    /// # Errors
+    ///
+    /// The registry cannot be read. A dataset that does not exist is not an error here.
+    pub fn warn_of_dataset(&self, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
+        match snapshot.described_dataset(name) {
+            Ok(listed) => {
+                self.warn_all(listed.warnings(name, self.now()?));
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::DatasetUnknown => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The error with a hint of which identifier may have been meant by one that is unknown, if any comes
+    /// close.
+    pub fn with_suggestion(&self, error: CliError) -> CliError {
+        let Some(unknown) = error.unknown() else { return error };
+        // The command has failed already: that nothing can be suggested is not reported.
+        let snapshot = self.open_existing().ok().flatten();
+        let snapshot = snapshot.and_then(|registry| registry.snapshot().ok());
+        match snapshot.and_then(|snapshot| suggestion(&snapshot, unknown)) {
+            Some(suggestion) => error.with_hint(suggestion),
+            None => error,
+        }
+    }
+
     /// Standard output: buffered, escaped on a terminal, unchanged in a pipe.
     pub fn out(&mut self) -> &mut Output {
         &mut self.out
@@ -358,6 +409,17 @@ impl PrintedList {
     pub fn finish(self, session: &mut Session) -> io::Result<()> {
         self.0.finish(session.out())
     }
+}
+
+/// A question that names the identifiers that come close to an unknown one. `None` means that none does.
+pub fn suggestion(snapshot: &Snapshot, unknown: &str) -> Option<String> {
+    let similar = snapshot.similar_identifiers(unknown).unwrap_or_default();
+    let meant: Vec<String> = similar.iter().map(|identifier| format!("DI:{identifier}")).collect();
+    let (last, others) = meant.split_last()?;
+    Some(match others {
+        [] => format!("did you mean {last}?"),
+        others => format!("did you mean {} or {last}?", others.join(", ")),
+    })
 }
 
 /// The current time. `None` means that it is not within the years 0000 to 9999. Nothing else reads the

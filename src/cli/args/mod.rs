@@ -5,6 +5,7 @@ mod granules;
 mod primary;
 mod set;
 
+pub use crate::cli::paths::named_path;
 pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
@@ -12,6 +13,5 @@ pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs};
 pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs};
 pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
 pub use set::{
-    KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, named_path, public_url,
-    resolver,
+    KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, public_url, resolver,
 };

@@ -1,6 +1,5 @@
 //! A set of granules as an argument, and the options that name a part of it.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use accession::citation::typed::{GivenIdentifier, SetName, TypedSet, dataset_at, refuse_future};
@@ -8,7 +7,6 @@ use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
 use accession::{DatasetName, ErrorKind, Limit, Moment, Selection, Snapshot, Timestamp};
-use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::cli::error::{Error, Result};
 use crate::cli::session::Session;
@@ -175,14 +173,6 @@ pub fn deletions(text: &str) -> Result<Limit, Refusal> {
         Limit::Percent(101..) => Err("it is more than 100%".into()),
         limit => Ok(limit),
     }
-}
-
-/// Parses a path. `-` is refused: whoever writes it means a pipe, not a file of that name.
-pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|text| match text == "-" {
-        true => Err("this cannot be standard input or output; a file of this name is ./-"),
-        false => Ok(PathBuf::from(text)),
-    })
 }
 
 /// The address of the site that resolves identifiers, from the environment. `None` means that it is not set.

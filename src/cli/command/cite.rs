@@ -1,8 +1,6 @@
-use std::fmt;
 use std::io::Write;
 use std::iter;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, RecordField, listed};
@@ -52,8 +50,8 @@ pub struct Args {
     #[arg(
         long,
         value_name = "FORMAT",
-        default_value_t = Format::Citation(CitationFormat::Text),
-        value_parser = PossibleValuesParser::new(names()).try_map(|name| name.parse::<Format>()),
+        default_value = CitationFormat::Text.name(),
+        value_parser = PossibleValuesParser::new(names()).try_map(Format::named),
         hide_possible_values = true
     )]
     format: Format,
@@ -114,30 +112,26 @@ enum Format {
     RoCrate,
 }
 
+impl Format {
+    fn named(name: String) -> Result<Self, ValueError> {
+        match name == RO_CRATE {
+            true => Ok(Format::RoCrate),
+            false => name.parse().map(Format::Citation),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Format::Citation(format) => format.name(),
+            Format::RoCrate => RO_CRATE,
+        }
+    }
+}
+
 const RO_CRATE: &str = "ro-crate";
 
 fn names() -> impl Iterator<Item = &'static str> {
     CitationFormat::ALL.map(CitationFormat::name).into_iter().chain(iter::once(RO_CRATE))
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Format::Citation(format) => format.fmt(f),
-            Format::RoCrate => f.pad(RO_CRATE),
-        }
-    }
-}
-
-impl FromStr for Format {
-    type Err = ValueError;
-
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text == RO_CRATE {
-            true => Ok(Format::RoCrate),
-            false => text.parse().map(Format::Citation),
-        }
-    }
 }
 
 impl Args {
@@ -171,7 +165,7 @@ impl Args {
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
         let printed = object!({
-            "format": self.format.to_string(),
+            "format": self.format.name(),
             "citation": text,
             "annotations": Vec::<Annotation>::new(),
             "digest": list.digest,
@@ -232,7 +226,7 @@ impl Args {
         let text = self
             .text(&citation, || Ok(session.open(Access::Read)?.snapshot()?.files(&cited_set)?))?;
         let printed = object!({
-            "format": self.format.to_string(),
+            "format": self.format.name(),
             "citation": text,
             "annotations": cited_set.instance().annotations,
             "digest": cited_set.digest(),

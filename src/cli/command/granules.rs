@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::args::{KnownAtArgs, SetArgs, SiteArgs};
-use crate::cli::dataset_warnings::warn_of_dataset;
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Progress};
 use crate::cli::session::Session;
@@ -123,7 +122,7 @@ impl Args {
         });
         let files = files.transpose()?;
         let mut granules = snapshot.granules(&selected.set)?;
-        warn_of_dataset(session, &snapshot, selected.set.dataset())?;
+        session.warn_of_dataset(&snapshot, selected.set.dataset())?;
         if let (Some(at), false) = (at, selected.others.is_empty()) {
             session.warn(
                 WarningKind::OtherIdentifiers,

@@ -6,14 +6,13 @@ use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Sel
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::cli::applied::sides;
 use crate::cli::args::{
     KnownAtArgs, SiteArgs, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
-use crate::cli::dataset_warnings::{suggestion, warn_of_dataset};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::sides;
 use crate::cli::output::{Column, annotation_in, digest_in, in_words, selected_in};
-use crate::cli::session::Session;
+use crate::cli::session::{Session, suggestion};
 
 /// Show the identifier of a dataset that was in force at a time
 ///
@@ -63,7 +62,7 @@ impl Lookup {
         let snapshot = self.known_at.apply(snapshot, session)?;
         let selected = snapshot.select(&selection)?;
         let period = snapshot.period(selected.set)?;
-        warn_of_dataset(session, &snapshot, &name)?;
+        session.warn_of_dataset(&snapshot, &name)?;
         drop(snapshot);
         if !session.is_json() {
             session.warn_all(Warning::of_others(at, &selected.others));
@@ -360,7 +359,7 @@ impl Resolve {
         let mut datasets: Vec<_> = resolution.rows.iter().map(|row| row.set.dataset()).collect();
         datasets.dedup();
         for dataset in datasets {
-            warn_of_dataset(session, &snapshot, dataset)?;
+            session.warn_of_dataset(&snapshot, dataset)?;
         }
         drop(snapshot);
         let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);

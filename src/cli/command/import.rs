@@ -11,12 +11,11 @@ use accession::{Access, Applied, ChangeOptions, DatasetName, Import, Instance, M
 
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
-use crate::cli::applied::{Application, Created};
+use crate::cli::applied::{Application, Created, write_dry_run, write_kept};
 use crate::cli::args::{ClockArgs, DryRunArgs};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::error::{Exit, Result};
 use crate::cli::output::count;
-use crate::cli::output::{write_dry_run, write_kept};
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::{Create, Session};
 

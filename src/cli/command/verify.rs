@@ -3,12 +3,11 @@ use std::num::NonZeroUsize;
 
 use accession::model::quoted;
 use accession::registry::Verified;
-use accession::{Access, DatasetName, Verification};
+use accession::{Access, DatasetName, ErrorKind, Verification};
 use serde_json::Value;
 
 use super::proof::ProofArgs;
-use crate::cli::dataset_warnings::incomplete;
-use crate::cli::error::{Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, count, one_line};
 use crate::cli::session::Session;
 
@@ -72,7 +71,12 @@ impl Args {
         }
         match verified {
             Verified { findings: 1.., .. } => Ok(Exit::Differs),
-            Verified { unreachable: datasets @ 1.., .. } => Err(incomplete(datasets).into()),
+            Verified { unreachable: datasets @ 1.., .. } => {
+                let message = format!(
+                    "a machine cannot be reached, and the answer lacks its datasets: {datasets}"
+                );
+                Err(Error::new(ErrorKind::Incomplete, message))
+            }
             _ => Ok(Exit::Done),
         }
     }

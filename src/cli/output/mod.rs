@@ -3,7 +3,6 @@
 //! Data goes to stdout and everything else to stderr. An untrusted string is escaped
 //! by [`one_line`], by [`json`], or, on its way to a terminal, by [`Output`].
 
-mod change;
 pub mod json;
 mod progress;
 mod stdout;
@@ -11,9 +10,6 @@ mod table;
 mod text;
 
 pub use accession::model::count;
-pub use change::{
-    sides, write_applied, write_change, write_change_line, write_dry_run, write_kept,
-};
 pub use json::{Ids, Object};
 pub use progress::Progress;
 pub use stdout::{Failure, Output};

@@ -5,11 +5,10 @@ use accession::model::WarningKind;
 use accession::{Access, DatasetName, Limit, Limits};
 
 use super::status::sources;
-use crate::cli::applied::{Application, Created};
+use crate::cli::applied::{Application, Created, write_change, write_kept};
 use crate::cli::args::{PrimaryArgs, deletions, warn_of_not_remembered};
 use crate::cli::error::{Context, Exit, Result};
 use crate::cli::output::Output;
-use crate::cli::output::{write_change, write_kept};
 use crate::cli::session::{ChangeTime, Session};
 
 /// Make a mirror hold the same granules as its primary, in one change

@@ -1,0 +1,514 @@
+//! `fixity`: the files of granules, their sizes and checksums.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use accession::fixity::{
+    self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, FoundFiles, ListStyle, Mounted,
+    ReadOptions, each_checksum, listed_set,
+};
+use accession::input::Options;
+use accession::model::{Algorithm, Extent, WarningKind, age};
+use accession::{
+    Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Selection, Set, Snapshot,
+    Timestamp,
+};
+use clap::ValueEnum;
+use clap::builder::NonEmptyStringValueParser;
+
+use crate::cli::applied::apply;
+use crate::cli::args::{
+    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, KnownAtArgs,
+    SetArgs, TypedSet, named_path,
+};
+use crate::cli::error::{Error, Exit, Result};
+use crate::cli::output::{Column, Progress, count};
+use crate::cli::paths::PathArgs;
+use crate::cli::program::watch_for_interrupt;
+use crate::cli::reading::{Entries, InputFile, MissingPages};
+use crate::cli::session::Session;
+
+commands! {
+    /// Record, compute, check and list the sizes and checksums of files
+    enum Command {
+        Add(AddFiles),
+        Compute(ComputeChecksums),
+        Check(CheckFiles),
+        List(ListChecksums),
+        Forget(ForgetRoot),
+    }
+}
+
+/// State the sizes and checksums of files of granules that are held
+///
+/// They count from the time of the change on. What is known of other files of these granules stays. What
+/// contradicts what is known (another size, or another checksum of the same algorithm) is refused, unless
+/// --max-replace accepts it.
+///
+/// Examples:
+///   sha256sum -- * | accession fixity add US.FOOL2.002 --from -
+///   accession fixity add US.FOOL2.002 --from granules.umm_json --skip-missing
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct AddFiles {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// A file with sizes and checksums; - is stdin (can be repeated)
+    #[arg(long, value_name = "FILE", required = true)]
+    from: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
+
+    #[command(flatten)]
+    columns: FileColumns,
+
+    #[command(flatten)]
+    inventory: InventoryArgs,
+
+    #[command(flatten)]
+    change: ChangeArgs,
+
+    #[command(flatten)]
+    contradicting: ContentArgs,
+
+    /// Skip the files of granules that are not held
+    #[arg(long)]
+    skip_missing: bool,
+}
+
+/// Why nothing changed.
+const KNOWN: &str = "all that the input states is known";
+
+impl AddFiles {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let options = self.columns.reading(self.format.options());
+        let options = Options { root: self.inventory.root, ..options };
+        let mut change = Change::stating(Extent::Named);
+        change.options = ChangeOptions {
+            skip_missing: self.skip_missing,
+            max_replace: self.contradicting.max_replace,
+            ..self.change.options()
+        };
+        let entries =
+            Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
+        for entry in entries {
+            let entry = entry?;
+            if entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
+                change.describe(entry)?;
+            }
+        }
+        if change.count() == 0 {
+            return Err(nothing_stated());
+        }
+        let application = self.change.application(&self.dataset, false);
+        apply(session, &application, Some(KNOWN), |registry, stamp| {
+            registry.change(&self.dataset, &change, stamp)
+        })
+    }
+}
+
+/// Compute and state the checksums of files that have none
+///
+/// Each granule that the dataset holds is a file of that name below the directory, unless its files
+/// are recorded. A file that cannot be read, is not as it is recorded, or is written while it is read
+/// gets no checksum; a row is printed for it, and the exit status is 1. What was computed is stated once an
+/// hour and at the end, each time as a change of now, so a command that was stopped can be run again.
+///
+/// Example:
+///   accession fixity compute US.FOOL2.002 --root /data/fool2
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct ComputeChecksums {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// The directory that has the files; their paths are relative to it
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    root: PathBuf,
+
+    #[command(flatten)]
+    tree: TreeArgs,
+
+    /// The algorithm: md5, sha-1, sha-256, sha-384, sha-512, crc32, cksum or adler32
+    #[arg(long, value_name = "ALGORITHM", default_value = "sha-256", value_parser = computed)]
+    algorithm: Algorithm,
+
+    /// A note that is stored with the changes
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+
+    #[command(flatten)]
+    clock: ClockArgs,
+}
+
+fn computed(text: &str) -> Result<Algorithm, String> {
+    match text.parse() {
+        Ok(Algorithm::Other(_)) | Err(_) => {
+            let known = Algorithm::KNOWN.each_ref().map(Algorithm::as_str).join(", ");
+            Err(format!("not an algorithm that is computed here: {known}"))
+        }
+        Ok(algorithm) => Ok(algorithm),
+    }
+}
+
+impl ComputeChecksums {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let tree = self.tree.read(&self.root, None)?;
+        let (registry, stamp) = (session.open(Access::Write)?, session.stamp(self.clock.time())?);
+        let (dataset, algorithm) = (&self.dataset, self.algorithm);
+        let run = fixity::compute(&registry, dataset, tree, algorithm, self.note, &stamp)?;
+        print_run(session, run, "computed")
+    }
+}
+
+/// Check files against their recorded sizes and checksums
+///
+/// Each file is read once, for all its checksums; a row is printed for each that is not as recorded:
+/// missing, size, checksum, unreadable (also what is not a regular file, and a link that leads out of
+/// the directory), changing (it was written while it was read), no-record (nothing is recorded to
+/// check it by), or cannot-compute (only checksums of unknown algorithms are). With --found, the
+/// checksums that another program computed are compared instead, and no file is read. The exit
+/// status is 1 if a row is printed.
+///
+/// A check of the checksums of all files that a dataset holds now is recorded, once a minute;
+/// `accession status` lists what it found. With --for, it goes on where the last one of this root has
+/// ended, and stops after that time; at the end of the set, the next one begins again. A file that was
+/// begun is finished. Checks of earlier sets and of subsets, with --size-only and with --found are not
+/// recorded, nor is any if the registry cannot be written. One check at a time is recorded of a root.
+///
+/// Examples:
+///   accession fixity check US.FOOL2.002 --root /data/fool2
+///   accession fixity check US.FOOL2.002@2001-01-05 --root /data/fool2 --size-only --unexpected
+///   accession fixity check US.FOOL2.002 --root /data/fool2 --for 2h
+///   rclone hashsum sha256 bucket:fool2 | accession fixity check US.FOOL2.002 --found -
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct CheckFiles {
+    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
+    set: TypedSet,
+
+    /// The directory that has the files; their paths are relative to it
+    #[arg(long, value_name = "DIR", value_parser = named_path(), required_unless_present = "found")]
+    root: Option<PathBuf>,
+
+    #[command(flatten)]
+    tree: TreeArgs,
+
+    /// Compare the sizes only, without opening a file
+    #[arg(long)]
+    size_only: bool,
+
+    /// Also list files of the directory that no granule of the set has, as unexpected
+    #[arg(long)]
+    unexpected: bool,
+
+    /// Go on where the last check has ended, and begin no further file after this time: 90s, 30m, 2h or 1d
+    #[arg(
+        long = "for",
+        value_name = "DURATION",
+        value_parser = age,
+        conflicts_with = "unexpected"
+    )]
+    duration: Option<Duration>,
+
+    /// The name under which checks of this directory are recorded [default: HOST:PATH]
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    root_name: Option<String>,
+
+    /// Compare with a list of checksums that another program computed; - is stdin (can be repeated)
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "root", "jobs", "mounted", "size_only", "unexpected", "duration", "root_name"
+        ]
+    )]
+    found: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    columns: FileColumns,
+}
+
+impl CheckFiles {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        match &self.root {
+            Some(root) => self.check_directory(root, session),
+            None => self.check_list(session),
+        }
+    }
+
+    fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
+        let tree = self.tree.read(root, self.duration)?;
+        let options = CheckOptions {
+            depth: if self.size_only { Depth::Size } else { Depth::Content },
+            lists_unexpected: self.unexpected,
+            root_name: self.root_name.clone(),
+        };
+        let registry = session.open(Access::Read)?;
+        let (stamp, now) = (session.stamp(None)?, session.now()?);
+        let (writable, select) =
+            (|| session.open(Access::Write), |snapshot: &Snapshot| self.select(now, snapshot));
+        let run = fixity::check(&registry, writable, select, (tree, options), &stamp)?;
+        print_run(session, run, "checked")
+    }
+
+    fn check_list(&self, session: &mut Session) -> Result<Exit> {
+        let mut found = FoundFiles::new();
+        let options = self.columns.reading(self.format.options());
+        // The ids are of no interest: what is compared are the paths.
+        let paths = PathArgs::default();
+        let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
+        for entry in entries {
+            found.add(&entry?)?;
+        }
+        if found.is_empty() {
+            return Err(nothing_stated());
+        }
+        let registry = session.open(Access::Read)?;
+        let set = self.select(session.now()?, &registry.snapshot()?)?;
+        let mut compared = found.compare_with(&registry, set, None)?;
+        session.rows(FINDINGS, compared.by_ref())?;
+        print_summary(session, &compared.summary(), "checked")
+    }
+
+    fn select(&self, now: Timestamp, snapshot: &Snapshot) -> accession::error::Result<Set> {
+        let selection = self.set.clone().into_selection(now, snapshot)?;
+        listed_set(snapshot, &selection)
+    }
+}
+
+/// Forget a directory in which files were checked, and is no longer used
+///
+/// `accession status` lists it and what was found there no longer. A run that is still checking files
+/// there ends.
+///
+/// Example:
+///   accession fixity forget US.FOOL2.002 old-host:/data/fool2
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct ForgetRoot {
+    /// The dataset
+    dataset: DatasetName,
+
+    /// The directory, as `accession status --json` lists it
+    root: String,
+}
+
+impl ForgetRoot {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let registry = session.open(Access::Write)?;
+        let dataset = registry.snapshot()?.dataset(&self.dataset)?.dataset.name;
+        let Some(findings) = registry.forget_root(&dataset, &self.root)? else {
+            return Err(Error::usage(format!("{dataset} was never checked at {}", self.root))
+                .with_hint("`accession status --json DATASET` lists where it was"));
+        };
+        let forgotten = object!({ "dataset": dataset, "root": self.root, "findings": findings });
+        session.confirm(&forgotten, |out| {
+            let findings = count(findings, "finding");
+            writeln!(out, "{dataset}: forgot {} and {findings}", self.root)
+        })
+    }
+}
+
+/// List the checksums of the files of a set, as sha256sum --check reads them
+///
+/// By granule, then path. A file without a checksum of the algorithm is left out, with a warning
+/// that counts them.
+///
+/// Examples:
+///   accession fixity list US.FOOL2.002 | (cd /data && sha256sum --check --quiet)
+///   accession fixity list DI:763122197bfb3ffbf0da14adbfb1b13b --format bagit > manifest-sha256.txt
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct ListChecksums {
+    #[command(flatten)]
+    set: SetArgs,
+
+    /// The dataset whose records are listed, if several hold the identifier
+    #[arg(long, value_name = "DATASET")]
+    dataset: Option<DatasetName>,
+
+    #[command(flatten)]
+    known_at: KnownAtArgs,
+
+    /// The algorithm [default: sha-256 if a file has one, else the strongest that is there]
+    #[arg(long, value_name = "ALGORITHM")]
+    algorithm: Option<Algorithm>,
+
+    /// The form of a line: that of sha256sum, a manifest of BagIt, or JSON
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "checksums")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Checksums,
+    Bagit,
+    Json,
+}
+
+impl ListChecksums {
+    /// The set, in the snapshot in which its files are listed.
+    fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let typed = self.set.clone().into_selection(session.now()?, &snapshot)?;
+        let selection = match (typed, self.dataset.clone()) {
+            (Selection::Identifier { identifier, dataset: None, at }, dataset) => {
+                Selection::Identifier { identifier, dataset, at }
+            }
+            (typed, None) => typed,
+            (_, Some(_)) => {
+                return Err(Error::usage(
+                    "--dataset is for an identifier that several datasets hold",
+                ));
+            }
+        };
+        let snapshot = self.known_at.apply(snapshot, session)?;
+        let set = listed_set(&snapshot, &selection).map_err(|error| match error.kind() {
+            ErrorKind::Ambiguous => Error::from(error).with_hint("name one of them with --dataset"),
+            _ => error.into(),
+        })?;
+        session.warn_of_dataset(&snapshot, set.dataset())?;
+        Ok((snapshot, set))
+    }
+
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let (snapshot, set) = self.select(session)?;
+        let format = if session.is_json() { Format::Json } else { self.format };
+        let algorithm = self.algorithm;
+        let listed = each_checksum::<Error>(snapshot, &set, algorithm, |id, file, checksum| {
+            let style = match format {
+                Format::Checksums => ListStyle::Checksums,
+                Format::Bagit => ListStyle::BagIt,
+                Format::Json => {
+                    return Ok(session.json(&object!({
+                        "granule": id,
+                        "path": file.path(id),
+                        "algorithm": checksum.algorithm().as_str(),
+                        "size": file.size(),
+                        "checksum": checksum.to_string(),
+                    }))?);
+                }
+            };
+            Ok(style.write_line(session.out(), checksum, file.path(id))?)
+        })?;
+        session.warn_all(listed.warning());
+        Ok(Exit::Done)
+    }
+}
+
+/// How the files of a directory are read.
+#[derive(clap::Args)]
+struct TreeArgs {
+    /// Read this many files at a time [default: the number of cores]
+    #[arg(long, value_name = "N")]
+    jobs: Option<NonZeroUsize>,
+
+    /// The directory is the right one, even if it is empty or has none of the files that are looked
+    /// for first
+    #[arg(long)]
+    mounted: bool,
+}
+
+impl TreeArgs {
+    /// Reads a directory. No further file is begun after the duration, or once the program is asked to end.
+    fn read(&self, root: &Path, duration: Option<Duration>) -> Result<FileTree> {
+        let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
+        let progress = Progress::new().stopping(&watch_for_interrupt()?).ending_at(begin_until);
+        let monitor: Option<Arc<dyn Monitor>> = Some(Arc::new(progress));
+        Ok(FileTree {
+            root: root.to_owned(),
+            mounted: if self.mounted { Mounted::Yes } else { Mounted::Unknown },
+            reading: ReadOptions { monitor, begin_until, ..ReadOptions::new(self.jobs) },
+        })
+    }
+}
+
+/// The error of a list that says nothing of files.
+fn nothing_stated() -> Error {
+    Error::usage("the input states no size and no checksum of a file")
+        .with_hint("for a table, name the columns with --checksum-column and --size-column")
+}
+
+/// What is shown of each finding.
+const FINDINGS: &[Column] = &[
+    Column::text("granule"),
+    // The path of a file that is its granule is not printed twice.
+    Column::text("path").unless("granule"),
+    Column::text("status"),
+    Column::text("expected"),
+    Column::prose("found"),
+];
+
+/// Reads files, and prints what is found while they are read, and what became of all of them; `verb` names
+/// what is done with them.
+fn print_run(session: &mut Session, mut run: FileRun, verb: &str) -> Result<Exit> {
+    session.warn_all(run.not_recorded());
+    let (mut list, mut stopped) = (session.list(FINDINGS), None);
+    for finding in run.by_ref() {
+        match finding {
+            Ok(finding) => list.add(session, &finding)?,
+            Err(error) => {
+                // What was not read is not taken for good.
+                stopped = Some(error);
+                break;
+            }
+        }
+    }
+    list.finish(session)?;
+    let is_recorded = run.is_recorded();
+    let finished = run.finish();
+    match stopped {
+        None => print_summary(session, &finished?, verb),
+        Some(error) if error.kind() == ErrorKind::Interrupted => {
+            print_summary(session, &finished?, verb)?;
+            let what = match is_recorded {
+                true => format!("stopped: what was {verb} so far is recorded"),
+                false => "stopped: nothing is recorded".to_owned(),
+            };
+            Err(Error::new(ErrorKind::Interrupted, what))
+        }
+        Some(error) => Err(error.into()),
+    }
+}
+
+/// Prints what was read, after the findings.
+fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> Result<Exit> {
+    if summary.sizes_unknown > 0 {
+        let files = count(summary.sizes_unknown, "file");
+        let what = format!(
+            "no size is recorded of {files}, so --size-only has nothing to compare; without it, their checksums are compared"
+        );
+        session.warn(WarningKind::SizesUnknown, &what);
+    }
+    let exit = if summary.findings == 0 { Exit::Done } else { Exit::Differs };
+    if session.is_json() {
+        session.json(&BTreeMap::from([("summary", summary)]))?;
+        return Ok(exit);
+    }
+    if session.is_quiet() && summary.findings == 0 {
+        return Ok(exit);
+    }
+    let (files, bytes) = (count(summary.files, "file"), count(summary.bytes, "byte"));
+    let part = if summary.complete { "" } else { " of a part of the set" };
+    let result = match summary.findings {
+        // What was not looked at is not good.
+        0 if summary.files == 0 && !summary.complete => "nothing was checked".to_owned(),
+        0 => "all good".to_owned(),
+        findings => format!("NOT good, {}", count(findings, "finding")),
+    };
+    writeln!(session.out(), "{verb} {files}{part}, read {bytes}: {result}")?;
+    Ok(exit)
+}
