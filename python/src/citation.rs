@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use accession::citation::typed::TypedDataset;
-use accession::citation::{Citation, CitationFormat, listed};
+use accession::citation::{Citation, CitationFormat, listed_dataset};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -25,7 +25,7 @@ pub fn cite_list(
     output: Option<PathBuf>,
 ) -> Result<(String, String, u64, String, String), Failure> {
     let of: Vec<TypedDataset> = all_parsed("of", &of)?;
-    let dataset = listed::dataset(&of, record);
+    let dataset = listed_dataset(&of, record);
     let dataset = dataset.map_err(|cause| Failure::unreadable("of", cause))?;
     let listing = ids::listing(ids, column)?;
     if listing.is_empty() {

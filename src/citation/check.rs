@@ -28,7 +28,7 @@ pub struct CheckedCitations {
 /// The result of checking one citation.
 ///
 /// Its fields, in this order, are those of the rows of `check` in the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Verdict {
     /// Its number, counted from 1.
     pub citation: u64,
@@ -205,8 +205,7 @@ impl Checker {
             Statement::Read(moment) => moment.to_string(),
             Statement::Unreadable(text) => text.clone(),
         });
-        let mut verdict =
-            Verdict { doi: pasted.doi.clone(), date, ..Verdict::unknown(citation, None) };
+        let mut verdict = Verdict { citation, doi: pasted.doi.clone(), date, ..Verdict::default() };
         if let Some(Statement::Read(digest)) = &pasted.digest {
             verdict.digest = Some(digest.clone());
         }
@@ -429,26 +428,8 @@ impl Verdict {
 
     /// The verdict on a reference to the dataset with a DOI that has no identifier.
     pub fn without_identifier(citation: u64, doi: Doi) -> Self {
-        let verdict = Verdict::unknown(citation, Some(Verdict::NO_IDENTIFIER.to_owned()));
-        Verdict { doi: Some(doi), ..verdict }
-    }
-
-    /// The verdict on a citation of which nothing is known, and why.
-    pub fn unknown(citation: u64, problem: Option<String>) -> Self {
-        Verdict {
-            citation,
-            identifier: None,
-            digest: None,
-            doi: None,
-            date: None,
-            known: false,
-            agrees: None,
-            ok: false,
-            problem,
-            is_questionable: false,
-            note: None,
-            intervals: Arc::default(),
-        }
+        let problem = Some(Verdict::NO_IDENTIFIER.to_owned());
+        Verdict { citation, doi: Some(doi), problem, ..Verdict::default() }
     }
 }
 

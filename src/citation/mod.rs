@@ -8,7 +8,6 @@
 //! - [`references`] splits a text into references
 //! - [`recognise`] finds citations in pasted text
 //! - [`check`] compares recognised citations with a registry
-//! - [`listed`] cites a list of granules where no registry is asked
 //! - [`typed`] reads what a person writes in the place of a set
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
@@ -17,13 +16,12 @@
 pub mod check;
 mod facts;
 mod format;
-pub mod listed;
 pub mod recognise;
 pub mod record;
 pub mod references;
 pub mod typed;
 
-pub use facts::Citation;
 #[cfg(feature = "serve")]
 pub(crate) use facts::NOT_IN_A_URI;
+pub use facts::{Citation, listed_dataset};
 pub use format::{CitationFormat, RecordField};

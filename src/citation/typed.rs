@@ -50,15 +50,6 @@ impl TypedSet {
         }
     }
 
-    /// What leads to it on a published site. `None` means a DOI, by which nothing is found there.
-    pub fn on_site(&self) -> Option<SetName> {
-        match self {
-            TypedSet::Dataset(TypedDataset::Name(name), _) => Some(SetName::Dataset(name.clone())),
-            TypedSet::Dataset(TypedDataset::Doi(_), _) => None,
-            TypedSet::Name(name) => name.on_site(),
-        }
-    }
-
     /// The time that was typed, else `given`; a digest has none.
     pub fn at(&self, given: Option<Moment>) -> Option<Moment> {
         match self {
@@ -84,20 +75,9 @@ impl TypedSet {
     }
 }
 
-/// What leads to a set where no registry is asked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SetName {
-    /// Its dataset.
-    Dataset(DatasetName),
-    /// Its identifier, or the first digits of it.
-    Identifier(IdentifierPrefix),
-    /// Its digest, or the first digits of it.
-    Digest(DigestPrefix),
-}
-
-impl From<Identifier> for SetName {
+impl From<Identifier> for TypedSet {
     fn from(identifier: Identifier) -> Self {
-        SetName::Identifier(identifier.to_string().parse().expect("it has 32 digits"))
+        TypedSet::Name(TypedName::Identifier(GivenIdentifier::of(&identifier.to_string())))
     }
 }
 
@@ -148,8 +128,7 @@ impl FromStr for TypedSet {
         // A name never contains an identifier with DI: before it, which a citation does.
         let found = identifier_in(text);
         if let Ok(Some(identifier)) = found {
-            let given = GivenIdentifier::of(&identifier.to_string());
-            return Ok(TypedSet::Name(TypedName::Identifier(given)));
+            return Ok(identifier.into());
         }
         let (name, time) = match text.split_once('@') {
             Some((name, time)) => (name, Some(time)),
@@ -244,16 +223,24 @@ impl GivenIdentifier {
         GivenIdentifier { text: text.to_owned(), digits: text.parse() }
     }
 
+    /// The digits that were typed.
+    ///
+    /// # Errors
+    ///
+    /// No identifier begins so.
+    pub fn digits(&self) -> Result<&IdentifierPrefix> {
+        let refused =
+            |error: &ValueError| Error::new(ErrorKind::Usage, error.to_string()).about(&self.text);
+        self.digits.as_ref().map_err(refused)
+    }
+
     /// The identifier: of a dataset, or of any.
     ///
     /// # Errors
     ///
     /// The first digits are those of no identifier, or of several.
     pub fn whole(&self, snapshot: &Snapshot, dataset: Option<&DatasetName>) -> Result<Identifier> {
-        match &self.digits {
-            Ok(digits) => snapshot.identifier_beginning(digits, dataset),
-            Err(error) => Err(Error::new(ErrorKind::Usage, error.to_string()).about(&self.text)),
-        }
+        snapshot.identifier_beginning(self.digits()?, dataset)
     }
 
     /// The set: the one in force in a dataset of this name, or else that of the identifier.
@@ -295,14 +282,6 @@ impl TypedName {
                 given.digits.as_ref().is_ok_and(|digits| digits.begins(identifier))
             }
             TypedName::Digest(prefix) => prefix.begins(digest),
-        }
-    }
-
-    /// What leads to it on a published site. `None` means that no identifier begins so.
-    pub fn on_site(&self) -> Option<SetName> {
-        match self {
-            TypedName::Identifier(given) => given.digits.clone().ok().map(SetName::Identifier),
-            TypedName::Digest(prefix) => Some(SetName::Digest(prefix.clone())),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::citation::typed::SetName;
+use accession::citation::typed::TypedSet;
 use accession::disk::reserved;
 use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
@@ -84,7 +84,7 @@ impl Session {
     }
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
-    pub fn follow(&mut self, site: &PublishedSite, names: &[SetName]) -> Result<()> {
+    pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
         let (directory, path) = site.read(names, self.now()?)?;
         self.options.registry = path;
         self.site = Some(directory);

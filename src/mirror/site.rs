@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::place::{Address, HttpOptions, Remote};
 use super::primary::Primary;
-use crate::citation::typed::SetName;
+use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
@@ -89,19 +89,27 @@ impl PublishedSite {
     ///
     /// # Errors
     ///
-    /// A shard or a log cannot be read or is damaged; [`ErrorKind::Temporary`].
-    pub fn read(&self, names: &[SetName], now: Timestamp) -> Result<(TempDir, PathBuf)> {
+    /// A DOI, by which nothing is found there; a shard or a log cannot be read or is damaged;
+    /// [`ErrorKind::Temporary`].
+    pub fn read(&self, names: &[TypedSet], now: Timestamp) -> Result<(TempDir, PathBuf)> {
         let directory = tempfile::tempdir().map_err(|error| scratch::unusable("create", error))?;
         let path = directory.path().join("site.db");
         let registry = Registry::create(&path)?;
         let mut datasets: BTreeSet<DatasetName> = self.dataset.iter().cloned().collect();
         for name in names {
             match name {
-                SetName::Dataset(name) => drop(datasets.insert(name.clone())),
-                SetName::Identifier(digits) => {
-                    datasets.extend(self.holders(&digits.to_string(), now)?);
+                TypedSet::Dataset(TypedDataset::Name(name), _) => {
+                    datasets.insert(name.clone());
                 }
-                SetName::Digest(prefix) => {
+                TypedSet::Dataset(TypedDataset::Doi(_), _) => {
+                    let what =
+                        "a site finds a dataset by its name or an identifier, and not by its DOI";
+                    return Err(Error::new(ErrorKind::Usage, what));
+                }
+                TypedSet::Name(TypedName::Identifier(given)) => {
+                    datasets.extend(self.holders(&given.digits()?.to_string(), now)?);
+                }
+                TypedSet::Name(TypedName::Digest(prefix)) => {
                     let digits = prefix.digits();
                     let shard = self.shard(&digits[..2], now)?;
                     for (_, identifier) in beginning(&shard.digests, digits) {

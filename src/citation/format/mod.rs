@@ -1,6 +1,5 @@
 //! The formats in which a citation is written, with the escaping that each needs.
 
-mod bibtex;
 mod json;
 mod ro_crate;
 mod text;
@@ -126,7 +125,7 @@ impl Citation {
         match format {
             CitationFormat::Text => text::write_sentence(self),
             CitationFormat::Tuple => text::write_tuple(self),
-            CitationFormat::Bibtex => bibtex::write(self),
+            CitationFormat::Bibtex => text::write_bibtex(self),
             CitationFormat::Ris => text::write_ris(self),
             CitationFormat::CslJson => json::write_csl(self),
             CitationFormat::DataciteJson => json::write_datacite(self),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use accession::citation::typed::{GivenIdentifier, SetName, TypedSet, dataset_at, refuse_future};
+use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
@@ -42,9 +42,9 @@ impl SetArgs {
         })
     }
 
-    /// What leads to it on a published site. `None` means a DOI.
-    pub fn on_site(&self) -> Option<SetName> {
-        self.set.on_site()
+    /// What was typed in the place of the set.
+    pub fn typed(&self) -> &TypedSet {
+        &self.set
     }
 
     /// The time that was typed. `None` means that none was, or that the set is a digest.
@@ -88,27 +88,18 @@ pub struct SiteArgs {
 }
 
 impl SiteArgs {
-    /// Reads what names lead to, if a site is given. `None` is a DOI.
+    /// Reads what names lead to, if a site is given.
     ///
     /// # Errors
     ///
-    /// A DOI, by which nothing is found there; those of [`PublishedSite::read`].
-    pub fn follow(
-        &self,
-        session: &mut Session,
-        names: impl IntoIterator<Item = Option<SetName>>,
-    ) -> Result<()> {
+    /// Those of [`PublishedSite::read`].
+    pub fn follow(&self, session: &mut Session, names: &[TypedSet]) -> Result<()> {
         let Some(site) = &self.site else { return Ok(()) };
-        let names: Option<Vec<SetName>> = names.into_iter().collect();
-        let names = names.ok_or_else(|| {
-            Error::usage("a site finds a dataset by its name, and not by its DOI")
-                .with_hint("give the name, or an identifier")
-        })?;
         let site = PublishedSite::named(site).map_err(|error| match error.kind() {
             ErrorKind::NotEncrypted => Error::from(error).with_hint("use https"),
             _ => error.into(),
         })?;
-        session.follow(&site, &names)
+        session.follow(&site, names)
     }
 }
 

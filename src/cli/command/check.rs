@@ -5,14 +5,13 @@ use std::path::Path;
 use accession::citation::check::{CheckedCitations, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted, Statement};
 use accession::citation::references::Reference;
-use accession::citation::typed::SetName;
 use accession::disk::scratch;
 use accession::model::{Doi, quoted};
 use accession::registry::{Resolved, Withdrawn};
 use accession::{Access, Registry};
 use serde::Serialize;
 
-use crate::cli::args::SiteArgs;
+use crate::cli::args::{SiteArgs, TypedName, TypedSet};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{annotated, count, digests_below, json, one_line, selected_by};
 use crate::cli::reading::{CitationText, InputFile, read_citations, read_references};
@@ -55,7 +54,7 @@ impl Args {
             items.extend(read_references(file)?.iter().flat_map(items_of));
         }
         let cited = items.iter().filter_map(|item| item.pasted.as_ref().ok());
-        self.site.follow(session, cited.filter_map(name_of).map(Some))?;
+        self.site.follow(session, &cited.filter_map(name_of).collect::<Vec<_>>())?;
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
         keep_ours(&mut items, &registry)?;
@@ -124,10 +123,12 @@ impl Args {
 }
 
 /// What leads to the set of a citation on a published site. `None` means that nothing can be read that does.
-fn name_of(pasted: &Pasted) -> Option<SetName> {
+fn name_of(pasted: &Pasted) -> Option<TypedSet> {
     match (&pasted.identifier, &pasted.digest) {
         (Some(Statement::Read(identifier)), _) => Some((*identifier).into()),
-        (_, Some(Statement::Read(digest))) => Some(SetName::Digest(digest.clone())),
+        (_, Some(Statement::Read(digest))) => {
+            Some(TypedSet::Name(TypedName::Digest(digest.clone())))
+        }
         _ => None,
     }
 }

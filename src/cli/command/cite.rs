@@ -3,7 +3,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::{Citation, CitationFormat, RecordField, listed};
+use accession::citation::{Citation, CitationFormat, RecordField, listed_dataset};
 use accession::input::Options;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::GranuleFiles;
@@ -152,7 +152,7 @@ impl Args {
     fn cite_list(self, session: &mut Session) -> Result<Exit> {
         let ListArgs { from, of, record, column, files } = &self.list;
         let record = record.as_ref().map(read_record).transpose()?;
-        let dataset = listed::dataset(of, record.as_deref()).map_err(|error| {
+        let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
         let options = files.reading(Options { column: column.clone(), ..Options::default() });
@@ -177,7 +177,7 @@ impl Args {
 
     fn cite_set(self, set: SetArgs, session: &mut Session) -> Result<Exit> {
         self.list.files.refuse_without_input()?;
-        self.site.follow(session, [set.on_site()])?;
+        self.site.follow(session, std::slice::from_ref(set.typed()))?;
         let now = session.now()?;
         let typed_at = set.typed_at();
         let snapshot = session.open(Access::Read)?.snapshot()?;

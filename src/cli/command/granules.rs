@@ -97,7 +97,7 @@ impl Addressed {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        self.site.follow(session, [self.set.on_site()])?;
+        self.site.follow(session, std::slice::from_ref(self.set.typed()))?;
         if let Some(producer) = &self.producer {
             let snapshot = session.open(Access::Read)?.snapshot()?;
             let Some(dataset) = self.set.dataset_only(&snapshot)? else {

@@ -334,7 +334,7 @@ impl Resolve {
         if let Some(at) = self.at {
             refuse_future(at, session.now()?)?;
         }
-        self.site.follow(session, [self.named.on_site()])?;
+        self.site.follow(session, &[TypedSet::Name(self.named.clone())])?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let dataset = self.dataset.as_ref();
         let meant = |unknown: &str| {

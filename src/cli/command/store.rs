@@ -91,6 +91,16 @@ pub struct Restore {
     dry_run: bool,
 }
 
+#[derive(Serialize)]
+struct RestoredJson<'a> {
+    bytes: u64,
+    datasets: u64,
+    identifiers: u64,
+    kept: Option<String>,
+    lacks: Option<&'a Lacks>,
+    dry_run: bool,
+}
+
 /// How many of the identifiers and digests that the copy lacks are listed.
 const MAX_LISTED: usize = 20;
 
@@ -122,15 +132,8 @@ impl Restore {
             let what = format!("of what was there, the copy lacks {}", what_lacks(lacks));
             session.warn(WarningKind::CopyLacks, &what);
         }
-        let dry_run = self.dry_run;
-        let done = object!({
-            "bytes": bytes,
-            "datasets": datasets,
-            "identifiers": identifiers,
-            "kept": kept,
-            "lacks": lacks,
-            "dry_run": dry_run,
-        });
+        let (listed, dry_run) = (lacks.as_ref(), self.dry_run);
+        let done = RestoredJson { bytes, datasets, identifiers, kept, lacks: listed, dry_run };
         session.confirm(&done, |out| {
             if let Some(moved) = moved {
                 writeln!(out, "moved {} to {}", shown(&target), shown(&moved))?;
