@@ -131,6 +131,18 @@ impl Checker {
         })
     }
 
+    /// Whether a citation names a set, or else a dataset of the registry.
+    ///
+    /// # Errors
+    ///
+    /// An error of the store: the registry cannot be read.
+    pub fn is_of_registry(&self, pasted: &Pasted) -> Result<bool> {
+        match pasted.doi.as_ref().filter(|_| !pasted.names_set()) {
+            Some(doi) => Ok(!self.snapshot.datasets_with_doi(doi)?.is_empty()),
+            None => Ok(true),
+        }
+    }
+
     /// The verdict on a citation, which has this number.
     ///
     /// # Errors
@@ -220,7 +232,10 @@ impl Checker {
                     return if is_none_or_several { Ok(verdict) } else { Err(error) };
                 }
             },
-            (_, None) => return Ok(verdict),
+            (_, None) => {
+                let lacks = (!pasted.names_set()).then(|| Verdict::NO_IDENTIFIER.to_owned());
+                return Ok(Verdict { problem: lacks, ..verdict });
+            }
         };
         verdict.identifier = Some(identifier);
         let moment = match &pasted.date {
@@ -425,12 +440,6 @@ fn note(
 impl Verdict {
     /// The problem of a reference to a dataset that has no identifier.
     pub const NO_IDENTIFIER: &str = "no-identifier";
-
-    /// The verdict on a reference to the dataset with a DOI that has no identifier.
-    pub fn without_identifier(citation: u64, doi: Doi) -> Self {
-        let problem = Some(Verdict::NO_IDENTIFIER.to_owned());
-        Verdict { citation, doi: Some(doi), problem, ..Verdict::default() }
-    }
 }
 
 fn listed(names: &[DatasetName]) -> String {

@@ -24,4 +24,4 @@ pub mod typed;
 #[cfg(feature = "serve")]
 pub(crate) use facts::NOT_IN_A_URI;
 pub use facts::{Citation, listed_dataset};
-pub use format::{CitationFormat, RecordField};
+pub use format::CitationFormat;

@@ -39,7 +39,8 @@ use crate::model::{
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pasted {
-    /// The identifier. `None` means that the set is named by its digest alone.
+    /// The identifier. `None` means that the set is named by its digest alone, or that only the dataset is
+    /// named, by its DOI.
     pub identifier: Option<Statement<Identifier>>,
     /// The digest; `None` if there is none.
     pub digest: Option<Statement<DigestPrefix>>,
@@ -49,6 +50,13 @@ pub struct Pasted {
     pub dataset: Option<DatasetName>,
     /// The time for which the set is cited; `None` if the citation does not state one.
     pub date: Option<Statement<Moment>>,
+}
+
+impl Pasted {
+    /// Whether it names a set, and not only a dataset.
+    pub fn names_set(&self) -> bool {
+        self.identifier.is_some() || self.digest.is_some()
+    }
 }
 
 /// Something that a citation states.
@@ -113,6 +121,18 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
             && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
     };
     stated.iter().zip(&marks).filter(is_new).map(|(citation, _)| citation.clone()).collect()
+}
+
+/// Finds the citations of a reference, and after them the DOIs of datasets that it cites without an
+/// identifier.
+pub fn cited(reference: &Reference) -> Vec<Pasted> {
+    let mut found = citations_of(reference);
+    let lacking = dois_without_identifier(reference, &found);
+    found.extend(lacking.into_iter().map(|doi| {
+        let (identifier, digest, dataset, date) = (None, None, None, None);
+        Pasted { identifier, digest, doi: Some(doi), dataset, date }
+    }));
+    found
 }
 
 /// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of

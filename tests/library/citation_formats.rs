@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use accession::citation::{Citation, CitationFormat, RecordField, record};
+use accession::citation::{Citation, CitationFormat, record};
 use accession::{
     Access, Change, Cited, Dataset, Members, Moment, Pattern, Registry, Selection, Stamp,
 };
@@ -132,18 +132,11 @@ fn every_format_is_written_as_in_its_fixture() {
 fn missing_fields_are_listed_and_not_invented() {
     let citations = citations();
     let (_, bare) = &citations[1];
-    assert_eq!(bare.missing_fields(CitationFormat::Tuple), [RecordField::Doi]);
-    let all = [
-        RecordField::Doi,
-        RecordField::Title,
-        RecordField::Creators,
-        RecordField::Publisher,
-        RecordField::Version,
-        RecordField::Year,
-    ];
+    assert_eq!(bare.missing_fields(CitationFormat::Tuple), ["doi"]);
+    let all = ["doi", "title", "creators", "publisher", "version", "year"];
     assert_eq!(bare.missing_fields(CitationFormat::Text), all);
     let (_, whole) = &citations[0];
-    assert_eq!(whole.missing_fields(CitationFormat::DataciteJson), []);
+    assert!(whole.missing_fields(CitationFormat::DataciteJson).is_empty());
     for format in CitationFormat::ALL {
         let text = bare.write(format);
         assert!(!text.contains("null") && !text.contains("unknown"), "{text}");

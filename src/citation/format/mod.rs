@@ -102,23 +102,6 @@ impl FromStr for CitationFormat {
     }
 }
 
-/// A field of a dataset's record that a complete citation needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RecordField {
-    /// The DOI.
-    Doi,
-    /// The title. Without one, a citation prints the name of the dataset.
-    Title,
-    /// The creators.
-    Creators,
-    /// The publisher.
-    Publisher,
-    /// The version.
-    Version,
-    /// The year of publication.
-    Year,
-}
-
 impl Citation {
     /// Writes the citation. Every line, the last one included, ends with LF; in RIS with CR LF.
     pub fn write(&self, format: CitationFormat) -> String {
@@ -151,27 +134,25 @@ impl Citation {
     /// or a year.
     pub fn is_complete_for(&self, format: CitationFormat) -> bool {
         let lacks = self.missing_fields(format);
-        let required = [RecordField::Creators, RecordField::Publisher, RecordField::Year];
-        format != CitationFormat::DataciteJson || required.iter().all(|it| !lacks.contains(it))
+        let is_required = |field| ["creators", "publisher", "year"].contains(field);
+        format != CitationFormat::DataciteJson || !lacks.iter().any(is_required)
     }
 
-    /// Returns the fields that the format prints and the record does not have.
-    pub fn missing_fields(&self, format: CitationFormat) -> Vec<RecordField> {
-        let is_missing = [
-            (RecordField::Doi, self.record().doi.is_none()),
-            (RecordField::Title, nonblank_line(self.record().title.as_deref()).is_none()),
-            (RecordField::Creators, self.record().creators.is_empty()),
-            (RecordField::Publisher, self.publisher().is_none()),
-            (RecordField::Version, self.version().is_none()),
-            (RecordField::Year, self.record().year.is_none()),
+    /// Returns the members of the record that the format prints and the record does not have.
+    pub fn missing_fields(&self, format: CitationFormat) -> Vec<&'static str> {
+        let record = self.record();
+        let fields = [
+            ("doi", record.doi.is_none()),
+            ("title", nonblank_line(record.title.as_deref()).is_none()),
+            ("creators", record.creators.is_empty()),
+            ("publisher", self.publisher().is_none()),
+            ("version", self.version().is_none()),
+            ("year", record.year.is_none()),
         ];
-        let is_printed =
-            |field: RecordField| format != CitationFormat::Tuple || field == RecordField::Doi;
-        is_missing
-            .into_iter()
-            .filter(|(field, is_missing)| *is_missing && is_printed(*field))
-            .map(|(field, _)| field)
-            .collect()
+        let is_printed = |field| format != CitationFormat::Tuple || field == "doi";
+        let missing =
+            fields.into_iter().filter(|(field, is_missing)| *is_missing && is_printed(*field));
+        missing.map(|(field, _)| field).collect()
     }
 }
 

@@ -1,14 +1,12 @@
-use std::collections::HashSet;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
+use accession::Access;
 use accession::citation::check::{CheckedCitations, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted, Statement};
-use accession::citation::references::Reference;
 use accession::disk::scratch;
-use accession::model::{Doi, quoted};
-use accession::registry::{Resolved, Withdrawn};
-use accession::{Access, Registry};
+use accession::model::quoted;
+use accession::registry::Resolved;
 use serde::Serialize;
 
 use crate::cli::args::{SiteArgs, TypedName, TypedSet};
@@ -51,22 +49,27 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut items = self.citations()?;
         for file in &self.from {
-            items.extend(read_references(file)?.iter().flat_map(items_of));
+            for reference in read_references(file)? {
+                let (key, line) = (&reference.key, Some(reference.line));
+                let cited = recognise::cited(&reference).into_iter();
+                items.extend(cited.map(|pasted| Item { pasted, key: key.clone(), line }));
+            }
         }
-        let cited = items.iter().filter_map(|item| item.pasted.as_ref().ok());
-        self.site.follow(session, &cited.filter_map(name_of).collect::<Vec<_>>())?;
+        let names = items.iter().filter_map(|item| name_of(&item.pasted));
+        self.site.follow(session, &names.collect::<Vec<_>>())?;
         let now = session.now()?;
         let registry = session.open(Access::Read)?;
-        keep_ours(&mut items, &registry)?;
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
         let mut spool = BufWriter::new(scratch::file()?);
         let mut checker = Checker::new(&registry, now)?;
-        for (number, item) in (1..).zip(&items) {
-            let verdict = match &item.pasted {
-                Ok(pasted) => checker.check(number, pasted)?,
-                Err(doi) => Verdict::without_identifier(number, doi.clone()),
-            };
+        let mut number = 0;
+        for item in &items {
+            if !checker.is_of_registry(&item.pasted)? {
+                continue;
+            }
+            number += 1;
+            let verdict = checker.check(number, &item.pasted)?;
             let row = Row { verdict, key: item.key.as_deref(), line: item.line };
             if session.is_json() {
                 json::write(&mut spool, &row)?;
@@ -82,11 +85,10 @@ impl Args {
         if !session.is_json() {
             write_same_sets(session.out(), &checked)?;
         }
-        let is_complete = items.iter().all(|item| item.pasted.is_ok());
-        if items.is_empty() && !session.is_json() {
+        if number == 0 && !session.is_json() {
             writeln!(session.out(), "no reference cites a dataset of this registry")?;
         }
-        Ok(if checked.ok && is_complete { Exit::Done } else { Exit::Differs })
+        Ok(if checked.ok { Exit::Done } else { Exit::Differs })
     }
 
     /// The citations in all arguments.
@@ -112,11 +114,7 @@ impl Args {
                 };
                 return Err(Error::usage(message).with_hint(hint));
             }
-            items.extend(found.into_iter().map(|pasted| Item {
-                pasted: Ok(pasted),
-                key: None,
-                line: None,
-            }));
+            items.extend(found.into_iter().map(|pasted| Item { pasted, key: None, line: None }));
         }
         Ok(items)
     }
@@ -133,9 +131,9 @@ fn name_of(pasted: &Pasted) -> Option<TypedSet> {
     }
 }
 
-/// A citation, or the DOI of a reference that has no identifier.
+/// A citation, and the reference that has it.
 struct Item {
-    pasted: Result<Pasted, Doi>,
+    pasted: Pasted,
     key: Option<String>,
     line: Option<u64>,
 }
@@ -147,34 +145,6 @@ struct Row<'a> {
     verdict: Verdict,
     key: Option<&'a str>,
     line: Option<u64>,
-}
-
-/// The citations of a reference; and its DOIs that none of them has, unless one has no DOI and may be that
-/// of any.
-fn items_of(reference: &Reference) -> Vec<Item> {
-    let found = recognise::citations_of(reference);
-    let lacking = recognise::dois_without_identifier(reference, &found);
-    let (key, line) = (&reference.key, Some(reference.line));
-    let item = |pasted| Item { pasted, key: key.clone(), line };
-    let found = found.into_iter().map(Ok);
-    found.chain(lacking.into_iter().map(Err)).map(item).collect()
-}
-
-/// Leaves out the references to DOIs that no dataset of the registry has.
-fn keep_ours(items: &mut Vec<Item>, registry: &Registry) -> Result<()> {
-    if items.iter().all(|item| item.pasted.is_ok()) {
-        return Ok(());
-    }
-    let snapshot = registry.snapshot()?;
-    let mut ours = HashSet::new();
-    for record in snapshot.records(None, Withdrawn::Listed) {
-        ours.extend(record?.doi.map(|doi| doi.as_str().to_ascii_lowercase()));
-    }
-    items.retain(|item| match &item.pasted {
-        Ok(_) => true,
-        Err(doi) => ours.contains(&doi.as_str().to_ascii_lowercase()),
-    });
-    Ok(())
 }
 
 /// Writes which citations have the same granules.

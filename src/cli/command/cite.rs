@@ -3,7 +3,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::{Citation, CitationFormat, RecordField, listed_dataset};
+use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::Options;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::GranuleFiles;
@@ -273,14 +273,14 @@ fn warn_of_lacking(
     }
 }
 
-/// The option of `dataset edit` that adds a field to the record.
-fn option_of(field: RecordField) -> &'static str {
+/// The option of `dataset edit` that adds a member of the record.
+fn option_of(field: &'static str) -> &'static str {
     match field {
-        RecordField::Doi => "--doi",
-        RecordField::Title => "--title",
-        RecordField::Creators => "--creator",
-        RecordField::Publisher => "--publisher",
-        RecordField::Version => "--dataset-version",
-        RecordField::Year => "--year",
+        "doi" => "--doi",
+        "title" => "--title",
+        "creators" => "--creator",
+        "publisher" => "--publisher",
+        "version" => "--dataset-version",
+        _ => "--year",
     }
 }

@@ -11,11 +11,11 @@ use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{ContentCounts, Counts, Identified, Presence, SideBySide, TwoSides};
 use accession::{Access, DatasetName, Identifier, Instance, Set, Snapshot, Timestamp};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::args::{FileArgs, FormatArgs, TypedName, TypedSet};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Ids, Progress, count};
+use crate::cli::output::{Column, Ids, Object, Progress, count};
 use crate::cli::paths::{OF_PATHS, PathArgs};
 use crate::cli::reading::{InputFile, listing, warn_of_repeated};
 use crate::cli::session::Session;
@@ -316,14 +316,6 @@ struct SideRow {
     granules: u64,
 }
 
-/// The sides that have a granule, and those with other bytes, as JSON.
-#[derive(Serialize)]
-struct Sides<'a> {
-    #[serde(rename = "in")]
-    having: Vec<&'a str>,
-    other_content: Vec<&'a str>,
-}
-
 /// Compares all sides with each other, the sets before the lists.
 fn compare_many(
     session: &mut Session,
@@ -341,12 +333,8 @@ fn compare_many(
     for uneven in sides.by_ref() {
         let uneven = uneven?;
         if left > 0 && session.is_json() {
-            let Sides { having, other_content } = by_name(&names, &uneven.sides);
-            session.json(&object!({
-                "granule": uneven.granule_id,
-                "in": having,
-                "other_content": other_content,
-            }))?;
+            let granule = ("granule", json!(uneven.granule_id));
+            session.json(&by_name(granule, &names, &uneven.sides))?;
         } else if left > 0 {
             listed.add(json!([uneven.granule_id, marks(&uneven.sides)]).to_string().as_bytes())?;
         }
@@ -360,12 +348,7 @@ fn compare_many(
     }
     if session.is_json() {
         for (pattern, granules) in patterns.iter().filter(|_| is_summary) {
-            let Sides { having, other_content } = by_name(&names, pattern);
-            session.json(&object!({
-                "granules": granules,
-                "in": having,
-                "other_content": other_content,
-            }))?;
+            session.json(&by_name(("granules", json!(granules)), &names, pattern))?;
         }
     } else {
         let same = sides.same();
@@ -484,15 +467,14 @@ fn marks(sides: &[Presence]) -> String {
     marks.join(" ")
 }
 
-fn by_name<'a>(names: &'a [String], sides: &[Presence]) -> Sides<'a> {
-    let with = |is_meant: fn(&Presence) -> bool| {
+/// The sides that have a granule, or some, and those with other bytes, as JSON.
+fn by_name(of: (&'static str, Value), names: &[String], sides: &[Presence]) -> Object {
+    let with = |is_meant: fn(&Presence) -> bool| -> Value {
         let meant = names.iter().zip(sides).filter(|(_, side)| is_meant(side));
         meant.map(|(name, _)| name.as_str()).collect()
     };
-    Sides {
-        having: with(|side| *side != Presence::Absent),
-        other_content: with(|side| *side == Presence::OtherBytes),
-    }
+    let having = ("in", with(|side| *side != Presence::Absent));
+    Object(vec![of, having, ("other_content", with(|side| *side == Presence::OtherBytes))])
 }
 
 /// Compute the identifier and the digest of a list of granules, without a registry

@@ -8,10 +8,9 @@ use hyper::header::CONTENT_TYPE;
 use serde_json::json;
 
 use crate::citation::check::{Checker, Verdict};
-use crate::citation::recognise::{self, Pasted};
+use crate::citation::recognise;
 use crate::citation::references::references;
 use crate::error::Result;
-use crate::model::Doi;
 use crate::pages::{CheckPage, Quoted};
 use crate::registry::Resolution;
 use crate::server::answer::{Answer, Body, Keep, Stop};
@@ -63,21 +62,36 @@ pub async fn check_text(
 }
 
 async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Result<Answer, Stop> {
+    let (now, most) = (state.now(), state.limits.citations);
     let text: Arc<str> = text.into();
-    let pasted = cited(state, Arc::clone(&text)).await?;
-    let problem = if pasted.is_empty() {
+    let read = Arc::clone(&text);
+    let checking = state.source.compare(move |reading| {
+        let mut checker = Checker::new(&reading.registry, now)?;
+        let (mut cited, mut asked) = (Vec::new(), 0);
+        for pasted in references(&read).iter().flat_map(recognise::cited) {
+            // A long list has DOIs of many datasets elsewhere.
+            asked += usize::from(!pasted.names_set());
+            if pasted.names_set() || (asked <= most && checker.is_of_registry(&pasted)?) {
+                cited.push(pasted);
+            }
+        }
+        let (mut quoted, mut room): (Vec<Quoted>, _) = (Vec::new(), PAGE_BYTES);
+        for (citation, pasted) in (1..).zip(&cited).take_while(|_| cited.len() <= most) {
+            reading.check_time()?;
+            quoted.push(shortened(checker.check(citation, pasted)?, &mut room));
+        }
+        Ok((cited.len(), quoted, checker.checked()))
+    });
+    let (found, quoted, checked) = checking.await?;
+    let problem = if found == 0 {
         Some(
             "There is no identifier in this text, DI: followed by 32 hexadecimal digits, nor a DOI of a dataset here."
                 .to_owned(),
         )
-    } else if pasted.len() > state.limits.citations {
-        Some(format!(
-            "There are {} citations in this text: at most {} are checked at once.",
-            pasted.len(),
-            state.limits.citations
-        ))
     } else {
-        None
+        (found > most).then(|| {
+            format!("There are {found} citations in this text: at most {most} are checked at once.")
+        })
     };
     if let Some(problem) = problem {
         if format != Format::Html {
@@ -88,25 +102,6 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
         let answer = Answer::whole(format, page.html(&state.site), Keep::WhileCurrent);
         return Ok(Answer { status: StatusCode::BAD_REQUEST, ..answer });
     }
-    let now = state.now();
-    let (quoted, checked) = state
-        .source
-        .compare(move |reading| {
-            let (mut quoted, mut room): (Vec<Quoted>, _) = (Vec::new(), PAGE_BYTES);
-            let mut checker = Checker::new(&reading.registry, now)?;
-            for (citation, pasted) in (1..).zip(&pasted) {
-                reading.check_time()?;
-                let verdict = match pasted {
-                    Ok(pasted) => checker.check(citation, pasted)?,
-                    Err(doi) => Verdict::without_identifier(citation, doi.clone()),
-                };
-                quoted.push(shortened(verdict, &mut room));
-            }
-            let mut checked = checker.checked();
-            checked.ok &= pasted.iter().all(Result::is_ok);
-            Ok((quoted, checked))
-        })
-        .await?;
     if format == Format::Html {
         let page =
             CheckPage { text: text.to_string(), quoted, checked: Some(checked), problem: None };
@@ -118,39 +113,6 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
         None,
         || json!({ "ok": checked.ok, "citations": quoted, "sets": checked.sets }),
     ))
-}
-
-/// The citations in a text, in their order, and the DOIs of datasets here that it cites without an
-/// identifier. A long text is read on another thread than that of the connections.
-async fn cited(
-    state: &Arc<ServerState>,
-    text: Arc<str>,
-) -> Result<Vec<Result<Pasted, Doi>>, Problem> {
-    let most = state.limits.citations;
-    let read = state.source.read(move |reading| {
-        let mut all = Vec::new();
-        for reference in references(&text) {
-            let found = recognise::citations_of(&reference);
-            let lacking = recognise::dois_without_identifier(&reference, &found);
-            all.extend(found.into_iter().map(Ok).chain(lacking.into_iter().map(Err)));
-        }
-        if all.iter().all(Result::is_ok) {
-            return Ok(all);
-        }
-        let (snapshot, mut ours, mut asked) = (reading.registry.snapshot()?, Vec::new(), 0);
-        for one in all {
-            let is_ours = match &one {
-                Err(doi) if asked < most => {
-                    asked += 1;
-                    !snapshot.datasets_with_doi(doi)?.is_empty()
-                }
-                one => one.is_ok(),
-            };
-            ours.extend(is_ours.then_some(one));
-        }
-        Ok(ours)
-    });
-    read.await
 }
 
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
