@@ -85,9 +85,14 @@ impl KeyInUse {
         Ok(KeyInUse { key, last, path_of_last, next, _locked: locked })
     }
 
+    /// The name of the file in which its last checkpoint is kept, as a message shows it.
+    pub fn name_of_last(&self) -> String {
+        quoted(&self.path_of_last.to_string_lossy()).to_string()
+    }
+
     /// Keeps what the key is about to sign: a signature of it may leave the process after this.
     pub fn keep(&mut self, body: &str) -> Result<()> {
-        let name = quoted(&self.path_of_last.to_string_lossy()).to_string();
+        let name = self.name_of_last();
         let mut file = std::mem::replace(&mut self.next, AtomicFile::beside(&self.path_of_last)?);
         let written = file.as_file_mut().write_all(body.as_bytes());
         written.with_context(|| format!("cannot write {name}"))?;

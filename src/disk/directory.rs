@@ -80,6 +80,18 @@ impl Directory {
         self.opened(name, OFlags::RDONLY, "read")
     }
 
+    /// Opens a file to read at a path below the directory, such as `log/000000.jsonl`. `None` means that it,
+    /// or a directory on the way, does not exist.
+    pub fn read_below(&self, path: &str) -> Result<Option<File>> {
+        match path.split_once('/') {
+            None => self.read(path),
+            Some((directory, rest)) => match self.enter(directory)? {
+                Some(directory) => directory.read_below(rest),
+                None => Ok(None),
+            },
+        }
+    }
+
     /// Opens a file for reading and writing. `None` means that it does not exist.
     pub fn write(&self, name: &str) -> Result<Option<File>> {
         self.opened(name, OFlags::RDWR, "write")

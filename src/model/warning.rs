@@ -129,6 +129,8 @@ warning_kinds! {
     Skipped = "skipped",
     /// An address shows an older state of a log than was imported before.
     Stale = "stale",
+    /// Statements name datasets that are not served, so the log of statements is not.
+    StatementsNotServed = "statements-not-served",
     /// The registry cannot be written, so a subset that is cited is not saved.
     SubsetNotSaved = "subset-not-saved",
     /// The dataset was withdrawn.

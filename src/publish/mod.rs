@@ -36,6 +36,7 @@ mod resolve;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod verify;
 
 use std::collections::BTreeSet;
@@ -48,8 +49,10 @@ pub use dataset::PublishedDataset;
 use files::PublishDirectory;
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
-pub use statements::{PublishedStatements, publish_statements, read_published_statements};
-pub use verify::{OtherFile, VerifiedFiles, verify};
+pub use statements::{
+    PublishedStatements, publish_statements, read_published_statements, statement_file,
+};
+pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_statements};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does
 /// not exist. `show` is called after each, with the error of one that cannot be published: the others are

@@ -2,19 +2,22 @@
 //! continues them.
 
 use std::error::Error as _;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in};
 use super::log;
+use super::statements::{CHECKPOINT, POLICY, STATEMENTS, published_checkpoint};
+use super::tile::Tile;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{Head, HeadFile, LinesDigest, write_annotations, write_subsets};
 use crate::model::{DatasetName, Timestamp};
 use crate::registry::{Listed, Registry, Snapshot};
+use crate::signed::{LogCheckpoint, Note, Policy};
 
 /// What was found of a dataset in a published directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -76,6 +79,116 @@ pub fn verify<E: From<Error>>(
         show(found)?;
     }
     Ok(())
+}
+
+/// What was found of the log of statements in a published directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerifiedStatements {
+    /// How many statements are published.
+    pub statements: u64,
+    /// Whether it is what the registry has signed last. If it is not, the next run publishes the rest.
+    pub current: bool,
+    /// Whether every file is as it was published, and the registry has stated and signed it.
+    pub ok: bool,
+    /// Those that are not.
+    pub differences: Vec<OtherFile>,
+}
+
+/// Compares all that was published of the log of statements with what the registry has stated and signed,
+/// and that with the history. `None` means that nothing was published. Nothing is changed.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`]: statements of the registry were lost or altered; those of [`verify`].
+pub fn verify_statements(
+    registry: &Registry,
+    directory: &Path,
+) -> Result<Option<VerifiedStatements>> {
+    let place = PublishDirectory::to_read(directory)?;
+    let Some(statements) = place.root.enter(STATEMENTS)? else { return Ok(None) };
+    let (current, ok, differences) = (false, true, Vec::new());
+    let mut found = VerifiedStatements { statements: 0, current, ok, differences };
+    match published_checkpoint(&statements) {
+        Ok(Some((note, checkpoint))) => {
+            found.compare(&registry.snapshot()?, &statements, &note, &checkpoint)?;
+        }
+        Ok(None) => found.differs(CHECKPOINT, "it is missing"),
+        Err(error) if error.kind() == ErrorKind::PublishedDamaged => {
+            found.differs(CHECKPOINT, error.source().map_or_else(String::new, |it| it.to_string()));
+        }
+        Err(error) => return Err(error),
+    }
+    found.ok = found.differences.is_empty();
+    Ok(Some(found))
+}
+
+impl VerifiedStatements {
+    fn differs(&mut self, file: &str, text: impl Into<String>) {
+        let file = format!("{STATEMENTS}/{file}");
+        self.differences.push(OtherFile { file, line: None, text: text.into() });
+    }
+
+    fn compare(
+        &mut self,
+        snapshot: &Snapshot,
+        statements: &Directory,
+        note: &Note,
+        checkpoint: &LogCheckpoint,
+    ) -> Result<()> {
+        let log = snapshot.statement_log()?;
+        self.statements = checkpoint.size;
+        let signed = log.signed.as_ref().filter(|_| {
+            let root = log.tree.root(checkpoint.size);
+            root == Some(checkpoint.root)
+        });
+        let Some(signed) = signed else {
+            self.differs(CHECKPOINT, "the registry has not signed these statements");
+            return Ok(());
+        };
+        let policy = signed.policy.parse::<Policy>();
+        let policy = policy.map_err(|error| Error::damaged(format!("the policy: {error}")))?;
+        let mut is_signed = false;
+        for key in policy.logs.iter().chain(policy.witnesses.iter().map(|witness| &witness.key)) {
+            match note.verified(key) {
+                Ok(seen) => is_signed |= seen.is_some() && key.name() == checkpoint.origin,
+                Err(error) => self.differs(CHECKPOINT, error.to_string()),
+            }
+        }
+        if !is_signed {
+            self.differs(CHECKPOINT, "no key of the log has signed it");
+        }
+        let read = |file: &str| -> Result<Option<Vec<u8>>> {
+            let Some(mut opened) = statements.read_below(file)? else { return Ok(None) };
+            let mut content = Vec::new();
+            let read = opened.read_to_end(&mut content);
+            read.map_err(|source| Error::cannot("read", &statements.path_of(file), source))?;
+            Ok(Some(content))
+        };
+        for tile in Tile::new_in(checkpoint.size, 0) {
+            let file = tile.path();
+            match read(&file)? {
+                None => self.differs(&file, "it is missing"),
+                Some(content) if content == tile.content(&log, snapshot)? => {}
+                Some(_) => self.differs(&file, "it is not as it was published"),
+            }
+        }
+        let published = read(POLICY)?;
+        match &published {
+            None => self.differs(POLICY, "it is missing"),
+            Some(text) => {
+                let text = String::from_utf8_lossy(text);
+                if let Err(error) = text.parse::<Policy>() {
+                    self.differs(POLICY, error.to_string());
+                }
+            }
+        }
+        if let Some(what) = snapshot.check_statements()? {
+            self.differs(CHECKPOINT, what);
+        }
+        self.current =
+            *note == signed.note && published.as_deref() == Some(signed.policy.as_bytes());
+        Ok(())
+    }
 }
 
 impl VerifiedFiles {

@@ -44,7 +44,7 @@ pub use snapshot::{
     OtherContent, Presence, Resolution, Resolved, Selected, Selection, SideBySide, Snapshot,
     TwoSides, UnevenGranule,
 };
-pub use statements::{SignedCheckpoint, StatementLog};
+pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
     DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest, OpenFinding, RootState,
 };

@@ -5,11 +5,13 @@
 //! (35,000 of them: 0.1 s); its roots are compared with all checkpoints that were signed, so that a
 //! statement that was lost or altered is found.
 
+use std::collections::BTreeMap;
+
 use super::Stamp;
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, Doi, Instance, Set, Timestamp, count};
+use crate::model::{Dataset, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, count};
 use crate::signed::{
     LogCheckpoint, Note, Policy, SetStatement, StatedSet, StatementProof, StatementTree, TreeHash,
 };
@@ -24,6 +26,8 @@ pub struct StatementLog {
     pub tree: StatementTree,
     /// The last checkpoint that was signed, with its signatures. `None` means that none was.
     pub signed: Option<SignedCheckpoint>,
+    /// Whether all statements are of datasets that are shown.
+    pub is_shown: bool,
     /// How many of the statements were just added.
     pub added: u64,
     /// Whether a change took effect after the whole second in which was stated, and waits for the next time.
@@ -62,12 +66,27 @@ impl SignedCheckpoint {
         }
     }
 
+    fn stored(&self) -> TreeHead {
+        let SignedCheckpoint { checkpoint, note, policy, signed } = self;
+        let (note, policy) = (note.to_string(), policy.clone());
+        TreeHead { size: checkpoint.size, note, policy, signed: *signed }
+    }
+
     /// Whether as many witnesses have seen it as its policy asks for.
     pub fn is_witnessed(&self) -> bool {
         let policy = self.policy.parse::<Policy>();
         policy
             .is_ok_and(|policy| policy.is_met_by(&policy.seen_by(&self.note).into_iter().collect()))
     }
+}
+
+/// A proof that a set was stated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProvedSet {
+    /// The proof.
+    pub proof: StatementProof,
+    /// Whether as many witnesses have seen its checkpoint as the policy asks for with which it was signed.
+    pub is_witnessed: bool,
 }
 
 impl StatementLog {
@@ -80,13 +99,14 @@ impl StatementLog {
 
     /// Reads all statements, and compares their tree with the checkpoints that were signed.
     fn read(read: &store::View) -> Result<Self> {
-        let mut log = StatementLog::default();
+        let mut log = StatementLog { is_shown: true, ..StatementLog::default() };
         for (statement, number) in read.statements(0).zip(0_u64..) {
             let statement = statement?;
             if statement.number != number {
                 return Err(Error::damaged(format!("the statement {number} is missing")));
             }
             log.tree.push(statement.text.as_bytes());
+            log.is_shown &= read.shows(statement.dataset);
         }
         for head in read.tree_heads() {
             let signed = SignedCheckpoint::of(&head?)?;
@@ -144,23 +164,17 @@ impl Registry {
         })
     }
 
-    /// Stores the checkpoint of the tree with its signatures, in the place of what was stored of this size.
+    /// Stores the checkpoint of a tree that was read of this registry, with its signatures, in the place of
+    /// what was stored of this size.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it is not one of this tree.
-    pub fn save_checkpoint(&self, signed: &SignedCheckpoint) -> Result<()> {
-        let SignedCheckpoint { checkpoint, note, policy, signed } = signed;
+    pub fn save_checkpoint(&self, tree: &StatementTree, signed: &SignedCheckpoint) -> Result<()> {
+        check_continued(tree, signed.checkpoint.size, &signed.checkpoint.root)?;
         self.write(|transaction| {
             transaction.lock_registry()?;
-            let log = StatementLog::read(transaction)?;
-            check_continued(&log.tree, checkpoint.size, &checkpoint.root)?;
-            transaction.put_tree_head(&TreeHead {
-                size: checkpoint.size,
-                note: note.to_string(),
-                policy: policy.clone(),
-                signed: *signed,
-            })?;
+            transaction.put_tree_head(&signed.stored())?;
             Ok(((), End::Commit))
         })
     }
@@ -177,9 +191,9 @@ impl Registry {
     /// was stated is not in the registry. Nothing is taken.
     pub fn recover_statements(&self, texts: &[String], signed: &SignedCheckpoint) -> Result<u64> {
         let differs = |what: String| Error::new(ErrorKind::TreeDiffers, what);
-        let known = self.write(|transaction| {
+        self.write(|transaction| {
             transaction.lock_registry()?;
-            let log = StatementLog::read(transaction)?;
+            let mut log = StatementLog::read(transaction)?;
             let known = texts.len().min(log.tree.size() as usize);
             let mut before = StatementTree::default();
             texts.iter().take(known).for_each(|text| before.push(text.as_bytes()));
@@ -193,16 +207,17 @@ impl Registry {
                     let what = format!("the history lacks what the statement {number} is of");
                     differs(format!("{what}: import the days that the registry lost first"))
                 };
+                log.tree.push(text.as_bytes());
                 transaction.insert_statements(&[row.ok_or_else(missing)?])?;
             }
-            Ok((known, End::commit_if(known < texts.len())))
-        })?;
-        let taken = (texts.len() - known) as u64;
-        // What is here of as many statements may have been cosigned since it was published.
-        if taken > 0 {
-            self.save_checkpoint(signed)?;
-        }
-        Ok(taken)
+            let taken = (texts.len() - known) as u64;
+            // What is here of as many statements may have been cosigned since it was published.
+            if taken > 0 {
+                check_continued(&log.tree, signed.checkpoint.size, &signed.checkpoint.root)?;
+                transaction.put_tree_head(&signed.stored())?;
+            }
+            Ok((taken, End::commit_if(taken > 0)))
+        })
     }
 }
 
@@ -355,6 +370,16 @@ impl Snapshot {
         self.ask(StatementLog::read)
     }
 
+    /// What is wrong with the statements: one was lost or altered, or is not of the history. `None` means
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn check_statements(&self) -> Result<Option<String>> {
+        self.ask(check_statements)
+    }
+
     /// The texts of some statements, from a number on, at most `count` of them.
     pub(crate) fn statement_texts(&self, first: u64, count: u64) -> Result<Vec<String>> {
         self.ask(|read| {
@@ -363,44 +388,101 @@ impl Snapshot {
         })
     }
 
-    /// The proof that a set was stated, by the last checkpoint that as many witnesses have seen as its
-    /// policy asks for, or, if there is none, by the last one. Of an instance that was stated twice, the
-    /// last statement is proved that the checkpoint has.
+    /// The checkpoint that was signed last. `None` means that none was.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it was altered.
+    pub fn last_signed(&self) -> Result<Option<SignedCheckpoint>> {
+        self.ask(|read| {
+            let last = read.tree_heads().last().transpose()?;
+            last.as_ref().map(SignedCheckpoint::of).transpose()
+        })
+    }
+
+    /// The datasets of which not enough witnesses have seen what was stated, for the policy with which it was
+    /// signed, each with the time since when. Empty if nothing was signed.
+    pub(super) fn unwitnessed(&self) -> Result<BTreeMap<DatasetName, Timestamp>> {
+        self.ask(|read| {
+            let heads: Vec<TreeHead> = read.tree_heads().collect::<Result<_>>()?;
+            let mut since = BTreeMap::new();
+            let mut seen = (!heads.is_empty()).then_some(0);
+            for head in heads.iter().rev() {
+                if SignedCheckpoint::of(head)?.is_witnessed() {
+                    seen = Some(head.size);
+                    break;
+                }
+            }
+            for row in seen.into_iter().flat_map(|seen| read.statements(seen)) {
+                let row = row?;
+                since.entry(row.dataset).or_insert(statement_in(&row)?.stated);
+            }
+            if since.is_empty() {
+                return Ok(BTreeMap::new());
+            }
+            let named = read.every_dataset().filter_map(|stored| {
+                let named = |stored: StoredDataset| {
+                    since.get(&stored.key).map(|since| (stored.dataset.name, *since))
+                };
+                stored.map(named).transpose()
+            });
+            named.collect()
+        })
+    }
+
+    /// The proof that a set was stated, and that it was held at a time if one is given: by the last
+    /// checkpoint that as many witnesses have seen as its policy asks for, or, if there is none, by the last
+    /// one. Of an instance that was stated several times, the last statement is proved that the checkpoint
+    /// has.
     ///
     /// # Errors
     ///
     /// Those of [`Snapshot::select`]; [`ErrorKind::NotStated`](crate::ErrorKind::NotStated): it was not
-    /// stated yet, or nothing was signed since.
-    pub fn prove(&self, selection: &Selection) -> Result<StatementProof> {
+    /// stated yet, or nothing was signed since; the time is after what was stated.
+    pub fn prove(&self, selection: &Selection, at: Option<Moment>) -> Result<ProvedSet> {
         self.ask(|read| {
             let set = select(read, selection)?.set;
-            let rows = stored(read, &set)?;
+            let stated = stored(read, &set)?;
+            let stated = stated.iter().map(|row| Ok((row.number, statement_in(row)?)));
+            let stated = stated.collect::<Result<Vec<_>>>()?;
             let log = StatementLog::read(read)?;
             let heads: Vec<TreeHead> = read.tree_heads().collect::<Result<_>>()?;
             let mut best = None;
             for head in heads.iter().rev() {
+                let mut known = stated.iter().rev().filter(|(number, _)| *number < head.size);
+                let is_meant = |statement: &SetStatement| at.is_none_or(|at| statement.covers(at));
+                let found = known.find(|(_, statement)| is_meant(statement));
+                let Some((index, statement)) = found else { break };
                 let signed = SignedCheckpoint::of(head)?;
-                let row = rows.iter().rev().find(|row| row.number < head.size);
-                let Some(row) = row else { break };
-                let is_met = signed.is_witnessed();
-                if is_met || best.is_none() {
-                    best = Some((row, signed));
+                let is_witnessed = signed.is_witnessed();
+                if is_witnessed || best.is_none() {
+                    best = Some((*index, statement, signed, is_witnessed));
                 }
-                if is_met {
+                if is_witnessed {
                     break;
                 }
             }
-            let proof = best.and_then(|(row, signed)| {
-                let path = log.tree.inclusion(row.number, signed.checkpoint.size)?;
-                Some((row, signed, path))
+            let proof = best.and_then(|(index, statement, signed, is_witnessed)| {
+                let path = log.tree.inclusion(index, signed.checkpoint.size)?;
+                let (statement, note) = (statement.clone(), signed.note);
+                let proof = StatementProof { statement, index, path, note };
+                Some(ProvedSet { proof, is_witnessed })
             });
-            let Some((row, signed, path)) = proof else {
-                let name: &DatasetName = set.dataset();
-                let what = format!("{} of {name} was not stated and signed yet", set.identifier());
-                return Err(Error::new(ErrorKind::NotStated, what));
-            };
-            let (statement, note) = (statement_in(row)?, signed.note);
-            Ok(StatementProof { statement, index: row.number, path, note })
+            proof.ok_or_else(|| {
+                let (identifier, name): (_, &DatasetName) = (set.identifier(), set.dataset());
+                let signed = heads.last().map_or(0, |head| head.size);
+                let last = stated.iter().rev().find(|(number, _)| *number < signed);
+                let what = match last.zip(at) {
+                    Some(((_, SetStatement { from, until, stated, .. }), at)) => {
+                        let end = until.unwrap_or(*stated);
+                        format!(
+                            "{at} is outside of what was signed of {identifier} of {name}, from {from} until {end}: name a time within"
+                        )
+                    }
+                    None => format!("{identifier} of {name} was not stated and signed yet"),
+                };
+                Error::new(ErrorKind::NotStated, what)
+            })
         })
     }
 }
@@ -422,13 +504,54 @@ fn stored(read: &store::View, set: &Set) -> Result<Vec<StoredStatement>> {
 
 /// What is wrong with the statements.
 pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option<String>> {
-    let check = || {
-        StatementLog::read(read)?;
-        read.statements(0).try_for_each(|row| statement_in(&row?).map(drop))
-    };
-    match check() {
+    match StatementLog::read(read).and_then(|_| compare_with_history(read)) {
         Ok(()) => Ok(None),
         Err(error) if error.kind().is_of_content() => Ok(Some(error.reason())),
         Err(error) => Err(error),
     }
+}
+
+/// Compares what is stated with the histories and the subsets. All statements are in memory meanwhile. A
+/// change that was entered after a statement makes it no other: what it says was held still may have ended
+/// before it was stated.
+fn compare_with_history(read: &store::View) -> Result<()> {
+    let other = |number: u64| {
+        let what = format!("the statement {number} is of a set that the history does not have");
+        Err(Error::damaged(what))
+    };
+    let mut stated: BTreeMap<DatasetKey, Vec<(SetStatement, u64)>> = BTreeMap::new();
+    for row in read.statements(0) {
+        let row = row?;
+        let statement = statement_in(&row)?;
+        let Some(key) = row.subset else {
+            stated.entry(row.dataset).or_default().push((statement, row.number));
+            continue;
+        };
+        let subsets = read.subsets_with(statement.identifier)?;
+        let is_there = |(it, subset): &(SubsetKey, Subset)| {
+            *it == key && subset.digest == statement.digest && statement.part
+        };
+        if !subsets.iter().any(is_there) {
+            return other(row.number);
+        }
+    }
+    for (dataset, mut stated) in stated {
+        stated.sort_by_key(|(statement, _)| statement.changes);
+        let mut stated = stated.into_iter().peekable();
+        for (instance, changes) in read.history(dataset, None, Timestamp::MAX).zip(1..) {
+            let instance = instance?;
+            while let Some((statement, number)) =
+                stated.next_if(|(statement, _)| statement.changes == changes)
+            {
+                let is_end = statement.until.is_none_or(|until| Some(until) == instance.until);
+                if statement.part || !is_end || !is_of(&statement, &instance) {
+                    return other(number);
+                }
+            }
+        }
+        if let Some((_, number)) = stated.next() {
+            return other(number);
+        }
+    }
+    Ok(())
 }

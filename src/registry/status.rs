@@ -70,7 +70,8 @@ pub struct FilesChecked {
 /// How old what is known of a dataset may be. `None` means of any age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Oldest {
-    /// When it must have been changed, confirmed, or identical to the primary of its last pull.
+    /// When it must have been changed, confirmed, or identical to the primary of its last pull; and until
+    /// when enough witnesses must have seen what was stated of it.
     pub seen: Option<Timestamp>,
     /// When all its files must have been checked, in every directory in which they ever were.
     pub checked: Option<Timestamp>,
@@ -100,6 +101,11 @@ impl Registry {
         oldest: Oldest,
     ) -> Result<Vec<DatasetStatus>> {
         let mut rows = Vec::new();
+        let mut unwitnessed = match oldest.seen {
+            Some(_) => self.snapshot()?.unwitnessed()?,
+            None => BTreeMap::new(),
+        };
+        unwitnessed.retain(|_, since| Some(*since) < oldest.seen);
         if !names.is_empty() {
             let snapshot = self.snapshot()?;
             let named = names.iter().map(|name| snapshot.dataset(name));
@@ -121,6 +127,11 @@ impl Registry {
                     break;
                 }
             }
+        }
+        for row in &mut rows {
+            row.problems.extend(unwitnessed.get(&row.dataset).map(|since| {
+                format!("unwitnessed: not enough witnesses have seen what was stated at {since}")
+            }));
         }
         rows.sort_by_cached_key(|row| (Reverse(row.problems.len()), row.seen()));
         Ok(rows)

@@ -1,10 +1,10 @@
 //! The directory with what mirrors read, which is published whenever a dataset has changed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -122,9 +122,11 @@ impl PublishedFiles {
         proceed: impl Fn() -> Result<()>,
     ) -> Result<Option<Stored>> {
         let directory = self.directory()?;
-        let path = directory.join("datasets").join(name.as_str()).join(file);
-        let failed = |source| Error::cannot("read", &path, source);
-        let Some(mut file) = open_below(&directory, name, file)? else { return Ok(None) };
+        let path = format!("datasets/{name}/{file}");
+        let failed = |source| Error::cannot("read", &directory.join(&path), source);
+        // No symbolic link below the directory is followed: another program may write there, too.
+        let opened = Directory::open(&directory)?.read_below(&path)?;
+        let Some(mut file) = opened else { return Ok(None) };
         let found = file.metadata().map_err(failed)?;
         let bytes = found.len();
         let identity = (found.dev(), found.ino(), bytes, found.mtime(), found.mtime_nsec());
@@ -153,17 +155,4 @@ impl PublishedFiles {
         };
         Ok(own.insert(made).path().to_owned())
     }
-}
-
-/// Opens a file of a dataset, such as `log/000000.jsonl`. No symbolic link below the directory is followed:
-/// another program may write there, too.
-fn open_below(directory: &Path, name: &DatasetName, file: &str) -> Result<Option<File>> {
-    let mut below = Directory::open(directory)?;
-    let (directories, file) = file.rsplit_once('/').unwrap_or(("", file));
-    let within = directories.split('/').filter(|part| !part.is_empty());
-    for part in ["datasets", name.as_str()].into_iter().chain(within) {
-        let Some(entered) = below.enter(part)? else { return Ok(None) };
-        below = entered;
-    }
-    below.read(file)
 }

@@ -63,6 +63,11 @@ impl StatementTree {
         &self.levels[8 * level as usize][first..first + width as usize]
     }
 
+    /// Whether a statement is the one with this number.
+    pub(crate) fn is_leaf(&self, number: u64, statement: &[u8]) -> bool {
+        self.levels.first().and_then(|leaves| leaves.get(number as usize)) == Some(&leaf(statement))
+    }
+
     /// The root of the first statements, of which there are `size`. `None` means that there are not so many.
     pub fn root(&self, size: u64) -> Option<TreeHash> {
         match size {

@@ -33,7 +33,7 @@ pub const BUSY_WAIT: Duration = Duration::from_secs(10);
 pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The key of a dataset, valid only in its registry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DatasetKey(pub(in crate::store) i64);
 
 /// What is locked for what does not belong to a dataset: a new dataset, payment ids.

@@ -157,6 +157,11 @@ impl View {
         View { shown, is_public: true, ..self }
     }
 
+    /// Whether a dataset is shown.
+    pub fn shows(&self, dataset: DatasetKey) -> bool {
+        self.shown.as_deref().is_none_or(|shown| shown.contains(&dataset.0))
+    }
+
     /// The same state as far as it was known at a time: only annotations that were recorded by then are
     /// shown. What of the instances and subsets is shown is up to the caller.
     pub fn known_at(self, recorded: Timestamp) -> Self {

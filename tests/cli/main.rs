@@ -25,3 +25,4 @@ mod readme;
 mod registry_paths;
 mod streams;
 mod transcripts;
+mod witnesses;

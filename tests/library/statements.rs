@@ -1,13 +1,9 @@
-//! What an archive states, signs and proves, and the witnesses that it asks.
+//! What an archive states, signs and proves.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
 
-use accession::mirror::{HttpOptions, ask_witness};
-use accession::publish::publish_statements;
+use accession::publish::{publish_statements, verify_statements};
 use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
 use accession::signed::{
     KeyUse, ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey,
@@ -17,6 +13,7 @@ use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Ti
 
 use crate::harness::history::{change, name, now, second};
 use crate::harness::installed::installed;
+use crate::harness::seal::seal_rows;
 use crate::harness::seed;
 use crate::harness::store::{new_registry, new_registry_in};
 use crate::stored::Stored;
@@ -40,7 +37,7 @@ fn sign(
     let policy = format!("log {}\nquorum none\n", keys[0].verification_key());
     let note = Note { body, signatures };
     let signed = SignedCheckpoint { checkpoint, note, policy, signed: at };
-    registry.save_checkpoint(&signed).unwrap();
+    registry.save_checkpoint(&log.tree, &signed).unwrap();
     signed
 }
 
@@ -49,7 +46,7 @@ fn at(dataset: &str, at: &str) -> Selection {
 }
 
 fn prove(registry: &Registry, selection: &Selection) -> accession::error::Result<StatementProof> {
-    registry.snapshot().unwrap().prove(selection)
+    Ok(registry.snapshot().unwrap().prove(selection, None)?.proof)
 }
 
 /// The vectors: the first three changes of the seed, stated in two nights, by keys of fixed seeds.
@@ -242,6 +239,14 @@ fn what_was_not_signed_has_no_proof_yet() {
     not_stated(&stored.registry);
     sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
     assert_eq!(prove(&stored.registry, &at("dataset", "2001-01-01")).unwrap().index, 0);
+    let of = |text: &str| {
+        let at: Option<Moment> = Some(text.parse().unwrap());
+        let latest = Selection::Dataset { name: name("dataset"), at: None };
+        stored.registry.snapshot().unwrap().prove(&latest, at).map(|proved| proved.proof.index)
+    };
+    assert_eq!(of("2001-01-01").unwrap(), 0);
+    let why = of("2999-01-01").unwrap_err();
+    assert!(why.to_string().contains("2999-01-01 is outside of what was signed"), "{why}");
 }
 
 #[test]
@@ -278,7 +283,8 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
         policy: String::new(),
         signed: second(2),
     };
-    assert_eq!(other.save_checkpoint(&forged).unwrap_err().kind().as_str(), "tree-differs");
+    let tree = other.snapshot().unwrap().statement_log().unwrap().tree;
+    assert_eq!(other.save_checkpoint(&tree, &forged).unwrap_err().kind().as_str(), "tree-differs");
     // A copy has the statements, and goes on with them.
     sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(2));
     let copy = directory.path().join("copy.db");
@@ -301,6 +307,10 @@ fn statements_that_are_lost_or_altered_are_found() {
         ),
         ("UPDATE statement SET text = replace(text, '3', '4')", "differs from its checksum"),
         ("UPDATE tree_head SET note = replace(note, '2', '3')", "differs from its checksum"),
+        (
+            "UPDATE instance SET timestamp = timestamp - 1",
+            "the statement 0 is of a set that the history does not have",
+        ),
     ] {
         let stored = Stored::with(3);
         let at = |n: i64| Stamp::at(second(n), now());
@@ -309,7 +319,13 @@ fn statements_that_are_lost_or_altered_are_found() {
         assert_eq!(log.added, 2);
         sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
         assert!(stored.registry.verify_all(&[]).unwrap().finish().unwrap().findings == 0);
-        assert!(stored.connection().execute(sql, []).unwrap() > 0);
+        let connection = stored.connection();
+        assert!(connection.execute(sql, []).unwrap() > 0);
+        let is_of_history = sql.contains("instance");
+        if is_of_history {
+            seal_rows(&connection);
+        }
+        drop(connection);
         let texts: Vec<String> = stored
             .registry
             .verify_all(&[])
@@ -319,7 +335,8 @@ fn statements_that_are_lost_or_altered_are_found() {
             .collect();
         assert!(texts.iter().any(|text| text.contains(found)), "{sql}: {texts:?}");
         let error = stored.registry.state_sets(now(), &[]).unwrap_err();
-        assert_eq!(error.kind().as_str(), "damaged", "{sql}: {error}");
+        let kind = if is_of_history { "tree-differs" } else { "damaged" };
+        assert_eq!(error.kind().as_str(), kind, "{sql}: {error}");
     }
 }
 
@@ -380,6 +397,40 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let note: Note = std::fs::read_to_string(site.join("checkpoint")).unwrap().parse().unwrap();
     let checkpoint: LogCheckpoint = note.body.parse().unwrap();
     assert_eq!((checkpoint.size, Some(checkpoint.root)), (321, tree.root(321)));
+    // Each file that is damaged or missing is named, and what was published before is not all.
+    let verify = |registry: &Registry| {
+        let found = verify_statements(registry, directory.path()).unwrap().unwrap();
+        assert_eq!(found.ok, found.differences.is_empty());
+        let files = found.differences.into_iter().map(|difference| difference.file);
+        (found.statements, found.current, files.collect::<Vec<_>>())
+    };
+    assert_eq!(verify(&registry), (321, true, Vec::new()));
+    let mut all = Vec::new();
+    files_below(&site, "", &mut all);
+    assert_eq!(all.len(), 7);
+    for file in all.iter().map(|file| file.split(' ').next().unwrap()) {
+        let (path, named) = (site.join(file), [format!("statements/{file}")]);
+        let whole = std::fs::read(&path).unwrap();
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 1;
+        for bytes in [&damaged[..], &whole[..whole.len() / 2], &[]] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(verify(&registry).2, named, "{file}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(verify(&registry).2, named, "{file}");
+        std::fs::write(&path, whole).unwrap();
+    }
+    let before = std::fs::read(site.join("checkpoint")).unwrap();
+    let log = registry.snapshot().unwrap().statement_log().unwrap();
+    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 2)], second(400));
+    assert_eq!(verify(&registry), (321, false, vec!["statements/checkpoint".to_owned()]));
+    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(400));
+    change_to(321);
+    let log = registry.state_sets(second(401), &[]).unwrap();
+    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(401));
+    assert_eq!(verify(&registry), (321, false, Vec::new()));
+    assert_eq!(std::fs::read(site.join("checkpoint")).unwrap(), before);
     // Another registry, and one that was restored from an older backup, contradict what is there.
     let other = new_registry();
     let mut first = change(["X"], []);
@@ -388,122 +439,9 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let log = other.state_sets(second(1), &[]).unwrap();
     sign(&other, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(1));
     assert_eq!(publish(&other).unwrap_err().kind().as_str(), "tree-differs");
+    assert_eq!(verify(&other).2, ["statements/checkpoint"]);
     let mut after = Vec::new();
     files_below(&site, "", &mut after);
     after.retain(|file| !file.starts_with("tile/entries") && !file.starts_with("policy"));
     assert_eq!(after, listed);
-}
-
-/// What a witness in a test does.
-#[derive(Clone, Copy)]
-enum Manner {
-    Cosigns,
-    /// Says that it has seen this size, whatever it is asked.
-    HasSeen(u64),
-    Responds(u16),
-    CosignsAnother,
-    SendsNoise,
-}
-
-/// A witness over HTTP, which remembers one tree and the bodies of its requests.
-struct TestWitness {
-    address: String,
-    requests: Arc<Mutex<Vec<String>>>,
-}
-
-impl TestWitness {
-    fn start(manner: Manner) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}/w/", listener.local_addr().unwrap());
-        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
-        let seen = Arc::clone(&requests);
-        std::thread::spawn(move || {
-            let mut size = 1;
-            for stream in listener.incoming() {
-                respond(stream.unwrap(), manner, &mut size, &seen);
-            }
-        });
-        TestWitness { address, requests }
-    }
-}
-
-fn respond(mut stream: TcpStream, manner: Manner, size: &mut u64, seen: &Mutex<Vec<String>>) {
-    let (mut request, mut buffer) = (String::new(), [0; 4_096]);
-    let body = loop {
-        let read = stream.read(&mut buffer).unwrap();
-        request.push_str(&String::from_utf8_lossy(&buffer[..read]));
-        let Some((head, body)) = request.split_once("\r\n\r\n") else { continue };
-        let head = head.to_ascii_lowercase();
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-        if body.len() == length.parse::<usize>().unwrap() {
-            assert!(head.starts_with("post /w/add-checkpoint http/1.1"), "{head}");
-            break body.to_owned();
-        }
-    };
-    let (asked, note) = body.split_once("\n\n").unwrap();
-    let old: u64 = asked.lines().next().unwrap()["old ".len()..].parse().unwrap();
-    let note: Note = note.parse().unwrap();
-    let witness = key("w.example", KeyUse::Witness, 5);
-    let (status, sent) = match manner {
-        Manner::Responds(status) => (status, String::new()),
-        Manner::HasSeen(size) => (409, format!("{size}\n")),
-        _ if old != *size => (409, format!("{size}\n")),
-        Manner::Cosigns => {
-            *size = note.body.parse::<LogCheckpoint>().unwrap().size;
-            (200, format!("{}\n", witness.sign(&note.body, second(5))))
-        }
-        Manner::CosignsAnother => (200, format!("{}\n", witness.sign("other\n", second(5)))),
-        Manner::SendsNoise => (200, "x".repeat(100_000)),
-    };
-    seen.lock().unwrap().push(asked.to_owned());
-    let length = sent.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{sent}"
-    )
-    .unwrap();
-}
-
-#[test]
-fn a_witness_is_asked_from_the_size_that_it_names_and_what_it_sends_is_verified() {
-    let registry = new_registry();
-    for n in 0..5 {
-        let mut step = change([format!("G{n}").as_str()], []);
-        step.options.create_dataset = true;
-        registry.change(&name("D"), &step, &Stamp::at(second(n), second(n))).unwrap();
-        registry.state_sets(second(n), &[]).unwrap();
-    }
-    let log = registry.snapshot().unwrap().statement_log().unwrap();
-    let size = log.tree.size();
-    let note = sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(9)).note;
-    let witness = key("w.example", KeyUse::Witness, 5);
-    let witness = witness.verification_key();
-    let ask = |address: &str, old| {
-        ask_witness(address, witness, (&log.tree, &note), old, HttpOptions::default())
-    };
-    let server = TestWitness::start(Manner::Cosigns);
-    let signature = ask(&server.address, 0).unwrap();
-    assert_eq!(witness.verified(&signature, &note.body), Some(Some(second(5))));
-    // From then on, it knows the whole tree.
-    ask(&server.address, size).unwrap();
-    let requests = server.requests.lock().unwrap().clone();
-    let path: Vec<String> =
-        log.tree.consistency(1, size).unwrap().iter().map(LogCheckpoint::hash_text).collect();
-    let of_one = format!("old 1\n{}", path.join("\n"));
-    assert_eq!(requests, ["old 0".to_owned(), of_one, format!("old {size}")]);
-    for (manner, kind, why) in [
-        (Manner::HasSeen(size + 1), "tree-differs", "it has seen a tree of 10 statements"),
-        (Manner::HasSeen(2), "response", "it responded with 409"),
-        (Manner::Responds(422), "tree-differs", "it has seen another tree"),
-        (Manner::Responds(404), "response", "it responded with 404"),
-        (Manner::CosignsAnother, "response", "it sent no cosignature of this checkpoint"),
-        (Manner::SendsNoise, "response", "it sent no cosignature of this checkpoint"),
-    ] {
-        let server = TestWitness::start(manner);
-        let error = ask(&server.address, 1).unwrap_err();
-        assert_eq!(error.kind().as_str(), kind, "{error}");
-        assert!(error.to_string().contains(why), "{error}");
-    }
-    assert_eq!(ask("http://127.0.0.1:1/", 0).unwrap_err().kind().as_str(), "no-response");
-    assert_eq!(ask("http://w.example/", 0).unwrap_err().kind().as_str(), "not-encrypted");
 }

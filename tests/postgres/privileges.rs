@@ -62,7 +62,7 @@ fn sign(registry: &Registry) {
     let mut signed = SignedCheckpoint { checkpoint, note, policy: String::new(), signed: now };
     signed.note.add(key.sign(&signed.note.body, now));
     for _ in 0..2 {
-        registry.save_checkpoint(&signed).unwrap();
+        registry.save_checkpoint(&log.tree, &signed).unwrap();
     }
 }
 

@@ -16,7 +16,7 @@ use crate::values::{name, now};
 const EXAMPLE: &str = "https://registry.archive.example";
 
 /// What the examples have in the places of what the table of addresses names.
-const PLACES: [(&str, &str); 8] = [
+const PLACES: [(&str, &str); 9] = [
     ("NAME@TIME", "US.FOOL2.002@2001-01-05"),
     ("NAME", "US.FOOL2.002"),
     ("DI:…", "DI:ed3f3e83fc55215ddc381ba3c3e715fa"),
@@ -24,6 +24,7 @@ const PLACES: [(&str, &str); 8] = [
     ("LEFT...RIGHT", "US.FOOL2.002@2001-01-05...US.FOOL2.002"),
     ("granule=ID", "granule=FOOL2.v2.10"),
     ("log/…", "log/000000.jsonl"),
+    ("tile/…", "tile/entries/000.p/5"),
     ("10.…", "10.9999/US/FOOL2.v2"),
 ];
 
@@ -59,7 +60,9 @@ fn every_documented_address_has_a_call_that_works() {
     let path = served.directory.path().join("accession.db");
     let add = "printf '%s  %s\n' 2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3 \
         FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7 \
-        | \"$0\" --registry \"$1\" --quiet fixity add US.FOOL2.002 --at now --from -";
+        | \"$0\" --registry \"$1\" --quiet fixity add US.FOOL2.002 --at now --from - \
+        && \"$0\" key generate us.example/statements --output \"$1.key\" > \"$1.vkey\" \
+        && \"$0\" --registry \"$1\" --quiet sign --key \"$1.key\"";
     let added = Command::new("sh").args(["-c", add, program()]).arg(&path).status().unwrap();
     assert!(added.success());
     let serving = serve(&path, &[]);

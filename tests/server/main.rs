@@ -52,3 +52,4 @@ mod site;
 mod sockets;
 mod stalled;
 mod standards;
+mod statements;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use accession::model::{WarningKind, quoted};
 use accession::pages::{Serves, Site};
 use accession::publish::{
-    SiteSettings, VerifiedFiles, publish, publish_pages, publish_statements, unknown_datasets,
-    verify,
+    OtherFile, SiteSettings, publish, publish_pages, publish_statements, unknown_datasets, verify,
+    verify_statements,
 };
 use accession::registry::Edit;
 use accession::server::{Config, Server, ServerLimits};
@@ -47,8 +47,8 @@ pub struct Publish {
     /// The datasets (can be repeated) [default: all]
     datasets: Vec<DatasetName>,
 
-    /// Read all that was published for mirrors, and ask the registry whether it continues it: the exit
-    /// status is 1 if a file is not as it was published. Nothing is changed
+    /// Read all that was published for mirrors and in statements/, and ask the registry whether it
+    /// continues it: the exit status is 1 if a file is not as it was published. Nothing is changed
     #[arg(long, conflicts_with_all = ["public_url", "site_name", "contact"])]
     verify: bool,
 
@@ -121,9 +121,27 @@ impl Publish {
                 exit = Exit::Differs;
             }
             let is_quiet = session.is_quiet();
-            session.print(&found, |out| write_found(out, &found, is_quiet))?;
+            let (ok, current, differences) = (found.ok, found.current, &found.differences);
+            let what = format!("{}: {}", found.dataset, count(found.changes, "change"));
+            let verified = Verified { what, ok, current, differences };
+            session.print(&found, |out| write_found(out, &verified, is_quiet))?;
             Ok(())
         })?;
+        // They name all datasets.
+        let stated = match self.datasets.is_empty() {
+            true => verify_statements(registry, &self.directory)?,
+            false => None,
+        };
+        if let Some(found) = stated {
+            if !found.ok {
+                exit = Exit::Differs;
+            }
+            let is_quiet = session.is_quiet();
+            let (ok, current, differences) = (found.ok, found.current, &found.differences);
+            let what = count(found.statements, "statement");
+            let verified = Verified { what, ok, current, differences };
+            session.print(&found, |out| write_found(out, &verified, is_quiet))?;
+        }
         Ok(exit)
     }
 }
@@ -136,8 +154,16 @@ fn fails_for_all(error: &Error) -> bool {
     )
 }
 
-fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> io::Result<()> {
-    for difference in &found.differences {
+/// What was found of a dataset or of the statements, as it is printed.
+struct Verified<'a> {
+    what: String,
+    ok: bool,
+    current: bool,
+    differences: &'a [OtherFile],
+}
+
+fn write_found(out: &mut impl Write, found: &Verified<'_>, is_quiet: bool) -> io::Result<()> {
+    for difference in found.differences {
         let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
         writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
     }
@@ -149,13 +175,14 @@ fn write_found(out: &mut impl Write, found: &VerifiedFiles, is_quiet: bool) -> i
         (true, true) => "ok",
         (true, false) => "ok, but not all that the registry has now",
     };
-    writeln!(out, "{}: {}: {state}", found.dataset, count(found.changes, "change"))
+    writeln!(out, "{}: {state}", found.what)
 }
 
 /// Serve landing pages and an HTTP API over the registry, read-only
 ///
 /// Others can go on writing to the registry meanwhile. Every dataset is public, unless datasets are
-/// named. Requests are logged on stderr: as JSON lines with --json, and not at all with --quiet.
+/// named; then the statements are not served if one names another dataset. Requests are logged on
+/// stderr: as JSON lines with --json, and not at all with --quiet.
 /// SIGTERM and SIGINT let requests that are being answered end, within eight seconds.
 ///
 /// Examples:
@@ -238,11 +265,20 @@ impl Serve {
         Ok(Exit::Done)
     }
 
-    /// Checks that the registry can be read, and that the datasets that are named are there.
+    /// Checks that the registry can be read, and that the datasets that are named are there. Warns if
+    /// statements name others.
     fn check_datasets(&self, session: &Session) -> Result<()> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let registry = session.open(Access::Read)?;
+        let snapshot = registry.snapshot()?;
         for name in &self.datasets {
             snapshot.dataset(name)?;
+        }
+        drop(snapshot);
+        // If the statements are damaged, who asks for them is told so, and nobody else.
+        let log = registry.published(&self.datasets).snapshot()?.statement_log();
+        if log.is_ok_and(|log| !log.is_shown) {
+            let what = "/statements/ is not served: statements name datasets that are not";
+            session.warn(WarningKind::StatementsNotServed, what);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use accession::disk::AtomicFile;
 use accession::mirror::{HttpOptions, ask_witness};
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::publish::{PublishedStatements, read_published_statements};
-use accession::registry::{SignedCheckpoint, StatementLog};
+use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
 
@@ -106,7 +106,8 @@ impl Sign {
                 writeln!(session.out(), "took back {taken} that were published")?;
             }
         }
-        let stored = session.open(Access::Read)?.snapshot()?.statement_log()?.signed;
+        let stored = registry.snapshot()?.last_signed()?;
+        self.refuse_moved(&keys, stored.as_ref())?;
         if let Some(other) = stored.as_ref().filter(|it| it.checkpoint.origin != origin) {
             let (signed, origin) = (quoted(&other.checkpoint.origin), quoted(&origin));
             return Err(Error::usage(format!(
@@ -159,8 +160,29 @@ impl Sign {
             }
             return Err(error);
         }
-        registry.save_checkpoint(&signed)?;
+        registry.save_checkpoint(&log.tree, &signed)?;
         report(session, &parsed, [recovered, log.added], &signed)
+    }
+
+    /// Refuses a key that has signed the log, and of which nobody remembers what it signed last.
+    fn refuse_moved(&self, keys: &[KeyInUse], signed: Option<&SignedCheckpoint>) -> Result<()> {
+        let has_signed = |key: &&KeyInUse| {
+            let key = key.key.verification_key();
+            signed.is_some_and(|signed| matches!(signed.note.verified(key), Ok(Some(_))))
+        };
+        let mut moved = keys.iter().filter(|key| key.last.is_none() && self.recover.is_none());
+        match moved.find(has_signed) {
+            None => Ok(()),
+            Some(key) => {
+                let message = format!(
+                    "{} is missing, and the registry was signed with this key",
+                    key.name_of_last()
+                );
+                Err(Error::usage(message).with_hint(
+                    "the file says what the key signed last: copy it from where the key was; or name what was published with --recover",
+                ))
+            }
+        }
     }
 
     /// Asks the witnesses that have not cosigned the note.
@@ -281,9 +303,16 @@ impl Prove {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        let at = self.set.typed_at();
         let selection = self.set.into_selection(now, &snapshot)?;
-        let proof = snapshot.prove(&selection)?;
+        let ProvedSet { proof, is_witnessed } = snapshot.prove(&selection, at)?;
+        session.warn_all(snapshot.cite(&selection)?.warnings(at, now));
         drop(snapshot);
+        if !is_witnessed {
+            let what =
+                "not enough witnesses have seen this for the policy with which it was signed";
+            session.warn(WarningKind::NotWitnessed, what);
+        }
         match &self.output {
             None => write!(session.out(), "{proof}")?,
             Some(path) => {

@@ -14,8 +14,9 @@ use crate::cli::session::Session;
 ///
 /// The exit status is 1 if something is wrong: the set in force is annotated as questionable, the last
 /// listing was refused by sync, a mirror could not be pulled, a check found files that are not as
-/// recorded, or with --max-age or --checked-within something is older. Datasets with problems are listed
-/// first, and below them the first ten files of each that are not as recorded.
+/// recorded, or with --max-age or --checked-within something is older, or was not seen by enough
+/// witnesses when it was so old. Datasets with problems are listed first, and below them the first ten
+/// files of each that are not as recorded.
 /// A dataset is as fresh as its last change, the last sync that found nothing to do, or the last time that
 /// it was identical to its primary. Datasets that were withdrawn are left out.
 ///
@@ -29,8 +30,8 @@ pub struct Args {
     #[arg(value_name = "DATASET")]
     datasets: Vec<DatasetName>,
 
-    /// The greatest age of the last change or confirmation, and of the last time that a mirror was
-    /// identical: 90m, 36h or 2d
+    /// The greatest age of the last change or confirmation, of the last time that a mirror was
+    /// identical, and of what was signed and waits for witnesses: 90m, 36h or 2d
     #[arg(long, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 

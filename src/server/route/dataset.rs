@@ -1,5 +1,5 @@
 //! `/datasets/NAME/`, a dataset now; `/datasets/NAME@TIME`, as it was held at a time; and `/DI:…`, a set of
-//! granules, wherever it was held. `/doi/10.…` leads to a dataset.
+//! granules, wherever it was held; and `/DI:…/proof`, what was stated of it. `/doi/10.…` leads to a dataset.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::citation::Citation;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Pattern};
+use crate::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern};
 use crate::pages::{DatasetPage, Describes, Feed, Link, SetPage, Site, links};
 use crate::registry::{Resolved, Selection, Snapshot};
 use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
@@ -210,6 +210,28 @@ pub fn identifier_of(state: &ServerState, asked: &Asked) -> Result<Identifier, S
         true => Ok(identifier),
         false => Err(Stop::permanent(state.site.href(&asked.with_query(&path)))),
     }
+}
+
+/// The set that an address means by its first segment, `?dataset=` and `?at=`, and the time that is given.
+pub fn selection(state: &ServerState, asked: &Asked) -> Result<(Selection, Option<Moment>), Stop> {
+    let at = asked.parameter("at").filter(|at| !at.is_empty());
+    let at = at.map(|at| moment(&at)).transpose()?;
+    if let Ok(digest) = asked.segment(0)?.parse() {
+        return Ok((Selection::Digest(digest), at));
+    }
+    let identifier = identifier_of(state, asked)?;
+    let dataset = asked.parsed("dataset")?;
+    Ok((Selection::Identifier { identifier, dataset, at }, at))
+}
+
+/// The proof of what was stated of a set.
+pub async fn proof(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    let (selection, at) = selection(state, asked)?;
+    let format = asked.format(&[Format::Lines])?;
+    let read =
+        state.source.compare(move |reading| reading.registry.snapshot()?.prove(&selection, at));
+    let proof = read.await?.proof.to_string();
+    Ok(Answer::whole(format, proof, Keep::WhileCurrent))
 }
 
 /// Shows a set.

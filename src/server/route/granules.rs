@@ -11,7 +11,7 @@ use futures_util::stream::try_unfold;
 use hyper::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
-use super::dataset::identifier_of;
+use super::dataset::{identifier_of, selection};
 use crate::error::Result;
 use crate::fixity::{ListStyle, each_checksum, listed_set};
 use crate::model::{
@@ -24,7 +24,7 @@ use crate::server::conditions::ContentCoding;
 use crate::server::files::{Unwritten, Writer};
 use crate::server::permits::{Cost, Deadline, Waiting};
 use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format, moment};
+use crate::server::request::{Asked, Format};
 use crate::server::rows::{PAGE_BYTES, json};
 use crate::server::state::ServerState;
 
@@ -411,15 +411,7 @@ pub async fn canonical(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer
 
 /// Sends a list of what is recorded of a set, as soon as it is written.
 async fn written(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Result<Answer, Stop> {
-    let selection = match asked.segment(0)?.parse() {
-        Ok(digest) => Selection::Digest(digest),
-        Err(_) => {
-            let identifier = identifier_of(state, asked)?;
-            let at = asked.parameter("at").filter(|at| !at.is_empty());
-            let at = at.map(|at| moment(&at)).transpose()?;
-            Selection::Identifier { identifier, dataset: asked.parsed("dataset")?, at }
-        }
-    };
+    let (selection, _) = selection(state, asked)?;
     let format = asked.format(&[Format::Lines])?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;

@@ -55,6 +55,9 @@ async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
         ["datasets", _name, "log", _segment] => published::segment(state, asked).await,
         ["datasets", _name, "subsets.jsonl"] => published::beside(state, asked).await,
         ["datasets", _name, "annotations.jsonl"] => published::beside(state, asked).await,
+        ["statements", "checkpoint"] => published::statements(state, asked).await,
+        ["statements", "policy"] => published::statements(state, asked).await,
+        ["statements", "tile", _level, _tile, ..] => published::statements(state, asked).await,
         ["compare", _sides] => comparison::comparison(state, asked).await,
         ["compare"] => comparison::form(state, asked),
         ["check"] => check::check(state, asked).await,
@@ -70,6 +73,7 @@ async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
         [_identifier, "urls"] => granules::urls(state, asked).await,
         [_identifier, "checksums"] => granules::checksums(state, asked).await,
         [_identifier, "list"] => granules::canonical(state, asked).await,
+        [_identifier, "proof"] => dataset::proof(state, asked).await,
         _ => Err(Problem::not_found().into()),
     }
 }

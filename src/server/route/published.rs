@@ -1,4 +1,5 @@
-//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read.
+//! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read; and
+//! `/statements/…`: the log of statements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use hyper::header::LAST_MODIFIED;
 
 use crate::error::Result;
 use crate::model::DatasetName;
+use crate::publish::statement_file;
 use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
 use crate::server::files::Stored;
 use crate::server::problem::Problem;
@@ -53,6 +55,22 @@ pub async fn segment(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, 
         false => ("application/jsonl", Keep::WhileCurrent),
     };
     Ok(send(content_type, opened, keep))
+}
+
+/// The checkpoint, the policy or a tile. Each is made of the rows of the log, which are compared with what
+/// was signed: that costs a pass over the statements.
+pub async fn statements(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    let path = asked.after("/statements/")?;
+    let is_tile = path.starts_with("tile/");
+    let read =
+        state.source.compare(move |reading| statement_file(&reading.registry.snapshot()?, &path));
+    let content = read.await?.ok_or_else(Problem::not_found)?;
+    let content = AnswerContent::Bytes(content.into());
+    Ok(match is_tile {
+        // So many statements or hashes never change.
+        true => Answer::of_type("application/octet-stream", content, Keep::Forever),
+        false => Answer::of_type("text/plain; charset=utf-8", content, Keep::WhileCurrent),
+    })
 }
 
 /// Opens a file of a dataset that is public.

@@ -1,0 +1,179 @@
+//! `sign` and the witnesses that it asks, and several that sign with one key.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use accession::signed::{KeyUse, LogCheckpoint, Note, SigningKey};
+use accession::{Access, Registry};
+
+use crate::harness::console::Sandbox;
+
+/// The key of every witness here.
+fn witness_key() -> SigningKey {
+    SigningKey::of_seed("w.example", KeyUse::Witness, [5; 32]).unwrap()
+}
+
+/// What a witness in a test does.
+#[derive(Clone, Copy)]
+enum Manner {
+    Cosigns,
+    /// Says that it has seen this size, whatever it is asked.
+    HasSeen(u64),
+    Responds(u16),
+    CosignsAnother,
+    SendsNoise,
+    /// Accepts the connection, and never responds.
+    Stalls,
+}
+
+/// A witness over HTTP, which remembers one tree and the bodies of its requests.
+struct TestWitness {
+    address: String,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl TestWitness {
+    fn start(manner: Manner) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/w/", listener.local_addr().unwrap());
+        let requests: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            let mut size = 1;
+            for stream in listener.incoming() {
+                respond(stream.unwrap(), manner, &mut size, &seen);
+            }
+        });
+        TestWitness { address, requests }
+    }
+}
+
+fn respond(mut stream: TcpStream, manner: Manner, size: &mut u64, seen: &Mutex<Vec<String>>) {
+    let (mut request, mut buffer) = (String::new(), [0; 4_096]);
+    let body = loop {
+        let read = stream.read(&mut buffer).unwrap();
+        request.push_str(&String::from_utf8_lossy(&buffer[..read]));
+        let Some((head, body)) = request.split_once("\r\n\r\n") else { continue };
+        let head = head.to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        if body.len() == length.parse::<usize>().unwrap() {
+            assert!(head.starts_with("post /w/add-checkpoint http/1.1"), "{head}");
+            break body.to_owned();
+        }
+    };
+    let (asked, note) = body.split_once("\n\n").unwrap();
+    let old: u64 = asked.lines().next().unwrap()["old ".len()..].parse().unwrap();
+    let note: Note = note.parse().unwrap();
+    let witness = witness_key();
+    let at = "2001-01-01T00:00:05Z".parse().unwrap();
+    let (status, sent) = match manner {
+        Manner::Responds(status) => (status, String::new()),
+        Manner::HasSeen(size) => (409, format!("{size}\n")),
+        _ if old != *size => (409, format!("{size}\n")),
+        Manner::Cosigns => {
+            *size = note.body.parse::<LogCheckpoint>().unwrap().size;
+            (200, format!("{}\n", witness.sign(&note.body, at)))
+        }
+        Manner::CosignsAnother => (200, format!("{}\n", witness.sign("other\n", at))),
+        Manner::SendsNoise => (200, "x".repeat(100_000)),
+        Manner::Stalls => {
+            std::thread::sleep(Duration::from_secs(60));
+            return;
+        }
+    };
+    seen.lock().unwrap().push(asked.to_owned());
+    let length = sent.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{sent}"
+    )
+    .unwrap();
+}
+
+/// A registry with a dataset, and a key to sign it.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.run("accession ingest D --create --at 2001-01-02 A B");
+    sandbox.run("accession key generate us.example.org/statements --output us.key > us.vkey");
+    sandbox
+}
+
+#[test]
+fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
+    let sandbox = sandbox();
+    let witness = witness_key().verification_key().to_string();
+    let sign = |address: &str| {
+        let policy = format!("witness near {witness} {address}\nquorum near\n");
+        std::fs::write(sandbox.path().join("policy"), policy).unwrap();
+        sandbox.run("(printf 'log '; cat us.vkey) >> policy");
+        sandbox.run("accession sign --key us.key --policy policy --timeout 1; echo $?")
+    };
+    let state = |printed: &str| (printed.lines().last().map(str::to_owned), printed.to_owned());
+    for (manner, status, printed) in [
+        (Manner::Stalls, "0", "warning: the witness near has not cosigned"),
+        (Manner::Responds(503), "0", "it responded with 503"),
+        (Manner::CosignsAnother, "0", "it sent no cosignature of this checkpoint by w.example"),
+        (Manner::SendsNoise, "0", "it sent no cosignature of this checkpoint by w.example"),
+        (Manner::HasSeen(7), "2", "it has seen a tree of 7 statements, and this one has 1"),
+        (Manner::Responds(422), "2", "it has seen another tree of these statements"),
+        (
+            Manner::Cosigns,
+            "0",
+            "stated 0 new of 1 statement; signed us.example.org/statements; seen by near\n",
+        ),
+    ] {
+        let witness = TestWitness::start(manner);
+        let (last, shown) = state(&sign(&witness.address));
+        assert_eq!(last.as_deref(), Some(status), "{shown}");
+        assert!(shown.contains(printed), "{shown}");
+        let asked: &[&str] = match manner {
+            Manner::Responds(_) | Manner::HasSeen(_) | Manner::Stalls => &["old 0"],
+            // It names the size that it has seen, and is asked once more.
+            _ => &["old 0", "old 1"],
+        };
+        assert_eq!(*witness.requests.lock().unwrap(), asked, "{shown}");
+    }
+    // It is not asked again, and what it cosigned stays, until something is new.
+    let (last, shown) = state(&sign("http://127.0.0.1:1/"));
+    assert!(last.as_deref() == Some("0") && shown.contains("; seen by near\n"), "{shown}");
+    // One that has seen another log: what is new is stated, and not signed, and the next run goes on.
+    sandbox.run("accession ingest D --at 2001-01-03 C");
+    let before = sandbox.run("cat us.key.last");
+    let (last, shown) = state(&sign(&TestWitness::start(Manner::HasSeen(9)).address));
+    assert!(last.as_deref() == Some("2") && shown.contains("has seen a tree of 9"), "{shown}");
+    assert_eq!(sandbox.run("cat us.key.last"), before);
+    let witness = TestWitness::start(Manner::Cosigns);
+    let (last, shown) = state(&sign(&witness.address));
+    assert_eq!(last.as_deref(), Some("0"));
+    let registry = Registry::open(&sandbox.path().join("accession.db"), Access::Read).unwrap();
+    let tree = registry.snapshot().unwrap().statement_log().unwrap().tree;
+    let path = tree.consistency(1, 3).unwrap();
+    let path: Vec<String> = path.iter().map(LogCheckpoint::hash_text).collect();
+    let asked = format!("old 1\n{}", path.join("\n"));
+    assert_eq!(*witness.requests.lock().unwrap(), [asked], "it had seen one statement");
+    assert!(shown.contains("stated 0 new of 3 statements"), "{shown}");
+    assert!(sandbox.run("accession verify").ends_with("all ok\n"));
+}
+
+#[test]
+fn several_that_sign_with_one_key_wait_for_each_other() {
+    let sandbox = sandbox();
+    let spawn = |_| {
+        let mut command = sandbox.command("sign --key us.key");
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let signing: Vec<_> = (0..4).map(spawn).collect();
+    let mut printed: Vec<String> = signing
+        .into_iter()
+        .map(|child| String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap())
+        .collect();
+    printed.sort();
+    let signed = "of 1 statement; signed us.example.org/statements; no witness\n";
+    let [others @ .., first] = &printed[..] else { panic!("four have signed") };
+    assert_eq!(*first, format!("stated 1 new {signed}"));
+    assert!(others.iter().all(|it| *it == format!("stated 0 new {signed}")), "{printed:?}");
+    assert!(sandbox.run("accession verify").ends_with("all ok\n"));
+}
