@@ -109,7 +109,8 @@ impl Site {
         format!("/DI:{identifier}")
     }
 
-    /// The path of something of a set: its `granules`, their `urls`, its canonical `list`, the `checksums`, the `proof`.
+    /// The path of something of a set: its `granules`, their `urls`, its canonical `list`, the `checksums`,
+    /// the `proof`.
     pub fn of_set(identifier: Identifier, what: &str) -> String {
         format!("/DI:{identifier}/{what}")
     }
