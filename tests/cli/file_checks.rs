@@ -163,6 +163,11 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
             printed["digest"].clone()
         };
         let cited = digest_of(output);
+        let output = as_nobody(&sandbox, 0o555, &format!("cite D {selection} --format ro-crate"));
+        let described = String::from_utf8(output.stdout.clone()).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(["\"A\"", "\"C\""].iter().all(|id| described.contains(id)), "{described}");
+        assert!(!described.contains("\"B\""), "{described}");
         let listed = sandbox.run("accession fixity list D | grep -v B | accession identify");
         let digest = listed.lines().find_map(|line| line.strip_prefix("digest      "));
         assert_eq!((cited.as_str(), digest.is_some()), (digest, true));

@@ -7,7 +7,7 @@ use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::Options;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::GranuleFiles;
-use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection};
+use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection, Set};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::cli::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path, resolver};
@@ -200,6 +200,7 @@ impl Args {
             None if self.select.is_empty() => None,
             None => Some(Members::Patterns(self.select.clone())),
         };
+        let mut is_stored = true;
         let cited = match (&members, &selection) {
             (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
@@ -207,6 +208,7 @@ impl Args {
                     (session.open(Access::Write), session.open(Access::Read)?);
                 let cited = registry.cite_members(writable, name, at, members, now)?;
                 session.warn_all(cited.warnings());
+                is_stored = cited.not_stored.is_none();
                 cited.cited
             }
             (Some(_), Selection::Identifier { .. } | Selection::Digest(_)) => {
@@ -223,8 +225,14 @@ impl Args {
         if let Format::Citation(format) = self.format {
             warn_of_lacking(session, &dataset, &citation, format);
         }
-        let text = self
-            .text(&citation, || Ok(session.open(Access::Read)?.snapshot()?.files(&cited_set)?))?;
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let text = match &members {
+            Some(Members::Listed(listing)) if !is_stored => {
+                let instance = Set::Instance(cited_set.instance().clone());
+                self.text(&citation, || Ok(listed_of(snapshot.files(&instance)?, listing)?))?
+            }
+            _ => self.text(&citation, || Ok(snapshot.files(&cited_set)?))?,
+        };
         let printed = object!({
             "format": self.format.name(),
             "citation": text,
@@ -252,6 +260,26 @@ impl Args {
             }
         })
     }
+}
+
+/// The granules of an instance that a list names, all of which the instance has: no registry has the list.
+fn listed_of<E>(
+    granules: impl Iterator<Item = Result<GranuleFiles, E>>,
+    listing: &Listing,
+) -> Result<impl Iterator<Item = Result<GranuleFiles, E>>, E>
+where
+    E: From<accession::Error>,
+{
+    let mut listed = listing.files()?.peekable();
+    Ok(granules.filter_map(move |granule| {
+        let Ok(held) = &granule else { return Some(granule) };
+        match listed.next_if(|next| !matches!(next, Ok(next) if next.granule_id != held.granule_id))
+        {
+            Some(Ok(_)) => Some(granule),
+            Some(Err(error)) => Some(Err(error.into())),
+            None => None,
+        }
+    }))
 }
 
 fn warn_of_lacking(
