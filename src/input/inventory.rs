@@ -7,6 +7,7 @@
 //! are the inventory, so one that is missing or has other bytes is an error. Each is read twice, first for
 //! its checksum: memory does not grow with it. One that is written to meanwhile is an error, too.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ pub(super) struct Inventory {
     name: Arc<str>,
     columns: Columns,
     etag_is_md5: bool,
+    without_files: bool,
     /// The directory in which data files have their whole key.
     root: Option<PathBuf>,
     /// The directories in which they are looked for otherwise: that of the manifest, and its parent.
@@ -105,6 +107,7 @@ impl Inventory {
         Ok(Inventory {
             columns,
             etag_is_md5: options.etag_is_md5,
+            without_files: options.without_files,
             root: options.root.clone(),
             directories: [directory, parent],
             files: manifest.files.into_iter(),
@@ -170,10 +173,15 @@ impl Inventory {
             return Err(Error::new(ErrorKind::Cells, message));
         }
         let cell = |column: Option<usize>| column.map_or(&b""[..], |column| &rows.row[column]);
-        let text = |column| Some(String::from_utf8_lossy(cell(column)).into_owned());
-        let space_for_plus = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
-        let spaced: Vec<u8> = cell(Some(key)).iter().map(space_for_plus).collect();
-        let decoded: Vec<u8> = percent_decode(&spaced).collect();
+        // Most keys are what they stand for: those are not copied.
+        let spaced = match cell(Some(key)) {
+            key if key.contains(&b'+') => {
+                let space_for_plus = |byte: &u8| if *byte == b'+' { b' ' } else { *byte };
+                Cow::Owned(key.iter().map(space_for_plus).collect::<Vec<u8>>())
+            }
+            key => Cow::Borrowed(key),
+        };
+        let decoded: Cow<'_, [u8]> = percent_decode(&spaced).into();
         // The console of S3 makes such an object for each new folder.
         if decoded.ends_with(b"/") && matches!(cell(size), b"" | b"0") {
             return Ok(None);
@@ -182,14 +190,18 @@ impl Inventory {
         let is_true = |column| cell(column).eq_ignore_ascii_case(b"true");
         row.record.is_deleted =
             is_true(is_delete_marker) || cell(is_latest).eq_ignore_ascii_case(b"false");
+        if self.without_files {
+            return Ok(Some(row));
+        }
         // That of an object that was uploaded in parts is not the MD5 checksum of its bytes.
-        let is_md5 =
-            |etag: &String| etag.len() == 32 && etag.bytes().all(|it| it.is_ascii_hexdigit());
+        let is_md5 = |etag: &[u8]| etag.len() == 32 && etag.iter().all(u8::is_ascii_hexdigit);
+        let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+        let checksum = Some(cell(etag)).filter(|etag| self.etag_is_md5 && is_md5(etag)).map(text);
         row.files.push(WrittenFile {
             path: Some(row.record.granule_id.to_string()),
-            size: text(size),
-            algorithm: Some(Algorithm::Md5.to_string()),
-            checksum: text(etag).filter(|etag| self.etag_is_md5 && is_md5(etag)),
+            size: Some(text(cell(size))),
+            algorithm: checksum.is_some().then(|| Algorithm::Md5.to_string()),
+            checksum,
             location: None,
         });
         Ok(Some(row))
