@@ -13,7 +13,8 @@ use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
 use accession::{
-    Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
+    Access, DatasetName, Error, ErrorKind, Moment, Monitor, OpenOptions, Registry, Snapshot, Stamp,
+    Timestamp,
 };
 use clap::ArgAction;
 use serde::Serialize;
@@ -193,6 +194,16 @@ impl Session {
     pub fn opener(&self) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         move || Registry::open(&path, Access::Read)
+    }
+
+    /// Opens the registry for writing, as often as the result is called, for other threads. It waits for
+    /// another writer for less time than a client does.
+    pub fn write_opener(
+        &self,
+    ) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
+        let path = self.options.registry.clone();
+        let busy_wait = Duration::from_secs(5);
+        move || OpenOptions { busy_wait, ..OpenOptions::new(Access::Write) }.open(&path)
     }
 
     /// The clock, for other threads.

@@ -22,6 +22,16 @@ pub struct Config {
     /// The directory into which the logs of datasets are published, from which mirrors read. `None`
     /// means a temporary one.
     pub cache: Option<PathBuf>,
+    /// How clients register subsets. `None` means that they cannot.
+    pub registration: Option<Registration>,
+}
+
+/// How clients register subsets.
+pub struct Registration {
+    /// Opens the registry for writing, once for each of them. It shows what [`Config::open`] shows.
+    pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
+    /// The token that a client must have. `None` means none.
+    pub token: Option<String>,
 }
 
 /// The limits on what all clients together may use. What one of them may use is the business of a proxy.
@@ -55,6 +65,8 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// The greatest number of citations in one check.
     pub citations: usize,
+    /// The greatest number of new subsets that clients register on a day in UTC.
+    pub daily_subsets: u64,
     /// The grace period for running requests after the server was asked to stop.
     pub drain_time: Duration,
 }
@@ -75,6 +87,7 @@ impl Default for ServerLimits {
             target_bytes: 8 * 1_024,
             body_bytes: 256 * 1_024,
             citations: 200,
+            daily_subsets: 1_000,
             drain_time: Duration::from_secs(8),
         }
     }

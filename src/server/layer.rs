@@ -7,7 +7,7 @@ use hyper::header::{
     ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, RETRY_AFTER, USER_AGENT,
-    X_CONTENT_TYPE_OPTIONS,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 
@@ -39,9 +39,13 @@ const READ_NOTHING: [&str; 10] = [
 ];
 
 /// The methods that an address takes.
-fn methods(path: &str) -> HeaderValue {
+fn methods(state: &ServerState, path: &str) -> HeaderValue {
     HeaderValue::from_static(match path {
         "/check" => "GET, HEAD, OPTIONS, POST",
+        _ if route::is_of_registration(path) => match &state.registering {
+            Some(_) => "OPTIONS, POST",
+            None => "OPTIONS",
+        },
         _ => "GET, HEAD, OPTIONS",
     })
 }
@@ -114,7 +118,7 @@ async fn find(
     }
     let (method, target, path) = (asked.method(), asked.target(), asked.path());
     if method == Method::OPTIONS {
-        return Ok(options(path));
+        return Ok(options(state, path));
     }
     if target.len() > state.limits.target_bytes {
         let detail = format!("An address has at most {} bytes.", state.limits.target_bytes);
@@ -176,11 +180,11 @@ fn to_whole(site: &Site, path: &str) -> Option<Link> {
 }
 
 /// The response to OPTIONS at any address, such as a preflight request of a script on another site.
-fn options(path: &str) -> Response<Body> {
+fn options(state: &ServerState, path: &str) -> Response<Body> {
     let mut response = Response::new(Body::default());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    headers.insert(ALLOW, methods(path));
+    headers.insert(ALLOW, methods(state, path));
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, HEAD, POST"));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
@@ -209,7 +213,10 @@ fn explain(state: &ServerState, asked: &Asked, problem: &Problem) -> Response<Bo
         answer.headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     if problem.status == StatusCode::METHOD_NOT_ALLOWED {
-        answer.headers.insert(ALLOW, methods(path));
+        answer.headers.insert(ALLOW, methods(state, path));
+    }
+    if problem.status == StatusCode::UNAUTHORIZED {
+        answer.headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     answer.with_links(problem.links.clone()).response(asked.method(), &Conditions::default())
 }

@@ -4,7 +4,8 @@
 //!
 //! # Safety
 //!
-//! Nothing is written: the server knows only the snapshots of a registry that is opened for reading.
+//! Nothing is written, but subsets that clients register where that is allowed ([`Registration`]), each by a
+//! connection of its own: all else knows only the snapshots of a registry that is opened for reading.
 //! Connections, heads, addresses, bodies and the time of a request are limited ([`ServerLimits`]). A long
 //! list is read page by page, each in a short transaction of its own, and only when the client has
 //! taken the page before it. Comparisons, checks and lists with patterns have a budget. These limits
@@ -21,6 +22,7 @@ mod metrics;
 mod permits;
 mod problem;
 mod published;
+mod registering;
 mod request;
 mod route;
 mod rows;
@@ -28,5 +30,5 @@ mod source;
 mod state;
 
 pub use answer::Body;
-pub use config::{Config, ServerLimits};
+pub use config::{Config, Registration, ServerLimits};
 pub use listener::{Server, Service};

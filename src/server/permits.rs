@@ -30,7 +30,12 @@ pub enum Cost {
     Search,
     /// A whole list, which is written to a file.
     List,
+    /// A subset that is selected and stored: readers do not wait for it.
+    Registration,
 }
+
+/// How many subsets are registered at the same time.
+const REGISTRATIONS: usize = 2;
 
 /// How many whole lists are written at the same time.
 const LISTS: usize = 2;
@@ -41,6 +46,7 @@ pub struct Permits {
     comparisons: Arc<Semaphore>,
     searches: Arc<Semaphore>,
     lists: Arc<Semaphore>,
+    registrations: Arc<Semaphore>,
     limits: ServerLimits,
 }
 
@@ -52,6 +58,7 @@ impl Permits {
             comparisons: Arc::new(Semaphore::new(limits.comparisons)),
             searches: Arc::new(Semaphore::new(limits.searches)),
             lists: Arc::new(Semaphore::new(LISTS)),
+            registrations: Arc::new(Semaphore::new(REGISTRATIONS)),
             limits,
         }
     }
@@ -85,13 +92,14 @@ impl Permits {
             Cost::Comparison => &self.comparisons,
             Cost::Search => &self.searches,
             Cost::List => &self.lists,
+            Cost::Registration => &self.registrations,
         })
     }
 
     /// How long work may take, from when it is queued.
     pub fn time(&self, cost: Cost) -> Duration {
         match cost {
-            Cost::Page | Cost::List => self.limits.request_time,
+            Cost::Page | Cost::List | Cost::Registration => self.limits.request_time,
             Cost::Comparison | Cost::Search => self.limits.budget,
         }
     }

@@ -28,7 +28,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(status: StatusCode, kind: &'static str, detail: String) -> Self {
+    /// Why a request is refused, by its status and its kind.
+    pub fn new(status: StatusCode, kind: &'static str, detail: String) -> Self {
         Problem {
             status,
             kind,
@@ -81,6 +82,12 @@ impl Problem {
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
     }
 
+    /// The address takes only what is to be registered, if the server registers anything.
+    pub fn not_taken() -> Self {
+        let detail = "Subsets are saved here by POST, if the archive allows it.".to_owned();
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail)
+    }
+
     /// The target or the body is too long.
     pub fn too_long(status: StatusCode, detail: String) -> Self {
         Problem::new(status, "too-long", detail)
@@ -117,6 +124,11 @@ impl Problem {
             StatusCode::NOT_FOUND => "Not found",
             StatusCode::METHOD_NOT_ALLOWED => "This cannot be changed here",
             StatusCode::NOT_ACCEPTABLE => "Not offered in this format",
+            StatusCode::UNAUTHORIZED => "A token is needed",
+            StatusCode::REQUEST_TIMEOUT => "Too slow",
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => "Not taken in this format",
+            StatusCode::UNPROCESSABLE_ENTITY => "These cannot be cited",
+            StatusCode::TOO_MANY_REQUESTS => "Too many today",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
             StatusCode::CONFLICT if self.kind == ErrorKind::Ambiguous.as_str() => {
                 "Several datasets hold this, with other files"

@@ -14,7 +14,7 @@ use crate::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
 use crate::pages::{Detail, FORMATS, Site};
 
 /// The greatest number of patterns.
-const MAX_PATTERNS: usize = 20;
+pub const MAX_PATTERNS: usize = 20;
 
 /// A request without its body.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ use super::config::{Config, ServerLimits};
 use super::files::Files;
 use super::metrics::Metrics;
 use super::published::PublishedFiles;
+use super::registering::Registering;
 use super::source::{Health, Source};
 use crate::error::Result;
 use crate::model::Timestamp;
@@ -33,6 +34,8 @@ pub struct ServerState {
     pub files: Files,
     /// The answers that were sent last.
     pub answers: Answers,
+    /// How clients register subsets. `None` means that they cannot.
+    pub registering: Option<Arc<Registering>>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
@@ -43,13 +46,14 @@ impl ServerState {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits, cache } = config;
+        let Config { site, open, clock, limits, cache, registration } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(ServerState {
             health: Health::watch(&source),
             source,
             files: Files::new(cache.clone(), &limits),
             answers: Answers::default(),
+            registering: registration.map(|registration| Arc::new(registration.into())),
             site,
             limits,
             clock,

@@ -44,6 +44,7 @@ mod mirror_world;
 mod mirrors;
 mod pages;
 mod published;
+mod registered;
 mod registry;
 mod restored_primary;
 mod seed_lists;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use accession::pages::{Serves, Site};
-use accession::server::{Body, Config, ServerLimits, Service};
+use accession::server::{Body, Config, Registration, ServerLimits, Service};
 use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
@@ -48,6 +48,15 @@ impl Served {
         let service = Service::open(config(path, datasets, limits)).unwrap();
         let runtime = Runtime::new().unwrap();
         Served { directory, registry, service, runtime }
+    }
+
+    /// The seed, of which clients can register subsets.
+    pub fn registering(registration: Registration, limits: ServerLimits) -> Self {
+        let served = Served::seed();
+        let path = served.directory.path().join("accession.db");
+        let config = config(path, vec![name("US.FOOL2.002")], limits);
+        let config = Config { registration: Some(registration), ..config };
+        Served { service: Service::open(config).unwrap(), ..served }
     }
 
     /// A service over the same registry that has not answered anything yet. It lasts as long as this.
@@ -132,11 +141,7 @@ impl Served {
     }
 
     pub fn ask(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        self.runtime.block_on(async {
-            let (parts, body) = self.respond(method, path, headers, body).await.into_parts();
-            let body = body.collect().await.unwrap().to_bytes().to_vec();
-            Answer { status: parts.status.as_u16(), headers: parts.headers, body }
-        })
+        self.runtime.block_on(async { read(self.respond(method, path, headers, body).await).await })
     }
 
     async fn respond(
@@ -146,12 +151,28 @@ impl Served {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Response<Body> {
+        let body = Full::from(body.to_owned()).map_err(|never| match never {}).boxed_unsync();
+        self.send(method, path, headers, body).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Body,
+    ) -> Response<Body> {
         let mut request = Request::builder().method(method).uri(path).header("host", "here");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let body = Full::from(body.to_owned()).map_err(|never| match never {}).boxed_unsync();
         self.service.respond(request.body(body).unwrap()).await
+    }
+
+    /// The response to a body that is not whole from the start.
+    pub fn post(&self, path: &str, headers: &[(&str, &str)], body: Body) -> Answer {
+        self.runtime
+            .block_on(async { read(self.send(Method::POST, path, headers, body).await).await })
     }
 
     /// What a list has sent when it ends or breaks off, and whether it broke off.
@@ -171,6 +192,12 @@ impl Served {
     }
 }
 
+async fn read(response: Response<Body>) -> Answer {
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.unwrap().to_bytes().to_vec();
+    Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+}
+
 fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Config {
     Config {
         site: Site {
@@ -184,6 +211,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
         clock: Box::new(now),
         limits,
         cache: None,
+        registration: None,
     }
 }
 

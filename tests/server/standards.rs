@@ -320,6 +320,9 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
     let document: Value = serde_json::from_slice(&served.get("/openapi.json").body).unwrap();
     let mut all = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
+        if operations.get("get").is_none() {
+            continue;
+        }
         let filled = path
             .replace("/datasets/{name}/", "/datasets/US.FOOL2.002/")
             .replace("/datasets/{name}", "/datasets/US.FOOL2.002@2001-01-05")

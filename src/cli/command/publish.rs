@@ -1,9 +1,10 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
-use std::fs::create_dir_all;
-use std::io::{self, Write};
+use std::fs::{File, create_dir_all};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
 use accession::model::{WarningKind, quoted};
 use accession::pages::{Serves, Site};
@@ -12,7 +13,7 @@ use accession::publish::{
     verify_statements,
 };
 use accession::registry::Edit;
-use accession::server::{Config, Server, ServerLimits};
+use accession::server::{Config, Registration, Server, ServerLimits};
 use accession::{Access, DatasetName, ErrorKind, Registry};
 use serde_json::json;
 
@@ -180,6 +181,9 @@ fn write_found(out: &mut impl Write, found: &Verified<'_>, is_quiet: bool) -> io
 
 /// Serve landing pages and an HTTP API over the registry, read-only
 ///
+/// With --register, clients can save the subsets that they cite, which is all that they can
+/// change: by POST to /datasets/NAME/subsets, 1,000 new ones a day.
+///
 /// Others can go on writing to the registry meanwhile. Every dataset is public, unless datasets are
 /// named; then the statements are not served if one names another dataset. Requests are logged on
 /// stderr: as JSON lines with --json, and not at all with --quiet.
@@ -188,6 +192,7 @@ fn write_found(out: &mut impl Write, found: &Verified<'_>, is_quiet: bool) -> io
 /// Examples:
 ///   accession serve
 ///   accession serve US.FOOL2.002 --public-url https://data.example.org --site-name 'US Archive'
+///   accession serve --register --register-token /etc/accession/token
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Serve {
@@ -226,6 +231,14 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = ServerLimits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
+
+    /// Let clients save the subsets that they cite
+    #[arg(long)]
+    register: bool,
+
+    /// A file with the token that clients need to save subsets [default: they need none]
+    #[arg(long, value_name = "FILE", requires = "register", value_parser = named_path())]
+    register_token: Option<PathBuf>,
 }
 
 impl Serve {
@@ -235,11 +248,20 @@ impl Serve {
             let shown = quoted(&directory.to_string_lossy()).to_string();
             create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
         }
+        let token = self.register_token.as_deref().map(read_token).transpose()?;
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();
         let public_url = self.public_url.unwrap_or_else(|| listening.clone());
         let (open, datasets) = (session.opener(), self.datasets);
+        let registration = if self.register {
+            let (open, datasets) = (session.write_opener(), datasets.clone());
+            // What cannot be registered is said now, and not to the first client.
+            open()?;
+            Some(Registration { open: Box::new(move || Ok(open()?.published(&datasets))), token })
+        } else {
+            None
+        };
         let config = Config {
             site: Site {
                 name: self.site_name,
@@ -256,6 +278,7 @@ impl Serve {
                 ..ServerLimits::default()
             },
             cache: self.cache,
+            registration,
         };
         let is_listening = json!({ "listening": listening, "public_url": public_url });
         session.print(&is_listening, |out| writeln!(out, "listening on {listening}/"))?;
@@ -281,6 +304,24 @@ impl Serve {
             session.warn(WarningKind::StatementsNotServed, what);
         }
         Ok(())
+    }
+}
+
+/// Reads the token of a file, without the end of its line.
+fn read_token(path: &Path) -> Result<String> {
+    const LENGTHS: RangeInclusive<usize> = 16..=512;
+    let name = quoted(&path.to_string_lossy()).to_string();
+    let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+    let mut text = String::new();
+    let read = file.take(*LENGTHS.end() as u64 + 2).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {name}"))?;
+    let token = text.trim_end();
+    match LENGTHS.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(token.to_owned()),
+        false => Err(Error::usage(format!(
+            "{name} has no token: 16 to 512 ASCII characters without spaces, on one line"
+        ))
+        .with_hint("`openssl rand -hex 32` makes one")),
     }
 }
 

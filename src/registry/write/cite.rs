@@ -4,6 +4,7 @@ use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Criteria, DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, Timestamp,
+    quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
@@ -14,6 +15,9 @@ use crate::store::{self, DatasetKey, Transaction};
 
 /// The number of granules that are looked up or stored at once.
 const BATCH_GRANULES: usize = 1_024;
+
+/// How many granules that were not held an error names.
+const MAX_NAMED: usize = 20;
 
 /// The granules of a dataset that a subset consists of.
 #[derive(Debug)]
@@ -60,10 +64,25 @@ impl Registry {
         members: &Members,
         now: Timestamp,
     ) -> Result<Cited> {
+        self.register_subset(dataset, at, members, now).map(|(cited, _)| cited)
+    }
+
+    /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::cite_subset`].
+    pub fn register_subset(
+        &self,
+        dataset: &DatasetName,
+        at: Option<Moment>,
+        members: &Members,
+        now: Timestamp,
+    ) -> Result<(Cited, bool)> {
         let (cited, is_stored) = self.describe_subset(dataset, at, members, now)?;
-        let Set::Subset { subset, instance } = cited.set.clone() else { return Ok(cited) };
+        let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
         if is_stored {
-            return Ok(cited);
+            return Ok((cited, false));
         }
         let stamp = Stamp::now(now);
         self.write(|transaction| {
@@ -72,11 +91,11 @@ impl Registry {
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
                 let set = Set::Subset { subset, instance: instance.clone() };
-                return Ok((Cited { set, ..cited.clone() }, End::RollBack));
+                return Ok(((Cited { set, ..cited.clone() }, false), End::RollBack));
             }
             stamp.record(transaction, None, Timestamp::MIN)?;
             members.store(transaction, key, &subset)?;
-            Ok((cited.clone(), End::Commit))
+            Ok(((cited.clone(), true), End::Commit))
         })
     }
 
@@ -219,19 +238,30 @@ pub(super) fn identify_named(
     listing: &Listing,
 ) -> Result<Recomputed> {
     let mut recomputing = Recomputing::start();
+    let (mut missing, mut count) = (Vec::new(), 0);
     for batch in batches(listing)? {
         let batch = batch?;
         let ids: Vec<&str> = batch.iter().map(|event| event.granule_id.as_str()).collect();
         let mut held = read.held_among(key, at, &ids)?.into_iter().peekable();
         for event in &batch {
             if held.next_if(|held| held.granule_id == event.granule_id).is_none() {
-                let what = format_args!("was not held in {dataset} at {at}");
-                return Err(Error::of_event(event, ErrorKind::NotHeldToCite, what));
+                count += 1;
+                missing.extend((count <= MAX_NAMED).then(|| event.clone()));
             }
         }
-        recomputing.add_known(read, key, at, &ids)?;
+        if count == 0 {
+            recomputing.add_known(read, key, at, &ids)?;
+        }
     }
-    Ok(recomputing.finish())
+    let Some((first, others)) = missing.split_first() else { return Ok(recomputing.finish()) };
+    let others = others.iter().map(|event| quoted(event.granule_id.as_str()).to_string());
+    let mut also = others.collect::<Vec<_>>().join(", ");
+    if count > MAX_NAMED {
+        also.push_str(&format!(" and {} more", count - MAX_NAMED));
+    }
+    let nor = if count > 1 { ", nor were " } else { "" };
+    let what = format_args!("was not held in {dataset} at {at}{nor}{also}");
+    Err(Error::of_event(first, ErrorKind::NotHeldToCite, what))
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.

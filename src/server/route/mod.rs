@@ -7,6 +7,7 @@ mod granules;
 mod lists;
 mod published;
 mod site;
+mod subsets;
 
 use std::sync::Arc;
 
@@ -27,13 +28,23 @@ pub async fn answer(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Resu
     if asked.method() == Method::POST && asked.path() == "/check" {
         return check::check_text(state, asked, body).await;
     }
+    if asked.method() == Method::POST && is_of_registration(asked.path()) {
+        return subsets::register(state, asked, body).await;
+    }
     match read(state, asked).await {
         answer if asked.is_of_reading() => answer,
-        Err(Stop::Problem(problem)) if problem.status == StatusCode::NOT_FOUND => {
+        Err(Stop::Problem(problem))
+            if problem.status == StatusCode::NOT_FOUND || is_of_registration(asked.path()) =>
+        {
             Err(problem.into())
         }
         _ => Err(Problem::method().into()),
     }
+}
+
+/// Whether subsets are registered at an address, which cannot be read.
+pub fn is_of_registration(path: &str) -> bool {
+    matches!(path.split('/').collect::<Vec<_>>()[..], ["", "datasets", _name, "subsets"])
 }
 
 /// What is at the address of a request.
@@ -53,6 +64,7 @@ async fn read(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
         ["datasets", _name, "feed.atom"] => dataset::feed(state, asked).await,
         ["datasets", _name, "head.json"] => published::head(state, asked).await,
         ["datasets", _name, "log", _segment] => published::segment(state, asked).await,
+        ["datasets", _name, "subsets"] => Err(Problem::not_taken().into()),
         ["datasets", _name, "subsets.jsonl"] => published::beside(state, asked).await,
         ["datasets", _name, "annotations.jsonl"] => published::beside(state, asked).await,
         ["statements", "checkpoint"] => published::statements(state, asked).await,

@@ -1,0 +1,152 @@
+//! `POST /datasets/NAME/subsets`: registers a subset of a dataset, as `cite --select` and `--select-from` do.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use serde::Deserialize;
+
+use crate::error::{Error, ErrorKind};
+use crate::model::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
+use crate::pages::Site;
+use crate::registry::{Listing, Members};
+use crate::server::answer::{Answer, Body, Keep, Stop};
+use crate::server::permits::{Cost, Deadline};
+use crate::server::problem::Problem;
+use crate::server::registering::Registering;
+use crate::server::request::{Asked, Format, MAX_PATTERNS, dataset_name, moment};
+use crate::server::rows::json;
+use crate::server::state::ServerState;
+
+/// A selection by patterns, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Selected {
+    patterns: Vec<String>,
+    at: Option<String>,
+}
+
+/// Stores the subset that the body selects, unless it is stored, and leads to it.
+pub async fn register(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Result<Answer, Stop> {
+    let Some(registering) = &state.registering else { return Err(Problem::not_taken().into()) };
+    registering.check_token(asked.headers())?;
+    let name = dataset_name(&asked.segment(1)?)?;
+    let _room = registering.room()?;
+    let body = registering.body(body, state.limits.request_time).await?;
+    let (members, at) = selected(asked, &body)?;
+    drop(body);
+    let (cost, now, most) = (Cost::Registration, state.now(), state.limits.daily_subsets);
+    let deadline = Deadline::after(state.source.permits.time(cost));
+    let _waiting = deadline.waiting();
+    let (registering, of) = (Arc::clone(registering), Arc::clone(&deadline));
+    let work = move || stored(&registering, &of, (&name, at, &members), now, most);
+    let (set, is_new) = state.source.permits.run(cost, &deadline, work).await??;
+    let row = match &set {
+        Set::Subset { subset, .. } => json(subset),
+        Set::Instance(instance) => json(instance),
+    };
+    let mut answer = Answer::whole(Format::Json, row, Keep::Never);
+    answer.status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let location = HeaderValue::from_str(&state.site.href(&Site::set(set.identifier())));
+    answer.headers.extend(location.ok().map(|location| (LOCATION, location)));
+    Ok(answer)
+}
+
+/// What a request selects, and of which time.
+fn selected(asked: &Asked, body: &[u8]) -> Result<(Members, Option<Moment>), Problem> {
+    let content_type = asked.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
+    let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    match media_type.to_ascii_lowercase().as_str() {
+        "application/json" => {
+            let Selected { patterns, at } = serde_json::from_slice(body)
+                .map_err(|error| Problem::usage(format!("The body: {error}.")))?;
+            if patterns.is_empty() || patterns.len() > MAX_PATTERNS {
+                return Err(Problem::usage(format!(
+                    "A selection has 1 to {MAX_PATTERNS} patterns."
+                )));
+            }
+            let refused = |error| Problem::usage(format!("A pattern: {error}."));
+            let patterns = patterns.iter().map(|text| text.parse::<Pattern>().map_err(refused));
+            let patterns = patterns.collect::<Result<_, _>>()?;
+            Ok((Members::Patterns(patterns), at.as_deref().map(moment).transpose()?))
+        }
+        "text/plain" => {
+            let text = std::str::from_utf8(body);
+            let text = text.map_err(|_| Problem::usage("The body is not UTF-8."))?;
+            let mut ids = BTreeSet::new();
+            for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()) {
+                let refused =
+                    |error| Problem::usage(format!("Line {number} of the body: {error}."));
+                ids.insert(GranuleId::new(line).map_err(refused)?);
+            }
+            let mut listing = Listing::new();
+            ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
+            if listing.is_empty() {
+                return Err(Problem::usage("The body has no ids."));
+            }
+            let at = asked.parameter("at").filter(|at| !at.is_empty());
+            Ok((Members::Listed(listing), at.map(|at| moment(&at)).transpose()?))
+        }
+        _ => {
+            let detail =
+                "The body is a list of ids as text/plain, or patterns as application/json.";
+            let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+            Err(Problem::new(status, "unsupported-media-type", detail.to_owned()))
+        }
+    }
+}
+
+/// The set that is selected, and whether it was stored for it. The registry is opened anew: nothing of a
+/// server is held open for writing, and another file may have replaced it.
+fn stored(
+    registering: &Registering,
+    deadline: &Arc<Deadline>,
+    (name, at, members): (&DatasetName, Option<Moment>, &Members),
+    now: Timestamp,
+    most: u64,
+) -> Result<(Set, bool), Problem> {
+    let registry = registering.open().map_err(problem)?;
+    let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
+    if !registering.take_one(now, most) {
+        let (cited, is_stored) =
+            registry.describe_subset(name, at, members, now).map_err(problem)?;
+        return if is_stored { Ok((cited.set, false)) } else { Err(too_many(now, most)) };
+    }
+    let registered = registry.register_subset(name, at, members, now);
+    if !matches!(registered, Ok((_, true))) {
+        registering.give_back();
+    }
+    registered.map(|(cited, is_new)| (cited.set, is_new)).map_err(problem)
+}
+
+fn too_many(now: Timestamp, most: u64) -> Problem {
+    let seconds = (now.day().end().as_micros() - now.as_micros()) / 1_000_000 + 1;
+    let detail = format!("No more than {most} new subsets are saved on a day in UTC.");
+    let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-subsets", detail);
+    Problem { retry_after_seconds: u32::try_from(seconds).ok(), ..problem }
+}
+
+/// Why a subset is not stored: what of it is the client's, and what is the registry's.
+fn problem(error: Error) -> Problem {
+    let kind = error.kind();
+    match kind {
+        ErrorKind::NotHeldToCite | ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            kind: kind.as_str(),
+            cause: None,
+            ..Problem::usage(format!("These cannot be cited: {error}."))
+        },
+        ErrorKind::Damaged | ErrorKind::OtherSchema => error.into(),
+        ErrorKind::ClockAhead => not_written(&error, "The clock of the server is not plausible."),
+        ErrorKind::Busy => not_written(&error, "Another process is writing to the registry."),
+        ErrorKind::Full => not_written(&error, "The disk of the registry is full."),
+        _ if error.is_of_registry() => not_written(&error, "The registry cannot be written now."),
+        _ => error.into(),
+    }
+}
+
+fn not_written(error: &Error, detail: &str) -> Problem {
+    let problem = Problem::overload(error.kind().as_str(), detail.to_owned(), 30);
+    Problem { cause: Some(error.with_causes()), ..problem }
+}
