@@ -109,8 +109,8 @@ impl DatasetPage {
         let dataset = &self.listed.dataset;
         let latest = self.listed.latest.as_ref();
         let list = latest.map(|latest| Site::of_set(latest.identifier, "granules"));
-        let (path, describes) = (Site::dataset(&dataset.name), Describes::Dataset(list));
-        citing::links(site, dataset, &path, describes, self.citation.as_ref())
+        let (path, citation) = (Site::dataset(&dataset.name), self.citation.as_ref());
+        citing::links(site, dataset, Describes::Dataset, &path, list.as_deref(), citation)
     }
 
     /// The page.

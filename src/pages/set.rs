@@ -231,9 +231,9 @@ impl SetPage {
 
     /// The links of the page, in its head and in the header of every format.
     pub fn links(&self, site: &Site) -> Vec<Link> {
-        let (record, path) = (&self.cited.dataset.dataset, self.path());
-        let describes = Describes::Set(self.list());
-        let mut links = citing::links(site, record, &path, describes, Some(&self.citation));
+        let (record, citation) = (&self.cited.dataset.dataset, Some(&self.citation));
+        let (path, list) = (self.path(), self.list());
+        let mut links = citing::links(site, record, Describes::Set, &path, Some(&list), citation);
         if let AskedBy::Time(at) = self.asked
             && format!("/datasets/{}@{at}", record.name) != path
         {

@@ -346,8 +346,8 @@ async fn intervals(
         next: next.as_deref(),
     });
     let own_links = record.map_or_else(Vec::new, |record| {
-        let of = Describes::Set(Site::of_set(identifier, "granules"));
-        links(&state.site, &record, &Site::set(identifier), of, None)
+        let (path, list) = (Site::set(identifier), Site::of_set(identifier, "granules"));
+        links(&state.site, &record, Describes::Set, &path, Some(&list), None)
     });
     Ok(answer.with_links(own_links))
 }
