@@ -248,8 +248,11 @@ impl<'a> Drawing<'a> {
             let _ = write!(grid, "M{} {FLOOR}v7", number(self.x(tick.at)));
         }
         let base = if self.is_cut { String::new() } else { format!("M0 {BASE}H1000") };
-        let lead: String =
-            marks.iter().map(|(x, y)| format!("M{} {TOP}V{y}", number(x * 10.0))).collect();
+        // These lines leave out the dates below the axis, so that they cross none.
+        let lead = marks
+            .iter()
+            .map(|(x, y)| format!("M{} {TOP}V{}m0 15V{y}", number(x * 10.0), FLOOR + 7));
+        let lead: String = lead.collect();
         let (line, cut) = (self.line(), if self.is_cut { " cut" } else { "" });
         let tip = format!("M{} {}", number(self.x(self.last)), self.y(self.held));
         let heights = [self.y(self.held), FLOOR].into_iter().filter(|_| self.is_broken);
