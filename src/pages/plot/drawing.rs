@@ -58,6 +58,10 @@ struct Drawing<'a> {
     per_pixel: f64,
     zero: f64,
     levels: Vec<i64>,
+    /// The dates below the axis of time.
+    ticks: Vec<Tick>,
+    /// The numbered marks below: where they are, one below the other where they are close.
+    marks: Vec<(f64, i64)>,
 }
 
 impl<'a> Drawing<'a> {
@@ -89,7 +93,7 @@ impl<'a> Drawing<'a> {
         let per_pixel = both / BARS as f64;
         let level = round_up(both / 4.2) as i64;
         let count = |most: u64| i64::try_from(most).unwrap_or(i64::MAX) / level;
-        Some(Drawing {
+        let mut drawing = Drawing {
             series,
             first,
             last,
@@ -106,7 +110,15 @@ impl<'a> Drawing<'a> {
             per_pixel,
             zero: (BASE + GAP) as f64 + up as f64 / per_pixel,
             levels: (-count(down)..=count(up)).map(|n| n * level).collect(),
-        })
+            ticks: ticks(first, until),
+            marks: Vec::new(),
+        };
+        for large in &drawing.largest {
+            let x = drawing.x(large.at) / 10.0;
+            let close = drawing.marks.iter().filter(|(other, _)| x - other < 9.0).count() as i64;
+            drawing.marks.push((x, FLOOR + 38 + 22 * close));
+        }
+        Some(drawing)
     }
 
     fn x(&self, at: Timestamp) -> f64 {
@@ -177,17 +189,6 @@ impl<'a> Drawing<'a> {
         path
     }
 
-    /// The numbered marks below: where they are, one below the other where they are close.
-    fn marks(&self) -> Vec<(f64, i64)> {
-        let mut marks: Vec<(f64, i64)> = Vec::new();
-        for large in &self.largest {
-            let x = self.x(large.at) / 10.0;
-            let close = marks.iter().filter(|(other, _)| x - other < 9.0).count() as i64;
-            marks.push((x, FLOOR + 38 + 22 * close));
-        }
-        marks
-    }
-
     /// What the plot shows, in words.
     fn description(&self) -> String {
         let (begin, added, deleted) = self.series.totals();
@@ -210,8 +211,7 @@ impl<'a> Drawing<'a> {
 
     /// The drawing. The right edge is called `end`; changes at the times of `annotated` are marked.
     pub fn svg(&self, end: &str, annotated: &[Timestamp]) -> String {
-        let (marks, ticks) = (self.marks(), ticks(self.first, self.until));
-        let height = marks.iter().map(|(_, y)| y + 12).max().unwrap_or(FLOOR + 26);
+        let height = self.marks.iter().map(|(_, y)| y + 12).max().unwrap_or(FLOOR + 26);
         let mut svg = format!(
             "<svg class=\"plot\" height=\"{height}\" role=\"img\" aria-labelledby=\"plot-t plot-d\">\
              <title id=\"plot-t\">Granules held, {} to {end}</title>\
@@ -220,9 +220,9 @@ impl<'a> Drawing<'a> {
             day_text(self.first.day()),
             self.description(),
         );
-        self.shapes(&mut svg, &marks, &ticks, annotated);
+        self.shapes(&mut svg, annotated);
         svg.push_str("</svg>");
-        self.words(&mut svg, &marks, &ticks, end);
+        self.words(&mut svg, end);
         svg.push_str("</svg>");
         svg
     }
@@ -232,24 +232,19 @@ impl<'a> Drawing<'a> {
         (self.low..=self.high as u64).step_by(self.step as usize).collect()
     }
 
-    fn shapes(
-        &self,
-        svg: &mut String,
-        marks: &[(f64, i64)],
-        ticks: &[Tick],
-        annotated: &[Timestamp],
-    ) {
+    fn shapes(&self, svg: &mut String, annotated: &[Timestamp]) {
         let mut grid = String::new();
         let heights = self.counts().into_iter().map(|count| self.y(count));
         for y in heights.chain(self.levels.iter().map(|level| self.level(*level))) {
             let _ = write!(grid, "M0 {y}H1000");
         }
-        for tick in ticks {
+        for tick in &self.ticks {
             let _ = write!(grid, "M{} {FLOOR}v7", number(self.x(tick.at)));
         }
         let base = if self.is_cut { String::new() } else { format!("M0 {BASE}H1000") };
         // These lines leave out the dates below the axis, so that they cross none.
-        let lead = marks
+        let lead = self
+            .marks
             .iter()
             .map(|(x, y)| format!("M{} {TOP}V{}m0 15V{y}", number(x * 10.0), FLOOR + 7));
         let lead: String = lead.collect();
@@ -296,7 +291,7 @@ impl<'a> Drawing<'a> {
         format!("M{} {}h0", number(self.x(at)), self.y(held))
     }
 
-    fn words(&self, svg: &mut String, marks: &[(f64, i64)], ticks: &[Tick], end: &str) {
+    fn words(&self, svg: &mut String, end: &str) {
         let cut = match self.is_cut {
             true => format!(
                 "<tspan>; the axis starts at {}<tspan class=\"w\">, not at 0</tspan></tspan>",
@@ -325,7 +320,7 @@ impl<'a> Drawing<'a> {
             let _ = write!(svg, "<text x=\"-8\" y=\"{}\">{word}</text>", y + 4);
         }
         let _ = write!(svg, "</g><g transform=\"translate(4 {})\">", FLOOR + 18);
-        for tick in ticks {
+        for tick in &self.ticks {
             let class = match tick {
                 Tick { is_year: true, .. } => " class=\"year\"",
                 Tick { is_for_wide: true, .. } => " class=\"w\"",
@@ -343,7 +338,7 @@ impl<'a> Drawing<'a> {
             TOP - 19,
             TOP - 4,
         );
-        for (index, ((x, y), large)) in marks.iter().zip(&self.largest).enumerate() {
+        for (index, ((x, y), large)) in self.marks.iter().zip(&self.largest).enumerate() {
             // Near the right edge, the words are left of the mark.
             let (offset, class) = if *x > 85.0 { (-14, "w end") } else { (14, "w") };
             let place = format!("x=\"{}%\" y=\"{}\"", number(*x), y + 4);
