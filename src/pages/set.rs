@@ -23,7 +23,7 @@ use super::verify::{CheckedSet, Fixity, means};
 use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, Identifier, Instance, Moment, Pattern, Set, Timestamp,
+    Annotation, DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
 };
 use crate::registry::{
     Agreement, Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot,
@@ -86,8 +86,8 @@ struct Lookup<'a> {
 }
 
 impl SetPage {
-    /// Reads the set with an identifier: all that its page shows, or what programs read of it. It is cited
-    /// from the dataset that held it first.
+    /// Reads the set with an identifier, or with a digest, too: all that its page shows, or what programs read
+    /// of it. It is cited from the dataset that held it first.
     ///
     /// # Errors
     ///
@@ -95,6 +95,7 @@ impl SetPage {
     pub fn with_identifier(
         snapshot: &Snapshot,
         identifier: Identifier,
+        digest: Option<&DigestPrefix>,
         now: Timestamp,
         detail: Detail,
     ) -> Result<Self> {
@@ -102,8 +103,9 @@ impl SetPage {
         let first = periods.iter().min_by_key(|period| period.from());
         let dataset = first.map(|first| first.set.dataset().clone());
         let of_first = periods.iter().filter(|it| Some(it.set.dataset()) == dataset.as_ref());
-        let cited = match of_first.max_by_key(|period| period.from()) {
-            Some(latest) if periods.len() <= SHOWN_PERIODS as usize => {
+        let cited = match (digest, of_first.max_by_key(|period| period.from())) {
+            (Some(digest), _) => snapshot.cite(&Selection::Digest(digest.clone()))?,
+            (None, Some(latest)) if periods.len() <= SHOWN_PERIODS as usize => {
                 snapshot.cite_period(latest.clone())?
             }
             _ => snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?,

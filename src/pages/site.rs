@@ -1,7 +1,7 @@
 //! Where the pages are, and which of them search engines read.
 
 use crate::error::Result;
-use crate::model::{DatasetName, Doi, Identifier, Timestamp};
+use crate::model::{DatasetName, Digest, Doi, Identifier, Timestamp};
 use crate::registry::{Listed, Snapshot};
 
 /// The site that the pages belong to, and its addresses.
@@ -107,6 +107,11 @@ impl Site {
     /// The path of the page of a set.
     pub fn set(identifier: Identifier) -> String {
         format!("/DI:{identifier}")
+    }
+
+    /// The path of the page of the set that has a digest, where others have the same identifier.
+    pub fn set_with(identifier: Identifier, digest: Digest) -> String {
+        format!("/DI:{identifier}?digest={digest}")
     }
 
     /// The path of something of a set: its `granules`, their `urls`, its canonical `list`, the `checksums`,

@@ -160,7 +160,7 @@ impl CheckedSet<'_> {
                     summary { "The digest, which covers what is known of the bytes, too" }
                     p.digest { code { (self.set.digest()) } }
                 }
-                @if let Some(fixity) = self.fixity { (fixity.section(site, identifier, self.is_shared)) }
+                @if let Some(fixity) = self.fixity { (fixity.section(site, self)) }
             }
         }
     }
@@ -197,18 +197,23 @@ impl Fixity {
         Ok(Some(Fixity { algorithm, checked, open, dataset: dataset.clone() }))
     }
 
-    /// How the bytes of the set with an identifier are checked.
-    fn section(&self, site: &Site, identifier: Identifier, is_shared: bool) -> Markup {
+    /// How the bytes of a set are checked.
+    fn section(&self, site: &Site, set: &CheckedSet<'_>) -> Markup {
         // The program checks one algorithm: the list names it, because a part of the set may have others.
         let tool = self.algorithm.as_ref().and_then(|it| Some((it, tool(it)?)));
-        let mut query = Vec::new();
-        if is_shared {
-            query.push(format!("dataset={}", self.dataset));
-        }
+        // An identifier means its latest set, which may have other bytes.
+        let (identifier, digest) = (set.set.identifier(), set.set.digest());
+        let (mut query, path) = match set.is_shared {
+            true => {
+                let of_dataset = vec![format!("dataset={}", self.dataset)];
+                (of_dataset, Site::of_set(identifier, "checksums"))
+            }
+            false => (Vec::new(), format!("/{digest}/checksums")),
+        };
         query.extend(tool.map(|(algorithm, _)| format!("algorithm={algorithm}")));
         let path = match query.is_empty() {
-            true => Site::of_set(identifier, "checksums"),
-            false => format!("{}?{}", Site::of_set(identifier, "checksums"), query.join("&")),
+            true => path,
+            false => format!("{path}?{}", query.join("&")),
         };
         let checked = match self.checked {
             Some(Some(since)) => html! { "all since " (date(since)) },

@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind};
+use crate::model::Identifier;
 use crate::pages::Link;
 
 /// Why a request is refused.
@@ -159,11 +160,16 @@ impl From<Error> for Problem {
         let kind = error.kind();
         let name = kind.as_str();
         let detail = match kind {
-            // These begin with what was asked for.
             // The registry may have datasets that are not served.
             ErrorKind::IdentifierUnknown => {
-                format!("DI:{error}.").replace("of this registry", "that is shown here")
+                let message = error.to_string().replace("of this registry", "that is shown here");
+                // It begins with an identifier, if that was asked for.
+                match message.split(' ').next().is_some_and(|it| it.parse::<Identifier>().is_ok()) {
+                    true => format!("DI:{message}."),
+                    false => sentence(&message),
+                }
             }
+            // It begins with the name that was asked for.
             ErrorKind::NoHistory => format!("{error}."),
             _ => sentence(&error.to_string()),
         };

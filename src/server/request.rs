@@ -215,6 +215,7 @@ impl Asked {
     pub fn with_query(&self, path: &str) -> String {
         match self.query() {
             "" => path.to_owned(),
+            query if path.contains('?') => format!("{path}&{query}"),
             query => format!("{path}?{query}"),
         }
     }

@@ -5,6 +5,7 @@ use std::process::Command;
 use accession::Dataset;
 use accession::chain::CanonicalList;
 use accession::model::{Algorithm, Checksum};
+use accession::registry::Members;
 use accession::server::ServerLimits;
 
 use crate::program::program;
@@ -35,6 +36,11 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     let (served, address) = served();
     let list = address.replace("/checksums", "/list");
     assert_eq!(served.get(&list).text(), "A\nB\n");
+    let cite = || {
+        let members = Members::Patterns(vec!["A".parse().unwrap()]);
+        served.registry.cite_subset(&name("US"), None, &members, now()).unwrap().set
+    };
+    let part = cite();
     for (granule, byte) in [("A", 1), ("B", 2)] {
         add(&served, "US", granule, granule, Algorithm::Sha256, byte);
     }
@@ -43,6 +49,18 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
         latest.unwrap().digest
     };
     let before = digest();
+    // The identifier of a subset means the latest set, too, and each digest leads to its own.
+    let later = cite();
+    let of_part = format!("/DI:{}", part.identifier());
+    let line = format!("A\tsha-256:{}\n", "01".repeat(32));
+    assert_eq!(served.get(&format!("{of_part}/list")).text(), line);
+    for (set, list) in [(&part, "A\n"), (&later, line.as_str())] {
+        let (at, digest) = (set.instance().timestamp, set.digest());
+        assert_eq!(served.get(&format!("{of_part}/list?at={at}")).text(), list);
+        let leads = served.get(&format!("/{digest}?format=html"));
+        assert_eq!(leads.header("location"), format!("{of_part}?digest={digest}&format=html"));
+        assert!(served.page(leads.header("location")).contains(&digest.to_string()));
+    }
     let listed = served.get(&list);
     let sums: Vec<String> = ["01", "02"].map(|byte| byte.repeat(32)).into();
     assert_eq!(listed.text(), format!("A\tsha-256:{}\nB\tsha-256:{}\n", sums[0], sums[1]));
@@ -66,7 +84,14 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     // The digest leads to the instance, and the pages say what a change states of files.
     let leads = served.get(&format!("/{}", &before.to_string()[..19]));
     assert_eq!((leads.status, leads.header("location").starts_with("/datasets/US@")), (303, true));
-    assert_eq!(served.get("/sha256:000000000000").status, 404);
+    let unknown = served.get("/sha256:000000000000");
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.text().contains("\"No set has the digest sha256:0"), "{}", unknown.text());
+    let ids = served.get(&format!("/{before}/granules"));
+    assert_eq!(
+        (ids.status, ids.header("location")),
+        (303, &*address.replace("checksums", "granules"))
+    );
     assert_eq!(served.get("/sha256:00").status, 404);
     for page in ["/datasets/US/history", "/datasets/US/feed.atom"] {
         let page = served.get_as(page, "text/html,application/atom+xml");
@@ -164,12 +189,15 @@ fn pages_say_how_files_are_checked_and_what_checks_found() {
     fixity("compute", 0);
     assert!(served.page(set).contains("<dt>Checked</dt><dd>not yet</dd>"));
     fixity("check", 0);
-    for (page, query) in pages.into_iter().zip(["?", "?dataset=US&amp;"]) {
+    let digest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
+    let lists =
+        [format!("/{}/checksums?", digest.unwrap().digest), format!("{address}?dataset=US&amp;")];
+    for (page, list) in pages.into_iter().zip(lists) {
         let page = served.page(page);
         for shown in [
             "<dt>Checked</dt><dd>all since ",
             "<dt>Open findings</dt><dd>none</dd>",
-            &format!("{address}{query}algorithm=sha-256"),
+            &format!("{list}algorithm=sha-256"),
             "sha256sum -c --quiet",
         ] {
             assert!(page.contains(shown), "{shown}: {page}");

@@ -59,9 +59,11 @@ pub fn digest_in(period: &Value) -> String {
     format!("{} {} until {}", at("digest"), at("from"), at("until"))
 }
 
-/// The digests that a period has, as it is serialized, a line each, where these are several.
+/// The digests that a period has, as it is serialized, a line each, where these are several, or where they
+/// tell subsets with one identifier apart.
 pub fn digests_below(period: &Value) -> impl Iterator<Item = String> {
-    let digests = period["digests"].as_array().filter(|digests| digests.len() > 1);
+    let is_subset = period["kind"] == "subset";
+    let digests = period["digests"].as_array().filter(|it| it.len() > 1 || is_subset);
     digests.into_iter().flatten().map(digest_in)
 }
 

@@ -86,8 +86,8 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
             let dataset_of = |name| dataset_of(read, name);
             let (key, present) = dataset.as_ref().map(dataset_of).transpose()?.unzip();
             let set = match latest_with(read, *identifier, key, *at)? {
-                None if at.is_none() => subset_of(read, *identifier, present.as_ref())?,
-                instance => instance.map(Set::Instance),
+                Some(instance) => Some(Set::Instance(instance)),
+                None => subset_of(read, *identifier, present.as_ref(), *at)?,
             };
             let unknown = || match at {
                 Some(at) => Error::new(
@@ -165,20 +165,25 @@ fn latest_with(
     Ok(latest)
 }
 
-/// The first subset with an identifier: of a dataset, or of any.
+/// The subset with an identifier that was selected from the latest instance: of a dataset, or of any, and of
+/// those instances that were in force at a moment, or ever. Of several, the one that was cited first.
 fn subset_of(
     read: &store::View,
     identifier: Identifier,
     dataset: Option<&DatasetName>,
+    at: Option<Moment>,
 ) -> Result<Option<Set>> {
+    let mut latest: Option<Set> = None;
     for (_, subset) in read.subsets_with(identifier)? {
         if dataset.is_none_or(|dataset| subset.dataset == *dataset)
             && let Some(set) = subset_as_known(read, subset)?
+            && at.is_none_or(|at| set.instance().is_in_force_during(at))
+            && latest.as_ref().is_none_or(|it| it.instance().timestamp < set.instance().timestamp)
         {
-            return Ok(Some(set));
+            latest = Some(set);
         }
     }
-    Ok(None)
+    Ok(latest)
 }
 
 /// The instance in force at a moment, and the others that were in force during it. `latest` is the

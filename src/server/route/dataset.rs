@@ -247,11 +247,12 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
         Format::JsonLines => intervals(state, asked, identifier, format).await,
         format if !patterns.is_empty() => part(state, asked, identifier, patterns, format).await,
         Format::Json => intervals(state, asked, identifier, format).await,
-        format => page(state, identifier, format).await,
+        format => page(state, identifier, asked.parsed("digest")?, format).await,
     }
 }
 
-/// Leads to the latest instance with a digest, or to the subset that has it.
+/// Leads to the latest instance with a digest, or to the page of the subset that has it, whose identifier
+/// subsets with other digests may have, too.
 async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
         let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
@@ -261,7 +262,7 @@ async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Resul
         let snapshot = reading.registry.snapshot()?;
         let set = snapshot.select(&Selection::Digest(digest.clone()))?.set;
         Ok(match set.subset() {
-            Some(_) => Site::set(set.identifier()),
+            Some(_) => Site::set_with(set.identifier(), set.digest()),
             None => Site::instance(set.dataset(), set.instance().timestamp),
         })
     });
@@ -356,11 +357,13 @@ async fn intervals(
 async fn page(
     state: &Arc<ServerState>,
     identifier: Identifier,
+    digest: Option<DigestPrefix>,
     format: Format,
 ) -> Result<Answer, Stop> {
     let (now, detail) = (state.now(), format.detail());
     let read = state.source.read(move |reading| {
-        SetPage::with_identifier(&reading.registry.snapshot()?, identifier, now, detail)
+        let (snapshot, digest) = (reading.registry.snapshot()?, digest.as_ref());
+        SetPage::with_identifier(&snapshot, identifier, digest, now, detail)
     });
     respond_set(state, format, read.await?)
 }

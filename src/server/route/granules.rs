@@ -15,9 +15,9 @@ use super::dataset::{identifier_of, selection};
 use crate::error::Result;
 use crate::fixity::{ListStyle, each_checksum, listed_set};
 use crate::model::{
-    Algorithm, DatasetName, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
+    Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
-use crate::pages::Link;
+use crate::pages::{Link, Site};
 use crate::registry::{GranuleFiles, Granules, IdPages, Registry, Selection};
 use crate::server::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::server::conditions::ContentCoding;
@@ -42,9 +42,26 @@ const LIST_VERSION: u32 = 1;
 
 /// Lists the ids of a set: all of them, or at most `limit` after one of them.
 pub async fn granules(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+    if let Ok(digest) = asked.segment(0)?.parse() {
+        return of_digest(state, asked, digest).await;
+    }
     let identifier = identifier_of(state, asked)?;
     let wanted = GranuleQuery::read(asked, None)?;
     list(state, asked, identifier, Arc::new(wanted)).await
+}
+
+/// Leads to the ids of the set with a digest, which are those of its identifier.
+async fn of_digest(
+    state: &Arc<ServerState>,
+    asked: &Asked,
+    digest: DigestPrefix,
+) -> Result<Answer, Stop> {
+    let read = state.source.read(move |reading| {
+        let selection = Selection::Digest(digest.clone());
+        Ok(reading.registry.snapshot()?.select(&selection)?.set.identifier())
+    });
+    let path = Site::of_set(read.await?, "granules");
+    Err(Stop::see_other(state.site.href(&asked.with_query(&path))))
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
