@@ -17,6 +17,8 @@ pub struct Citation {
     pub(super) cited: Cited,
     /// The time for which the set is cited.
     pub(super) as_of: Moment,
+    /// The same where the digest is named, too.
+    digest_as_of: Moment,
     /// The day on which the citation was written.
     pub(super) accessed: Day,
     /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none
@@ -32,13 +34,32 @@ pub struct Citation {
 
 impl Citation {
     /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
-    /// `accessed`. `None` means the time at which the cited identifier came into force.
+    /// `accessed`. `None` means the time at which the cited identifier came into force or, where the digest is
+    /// named, too, the digest.
     pub fn new(cited: Cited, at: Option<Moment>, accessed: Day) -> Self {
         let resolver = cited.dataset.dataset.resolver.as_ref();
         let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());
         let as_of = at.unwrap_or_else(|| first_moment(cited.from(), cited.until()));
+        let digest_as_of = at.unwrap_or_else(|| {
+            let period = cited.digest_period();
+            first_moment(period.from, period.until)
+        });
         let (is_saved, states_digest, is_listed) = (true, false, false);
-        Citation { cited, as_of, accessed, resolver, is_saved, states_digest, is_listed }
+        Citation {
+            cited,
+            as_of,
+            digest_as_of,
+            accessed,
+            resolver,
+            is_saved,
+            states_digest,
+            is_listed,
+        }
+    }
+
+    /// The citation for a format that has the digest, so that both were in force at its time.
+    pub(super) fn of_digest(&self) -> Self {
+        Citation { as_of: self.digest_as_of, ..self.clone() }
     }
 
     /// The record of the dataset.
@@ -59,7 +80,8 @@ impl Citation {
     /// Names the digest in words, too. A tuple has no place for it.
     #[must_use]
     pub fn with_digest(self, states_digest: bool) -> Self {
-        Citation { states_digest, ..self }
+        let citation = if states_digest { self.of_digest() } else { self };
+        Citation { states_digest, ..citation }
     }
 
     /// Names the address of a site that resolves identifiers, unless the record of the dataset has one.

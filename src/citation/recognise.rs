@@ -19,8 +19,8 @@
 //!
 //! # Digests
 //!
-//! A digest is `sha256:` and 12 to 64 hexadecimal digits: the first after the identifier, or that of the
-//! record. It may be broken over lines as an identifier may.
+//! A digest is `sha256:` and 12 to 64 hexadecimal digits: the first after the identifier or, if none follows,
+//! the last before it in its sentence; or that of the record. It may be broken over lines as an identifier may.
 //!
 //! # Cost
 //!
@@ -167,11 +167,12 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
     let to = text.floor_char_boundary(next.min(end + NEAR_BYTES));
     let (mut before, whole_after) = (&text[from..start], &text[end..to]);
     // The text after the previous identifier belongs to that one, up to its full stop.
+    let mut is_of_previous = index > 0;
     if index > 0
         && from == previous
         && let Some(end) = full_stop(before)
     {
-        before = &before[end + 1..];
+        (before, is_of_previous) = (&before[end + 1..], false);
     }
     let after = &whole_after[..full_stop(whole_after).unwrap_or(whole_after.len())];
     let Members { doi, dataset, date } = Members::around(before, whole_after).unwrap_or_default();
@@ -188,7 +189,9 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
         .or_else(|| nearest_date(before, after).filter(|_| !is_record));
     let (identifier, digest) = match &marks[index].name {
         Name::Identifier(identifier) => {
-            (Some(identifier.clone()), first_digest(after).map(|(_, digest)| digest))
+            let before = before.rsplit(". ").next().filter(|_| !is_of_previous);
+            let following = first_digest(after).map(|(_, digest)| digest);
+            (Some(identifier.clone()), following.or_else(|| last_digest(before?)))
         }
         Name::Digest(digest) => (None, Some(digest.clone())),
     };
@@ -443,6 +446,15 @@ fn first_digest(text: &str) -> Option<(Range<usize>, Statement<DigestPrefix>)> {
         start..end,
         word.parse().map_or_else(|_| Statement::Unreadable(shown()), Statement::Read),
     ))
+}
+
+/// The last digest in a text.
+fn last_digest(text: &str) -> Option<Statement<DigestPrefix>> {
+    let (mut rest, mut last) = (text, None);
+    while let Some((location, digest)) = first_digest(rest) {
+        (rest, last) = (&rest[location.end..], Some(digest));
+    }
+    last
 }
 
 /// The identifier whose `DI:` begins at `start`; `None` if the text after it is not meant as one.

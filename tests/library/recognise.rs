@@ -38,6 +38,8 @@ fn digests_are_found_beside_identifiers_and_alone() {
         (format!("@misc{{k, note = {{DI:{DI}}}, x = {{{digest}}} }}"), Some(&digest)),
         (format!("{{\"a\": \"{digest}\", \"b\": \"DI:{DI}\"}}"), Some(&digest)),
         (format!("FOO, as held at 2001-01-05, {digest}"), Some(&digest)),
+        (format!("The sets sha256:{} and {digest} (DI:{DI})", "0".repeat(64)), Some(&digest)),
+        (format!("The image {digest}. It has DI:{DI}"), None),
         (format!("DI:{DI}, sha256:5e2b"), Some("!sha256:5e2b")),
         (format!("DI:{DI}, sha256 sums. {digest}"), None),
         (format!("DI:{DI}. The image name@{digest}"), None),

@@ -110,9 +110,9 @@ impl Citation {
             CitationFormat::Tuple => text::write_tuple(self),
             CitationFormat::Bibtex => text::write_bibtex(self),
             CitationFormat::Ris => text::write_ris(self),
-            CitationFormat::CslJson => json::write_csl(self),
-            CitationFormat::DataciteJson => json::write_datacite(self),
-            CitationFormat::JsonLd => json::write_json_ld(self, json::About::Set),
+            CitationFormat::CslJson => json::write_csl(&self.of_digest()),
+            CitationFormat::DataciteJson => json::write_datacite(&self.of_digest()),
+            CitationFormat::JsonLd => json::write_json_ld(&self.of_digest(), json::About::Set),
         }
     }
 
@@ -120,14 +120,14 @@ impl Citation {
     /// one object.
     pub fn write_resolved(&self, format: CitationFormat) -> String {
         match format {
-            CitationFormat::CslJson => json::write_csl_item(self),
+            CitationFormat::CslJson => json::write_csl_item(&self.of_digest()),
             format => self.write(format),
         }
     }
 
     /// Writes the dataset whose latest set is cited as JSON-LD, for its own page.
     pub fn write_dataset(&self) -> String {
-        json::write_json_ld(self, json::About::Dataset)
+        json::write_json_ld(&self.of_digest(), json::About::Dataset)
     }
 
     /// Whether the record has what a format requires: DataCite refuses metadata without creators, a publisher

@@ -116,7 +116,7 @@ impl Citation {
             "about": reference("./"),
             "conformsTo": reference("https://w3id.org/ro/crate/1.2"),
         })];
-        graph.append(&mut self.described_set(parts, mentions));
+        graph.append(&mut self.of_digest().described_set(parts, mentions));
         graph.push(json!({
             "@id": LIST,
             "@type": "File",

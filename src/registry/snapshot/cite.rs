@@ -49,6 +49,15 @@ impl Cited {
         digests_of(&self.period)
     }
 
+    /// When the set had its digest. Of a subset, only the period of its first citation is known.
+    pub fn digest_period(&self) -> DigestPeriod {
+        let Instance { timestamp, until, .. } = *self.set.instance();
+        let own = DigestPeriod { digest: self.set.digest(), from: timestamp, until };
+        let mut digests = self.digests().into_iter();
+        let of_period = digests.rfind(|period| period.from <= timestamp);
+        of_period.filter(|_| self.set.subset().is_none()).unwrap_or(own)
+    }
+
     /// The instances just before and after the cited one: of the same period, or of the next ones.
     pub fn neighbours(&self) -> [Option<&Instance>; 2] {
         let timestamp = self.set.instance().timestamp;
