@@ -54,7 +54,7 @@ impl Target<'_> {
                     false => Ok(()),
                 }
             }
-            Target::Found(found) => found.add(&entry),
+            Target::Found(found) => found.add(&entry, |path| path),
         }
     }
 

@@ -9,8 +9,8 @@ use super::check::{CheckSummary, FileFinding, RecordedFile};
 use super::of_set::FilesOfSet;
 use super::unexpected::plain;
 use crate::disk::scratch::{record_of, value_of};
-use crate::disk::{SortedEntries, Sorter};
-use crate::error::Result;
+use crate::disk::{Merge, SortedEntries, Sorter};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Checksum, Entry, Set};
 use crate::registry::{Monitor, Registry};
 
@@ -37,15 +37,15 @@ impl FoundFiles {
         FoundFiles::default()
     }
 
-    /// Adds what was found of the files of a granule.
+    /// Adds what was found of the files of a granule, each at the part of its path that `path_of` returns.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
-    pub fn add(&mut self, entry: &Entry) -> Result<()> {
+    pub fn add(&mut self, entry: &Entry, path_of: impl Fn(&str) -> &str) -> Result<()> {
         for file in entry.content.iter().flat_map(|content| content.files()) {
             let found = FoundFile { size: file.size(), checksums: file.checksums().to_vec() };
-            let path = plain(file.path(&entry.granule_id));
+            let path = plain(path_of(file.path(&entry.granule_id)));
             self.found.add(&[path.as_bytes()], &[&record_of(&found)?])?;
         }
         Ok(())
@@ -69,7 +69,8 @@ impl FoundFiles {
     ///
     /// # Errors
     ///
-    /// Those of [`FilesOfSet::read`] and [`FoundFiles::compare`].
+    /// Those of [`FilesOfSet::read`] and [`FoundFiles::compare`]; [`ErrorKind::Input`]: nothing was found at
+    /// any path of a file of the set, so that the list is one of other paths.
     pub fn compare_with(
         mut self,
         registry: &Registry,
@@ -79,7 +80,27 @@ impl FoundFiles {
         for file in FilesOfSet::new(registry, set).read()? {
             self.expect(&file?)?;
         }
+        if self.recorded.count() > 0 && !self.has_path_of_both()? {
+            let message = "no listed path is that of a file of the set";
+            return Err(Error::new(ErrorKind::Input, message));
+        }
         Ok(ComparedFiles { monitor, ..self.compare()? })
+    }
+
+    /// Whether something was found at a path at which something is recorded.
+    fn has_path_of_both(&self) -> Result<bool> {
+        let (mut recorded, mut found) = (Merge::of(&self.recorded)?, Merge::of(&self.found)?);
+        let path = |path: &[u8], _: &[u8]| Ok(Box::<[u8]>::from(path));
+        let mut next_found = found.next(&self.found, path).transpose()?;
+        while let Some(path_of_file) = recorded.next(&self.recorded, path).transpose()? {
+            while next_found.as_ref().is_some_and(|found| *found < path_of_file) {
+                next_found = found.next(&self.found, path).transpose()?;
+            }
+            if next_found.as_ref() == Some(&path_of_file) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Compares them.

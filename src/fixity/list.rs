@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Algorithm, Checksum, DatasetName, Digest, GranuleId, Identifier, KnownFile, Moment, Set,
-    Warning, WarningKind, count,
+    Algorithm, Checksum, DatasetName, GranuleId, Identifier, KnownFile, Moment, Set, Warning,
+    WarningKind, count,
 };
 use crate::registry::{GranuleFiles, Selection, Snapshot};
 
@@ -128,7 +128,8 @@ pub fn each_checksum<E: From<Error>>(
     }
 }
 
-/// The set that is selected. Of several datasets that hold an identifier, one that has checksums.
+/// The set that is selected. Of several datasets that hold an identifier, one that has checksums or, where
+/// none has, sizes.
 ///
 /// # Errors
 ///
@@ -144,8 +145,8 @@ pub fn listed_set(snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
     }
 }
 
-/// Of the sets with an identifier, at a time or the latest, one that has checksums. `None` means that none
-/// has, or that only one dataset holds the identifier.
+/// Of the sets with an identifier, at a time or the latest, one that has checksums or, where none has, sizes.
+/// `None` means that the same is known of all of them.
 fn the_listed_one(
     snapshot: &Snapshot,
     identifier: Identifier,
@@ -157,21 +158,31 @@ fn the_listed_one(
     if names.len() < 2 {
         return Ok(None);
     }
-    let mut listed = Vec::new();
+    let mut sets = Vec::new();
     for name in names {
         let selection = Selection::Identifier { identifier, dataset: Some(name), at };
-        let set = match snapshot.select(&selection) {
-            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => continue,
-            selected => selected?.set,
-        };
-        if snapshot.files(&set)?.totals()?.with_checksums > 0 {
-            listed.push(set);
+        match snapshot.select(&selection) {
+            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {}
+            selected => sets.push(selected?.set),
         }
     }
-    let digests: BTreeSet<Digest> = listed.iter().map(Set::digest).collect();
-    match digests.len() {
-        0 | 1 => Ok(listed.into_iter().next()),
-        _ => Err(ambiguous(identifier, &listed)),
+    let are_alike = |sets: &[Set]| sets.windows(2).all(|pair| pair[0].digest() == pair[1].digest());
+    if are_alike(&sets) {
+        return Ok(None);
+    }
+    let (mut with_checksums, mut with_sizes) = (Vec::new(), Vec::new());
+    for set in sets {
+        let totals = snapshot.files(&set)?.totals()?;
+        match (totals.with_checksums, totals.files) {
+            (0, 0) => {}
+            (0, _) => with_sizes.push(set),
+            _ => with_checksums.push(set),
+        }
+    }
+    let listed = if with_checksums.is_empty() { with_sizes } else { with_checksums };
+    match are_alike(&listed) {
+        true => Ok(listed.into_iter().next()),
+        false => Err(ambiguous(identifier, &listed)),
     }
 }
 

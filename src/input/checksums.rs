@@ -58,6 +58,10 @@ impl Checksums {
             (false, true) => percent_decoded(path),
             (false, false) => path.to_vec(),
         };
+        if path == b"-" {
+            let message = "- is what was read from standard input, and not a file: name the files";
+            return Err(Error::input(message));
+        }
         let mut text = path.as_slice();
         while let Some(rest) = text.strip_prefix(b"./") {
             text = rest;

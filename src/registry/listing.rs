@@ -83,6 +83,12 @@ impl Listing {
         self.staging.count()
     }
 
+    /// How many ids are repetitions, if so many are different. A row that states a file repeats nothing: a
+    /// granule may have several, each in a row.
+    pub fn repeated(&self, granules: u64) -> u64 {
+        if self.states_files() { 0 } else { self.count().saturating_sub(granules) }
+    }
+
     /// Computes the identifier and the digest of the listed granules, which are those of a dataset that
     /// holds exactly these granules, with these files.
     ///
@@ -112,7 +118,7 @@ impl Listing {
             work.advance()?;
         }
         let Recomputed { identifier, digest, granules } = recomputing.finish();
-        Ok(Identified { identifier, digest, granules, repeated: self.count() - granules })
+        Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules) })
     }
 
     /// The listed granules in canonical order, each once, with what is stated of its files.

@@ -96,7 +96,7 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
         ("other-algorithm", (Some(3), Some(md5("b")))),
         ("no-size", (None, Some(md5("b")))),
     ] {
-        files.add(&found(path, size, checksum)).unwrap();
+        files.add(&found(path, size, checksum), |path| path).unwrap();
     }
     for file in [
         recorded("z", None, &[sha256("a")]),
@@ -138,7 +138,7 @@ fn a_list_of_another_program_is_compared_as_the_files_are() {
 #[test]
 fn two_granules_may_have_the_same_file() {
     let mut files = FoundFiles::new();
-    files.add(&found("A", None, Some(md5("b")))).unwrap();
+    files.add(&found("A", None, Some(md5("b"))), |path| path).unwrap();
     for id in ["one", "two"] {
         let mut file = recorded("A", None, &[md5("b")]);
         file.granule_id = id.parse().unwrap();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, listed_dataset};
+use accession::fixity::listed_set;
 use accession::input::Options;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::GranuleFiles;
@@ -186,6 +187,12 @@ impl Args {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
             }
+            // Only the digest depends on the dataset.
+            Selection::Identifier { identifier, dataset: None, at } if self.names_digest() => {
+                let selection = Selection::Identifier { identifier, dataset: None, at };
+                let dataset = Some(listed_set(&snapshot, &selection)?.dataset().clone());
+                (Selection::Identifier { identifier, dataset, at }, typed_at)
+            }
             selection => (selection, typed_at),
         };
         drop(snapshot);
@@ -240,6 +247,16 @@ impl Args {
             "digest": cited_set.digest(),
         });
         session.print(&printed, |out| write!(out, "{text}"))
+    }
+
+    fn names_digest(&self) -> bool {
+        use CitationFormat::{CslJson, DataciteJson, JsonLd};
+        match self.format {
+            Format::Citation(format) => {
+                self.digest || [CslJson, DataciteJson, JsonLd].contains(&format)
+            }
+            Format::RoCrate => true,
+        }
     }
 
     /// What is printed. A crate in a directory is written there, and the sentence is printed.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use accession::disk::Spool;
+use accession::fixity::listed_set;
 use accession::input::Options;
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{ContentCounts, Counts, Identified, Presence, SideBySide, TwoSides};
@@ -172,7 +173,7 @@ impl Compare {
                     session.warn(WarningKind::IdsFromPaths, &what);
                 }
                 let granules = sides.counts.matched + sides.counts.only_right;
-                warn_of_repeated(session, listing.count() - granules);
+                warn_of_repeated(session, listing.repeated(granules));
                 let source = files.iter().map(InputFile::name).collect::<Vec<_>>().join(", ");
                 let identifier = differences.right();
                 let list = Compared::List { source, identifier, granules };
@@ -282,7 +283,7 @@ pub struct NamedSet {
 
 impl NamedSet {
     fn select(&self, now: Timestamp, snapshot: &Snapshot) -> Result<Set> {
-        Ok(snapshot.select(&self.set.clone().into_selection(now, snapshot)?)?.set)
+        Ok(listed_set(snapshot, &self.set.clone().into_selection(now, snapshot)?)?)
     }
 }
 
@@ -424,8 +425,8 @@ fn read_sides(
         }
     }
     for (name, list) in lists {
-        // The granules are counted when they are read.
-        let granules = list.count();
+        // The granules are counted when they are read, and those that are repeated then.
+        let granules = list.repeated(0);
         rows.push(SideRow { name, identifier: None, timestamp: None, granules });
         sides.add_list(&list)?;
     }

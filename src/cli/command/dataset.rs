@@ -306,7 +306,7 @@ struct FieldArgs {
 
     /// Of how many granules a change may state other bytes than are known, without a note: a number, or a
     /// percentage of those held. An empty string goes back to the default: 0. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
+    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, deletions))]
     max_replace: Option<Change<Limit>>,
 }
 

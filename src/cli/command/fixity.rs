@@ -23,11 +23,11 @@ use clap::builder::NonEmptyStringValueParser;
 use crate::cli::applied::apply;
 use crate::cli::args::{
     ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, KnownAtArgs,
-    SetArgs, TypedSet, named_path,
+    Refusal, SetArgs, TypedSet, named_path,
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Progress, count};
-use crate::cli::paths::PathArgs;
+use crate::cli::paths::{OF_PATHS, PathArgs};
 use crate::cli::program::watch_for_interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -215,7 +215,7 @@ pub struct CheckFiles {
     #[arg(
         long = "for",
         value_name = "DURATION",
-        value_parser = age,
+        value_parser = duration,
         conflicts_with = "unexpected"
     )]
     duration: Option<Duration>,
@@ -239,6 +239,18 @@ pub struct CheckFiles {
 
     #[command(flatten)]
     columns: FileColumns,
+
+    #[command(flatten)]
+    paths: PathArgs,
+}
+
+/// Reads how long files are checked: without any time, none would be.
+fn duration(text: &str) -> Result<Duration, Refusal> {
+    let duration = age(text)?;
+    match duration.is_zero() {
+        true => Err("no file is checked in no time".into()),
+        false => Ok(duration),
+    }
 }
 
 impl CheckFiles {
@@ -267,18 +279,22 @@ impl CheckFiles {
     fn check_list(&self, session: &mut Session) -> Result<Exit> {
         let mut found = FoundFiles::new();
         let options = self.columns.reading(self.format.options());
-        // The ids are of no interest: what is compared are the paths.
+        // The ids are of no interest: what is compared are the paths, or what the options keep of them.
         let paths = PathArgs::default();
         let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
         for entry in entries {
-            found.add(&entry?)?;
+            found.add(&entry?, |path| self.paths.id_of(path))?;
         }
         if found.is_empty() {
             return Err(nothing_stated());
         }
         let registry = session.open(Access::Read)?;
         let set = self.select(session.now()?, &registry.snapshot()?)?;
-        let mut compared = found.compare_with(&registry, set, None)?;
+        let compared = found.compare_with(&registry, set, None);
+        let mut compared = compared.map_err(|error| match error.kind() {
+            ErrorKind::Input => Error::from(error).with_hint(OF_PATHS),
+            _ => error.into(),
+        })?;
         session.rows(FINDINGS, compared.by_ref())?;
         print_summary(session, &compared.summary(), "checked")
     }
