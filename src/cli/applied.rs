@@ -128,7 +128,7 @@ impl Application<'_> {
             if dry_run {
                 write!(session.out(), "dry run: ")?;
             }
-            write_change_line(session.out(), in_force, [added, removed])?;
+            write_change_line(session.out(), in_force, applied)?;
         }
         let registry = session.registry_path();
         let json = AppliedJson {
@@ -202,10 +202,10 @@ fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
 fn write_change_line(
     out: &mut impl Write,
     in_force: &Instance,
-    [added, removed]: [u64; 2],
+    applied: &Applied,
 ) -> io::Result<()> {
     let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
-    let sides = sides([added, removed, in_force.described, in_force.replaced]);
+    let sides = sides(applied.sides());
     writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
 }
 
@@ -257,9 +257,12 @@ pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Res
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.
 pub fn write_dry_run(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
+    let [ingested, deleted, described, replaced] = applied.sides();
     for (verb, ids, count) in [
-        ("ingest", &applied.first_ingested, applied.added()),
-        ("delete", &applied.first_deleted, applied.removed()),
+        ("ingest", &applied.first_ingested, ingested),
+        ("delete", &applied.first_deleted, deleted),
+        ("describe", &applied.first_described, described),
+        ("replace files of", &applied.first_replaced, replaced),
     ] {
         let more = count.saturating_sub(ids.len() as u64);
         ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;

@@ -99,7 +99,7 @@ error_kinds! {
     /// The disk failed to read, write or sync. A full disk may report this too.
     Disk = "io";
     /// A value is longer than a registry or a log may have it.
-    TooLong = "too-long": "shorten the note, the title or the list of patterns";
+    TooLong = "too-long": "shorten the note, the title, or the list of patterns or of the files of a granule";
     /// SQLite needs more memory than it may use.
     Memory = "memory";
     /// SQLite or the server reported another error.
@@ -161,7 +161,7 @@ error_kinds! {
     IdentifierUnknown = "identifier-unknown":
         "{`accession history` lists|Registry.history() lists} the identifiers of a dataset";
     /// What was named in short is the name of several.
-    Ambiguous = "ambiguous": "name one of them";
+    Ambiguous = "ambiguous": "name one of them: the set of one dataset is DATASET@TIME";
     /// The identifier is that of a subset, and an instance is needed.
     NotAnInstance = "not-an-instance": "name the instance as DATASET@TIME: `accession resolve` shows it";
     /// A citation would select no granules.
@@ -221,7 +221,7 @@ error_kinds! {
     NoChecksums = "no-checksums": "`accession fixity add` records checksums";
     /// What is to be recorded of a file contradicts what is known of it.
     ContentContradicts = "content-contradicts":
-        "nothing was changed; either a file is damaged, or it was processed again: then {--max-replace N or P% with --note WHY|max_replace=N or \"P%\" with note=…} takes its new bytes, and the history keeps the old";
+        "nothing was changed; {`accession compare --from FILE --json` lists|compare() shows} all that differ; either a file is damaged, or it was processed again: then {--max-replace N or P% with --note WHY|max_replace=N or \"P%\" with note=…} takes its new bytes, and the history keeps the old";
     /// The change would add more granules than is allowed.
     TooManyAdditions = "too-many-additions":
         "nothing was changed; {`accession mirror compare --all` lists|compare() shows} all that differ; {--max-add N or P%|max_add=N or \"P%\"} allows more";

@@ -230,7 +230,7 @@ pub enum FileProblem {
         /// Why.
         reason: String,
     },
-    /// It was written while it was read.
+    /// It was written while it was read, or something else became known of it meanwhile.
     Changing,
     /// Nothing is recorded that it could be checked by.
     NoRecord,

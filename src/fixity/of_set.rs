@@ -1,5 +1,6 @@
 //! The files of a set: checks of them, and computations of their checksums, which are recorded as they go.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -236,7 +237,8 @@ fn name_of(root: &Path) -> String {
 }
 
 /// Begins to compute the checksums of files of a dataset that have none of an algorithm. The findings are the
-/// files that get none. What was computed is stated once an hour, and when it is finished.
+/// files that get none, and those of granules of which something else became known meanwhile, which are
+/// skipped. What was computed is stated once an hour, and when all files were read.
 ///
 /// # Errors
 ///
@@ -256,8 +258,8 @@ pub fn compute(
     let options = ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() };
     let files = FilesOfSet::without(&registry, &dataset, &algorithm)?;
     let mut work = files.begin(&root, &reading)?;
-    let mut statement =
-        Statement { registry, dataset, options, stamp, change: Change::stating(Extent::Named) };
+    let (change, contradicted) = (Change::stating(Extent::Named), VecDeque::new());
+    let mut statement = Statement { registry, dataset, options, stamp, change, contradicted };
     // A dataset that accepts no change, or a note, is refused before its files are read.
     while_busy(&mut work, || statement.state())?;
     let files = Box::new(files.read_while(reading.monitor.clone())?);
@@ -301,6 +303,8 @@ struct Statement {
     options: ChangeOptions,
     stamp: Stamp,
     change: Change,
+    /// The files of which something else had become known meanwhile.
+    contradicted: VecDeque<FileFinding>,
 }
 
 impl FileRun {
@@ -342,7 +346,11 @@ impl FileRun {
             Records::Check { check, .. } => {
                 Ok(CheckSummary { complete: check.finish()?, ..summary })
             }
-            Records::Compute(statement) => statement.finish().map(|()| summary),
+            Records::Compute(statement) => {
+                statement.finish()?;
+                let findings = summary.findings + statement.contradicted.len() as u64;
+                Ok(CheckSummary { findings, ..summary })
+            }
         })
     }
 
@@ -358,8 +366,13 @@ impl FileRun {
                 // The files may have ended because the monitor stopped the search for the next one.
                 self.work.advance_by(0)?;
                 (self.files, self.summary.complete) = (None, true);
-                if let Records::Check { listed, unexpected, .. } = &mut self.records {
-                    *unexpected = listed.take().map(DirectoryFiles::unexpected).transpose()?;
+                match &mut self.records {
+                    Records::Check { listed, unexpected, .. } => {
+                        *unexpected = listed.take().map(DirectoryFiles::unexpected).transpose()?;
+                    }
+                    Records::Compute(statement) => {
+                        while_busy(&mut self.work, || statement.finish())?;
+                    }
                 }
                 break;
             };
@@ -373,9 +386,9 @@ impl FileRun {
                 return Ok(Some(FileFinding::of(file, &problem)));
             }
         }
-        let unexpected = self.records.next_unexpected()?;
-        self.summary.findings += u64::from(unexpected.is_some());
-        Ok(unexpected)
+        let finding = self.records.next_at_the_end()?;
+        self.summary.findings += u64::from(finding.is_some());
+        Ok(finding)
     }
 }
 
@@ -436,9 +449,12 @@ impl Records {
         }
     }
 
-    /// After all files of the set, a file that no granule has.
-    fn next_unexpected(&mut self) -> Result<Option<FileFinding>> {
-        let Records::Check { check, unexpected, .. } = self else { return Ok(None) };
+    /// After all files of the set, a file that no granule has, or of which something else became known.
+    fn next_at_the_end(&mut self) -> Result<Option<FileFinding>> {
+        let (check, unexpected) = match self {
+            Records::Check { check, unexpected, .. } => (check, unexpected),
+            Records::Compute(statement) => return Ok(statement.contradicted.pop_front()),
+        };
         let Some(files) = unexpected else { return Ok(None) };
         let Some((path, problem)) = files.next().transpose()? else {
             check.end_unexpected();
@@ -475,8 +491,13 @@ impl Statement {
 
     fn state(&mut self) -> Result<()> {
         self.change.options.clone_from(&self.options);
-        self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
+        let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
         self.change = Change::stating(Extent::Named);
+        self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
+            let path = contradiction.path(granule_id).to_owned();
+            let granule = Some(granule_id.to_string());
+            FileFinding { granule, ..FileFinding::at(path, &FileProblem::Changing) }
+        }));
         Ok(())
     }
 }

@@ -209,6 +209,11 @@ impl Contradiction {
         format!("{file} is listed twice, with {known} and with {stated}")
     }
 
+    /// The path of the file.
+    pub fn path<'a>(&'a self, granule_id: &'a GranuleId) -> &'a str {
+        self.path.as_ref().map_or(granule_id.as_str(), FilePath::as_str)
+    }
+
     fn file(&self, granule_id: &GranuleId) -> String {
         match &self.path {
             None => quoted(granule_id.as_str()).to_string(),

@@ -10,6 +10,7 @@ use std::fmt;
 
 use super::checksum::{Algorithm, Checksum, FilePath};
 use super::granule_id::GranuleId;
+use super::message::count;
 
 /// What is known of the bytes of a file: its size, its checksums, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -72,7 +73,7 @@ impl KnownFile {
             return Some((shown(one), shown(other)));
         }
         let (one, other) = self.size.zip(other.size).filter(|(one, other)| one != other)?;
-        Some((format!("{one} bytes"), format!("{other} bytes")))
+        Some((count(one, "byte"), count(other, "byte")))
     }
 
     /// Adds what another statement of the same bytes has. Returns whether that is more.

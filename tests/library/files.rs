@@ -386,14 +386,29 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     registry.change(&name("D"), &granules, &Stamp::at(second(1), now())).unwrap();
     // A rewind from the middle, with what is known of all after it.
     add(&registry, 2, [sha256(&ids[9_000], 7)], accepting(1)).unwrap();
+    // A granule of nearly as many files as it may have, each part of which is a row of a table.
+    let paths: Vec<String> = (0..50_000).map(|n| format!("f/{n:05}")).collect();
+    let ingest = |paths: &[String]| {
+        let mut large = Change::new();
+        for part in paths.chunks(24_000) {
+            let file = |path| (path, None, Some((Algorithm::Sha256, 3)));
+            let files: Vec<Stated<'_>> = part.iter().map(|path| file(path.as_str())).collect();
+            large.ingest(entry("large", &files)).unwrap();
+        }
+        registry.change(&name("D"), &large, &Stamp::at(second(3), now()))
+    };
+    let error = ingest(&paths).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLong);
+    assert!(error.to_string().contains("the files of \"large\""), "{error}");
+    ingest(&paths[..48_000]).unwrap();
     let expected = listed(&registry, None);
-    assert_eq!(expected.len(), 40_000);
+    assert_eq!(expected.len(), 88_000);
     assert!(expected.is_sorted());
     assert_verifies(&registry);
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, Access::Write).unwrap();
     assert_eq!(listed(&copy, None), expected);
-    add(&copy, 3, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();
+    add(&copy, 4, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();
     assert_verifies(&copy);
 }

@@ -304,6 +304,22 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
 }
 
 #[test]
+fn what_became_known_while_files_were_read_stays_and_the_rest_is_recorded() {
+    let (directory, _, registry) = with_directory(&["A", "B"]);
+    let (tree, algorithm) = (tree(directory.path()), Algorithm::Sha256);
+    let mut computed =
+        fixity::compute(&registry, &name("D"), tree, algorithm, None, &at(2)).unwrap();
+    let other = Checksum::from_bytes(Algorithm::Sha256, &[7; 32]).unwrap();
+    let other = with_file("A", "A", None, Some(other));
+    registry.change(&name("D"), &stating([other]), &at(1)).unwrap();
+    let found: Vec<_> = computed.by_ref().map(Result::unwrap).collect();
+    assert_eq!((found.len(), found[0].path.as_str(), found[0].status), (1, "A", "changing"));
+    assert_eq!(computed.finish().unwrap().findings, 1);
+    assert_eq!(latest(&registry).instance().described, 1);
+    assert_eq!(compute(&registry, directory.path()).unwrap().files, 0);
+}
+
+#[test]
 fn one_new_file_that_is_missing_does_not_make_a_directory_the_wrong_one() {
     let (directory, _, registry) = with_directory(&["A", "B"]);
     assert_eq!(compute(&registry, directory.path()).unwrap().files, 2);

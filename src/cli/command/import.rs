@@ -11,7 +11,7 @@ use accession::{Access, Applied, ChangeOptions, DatasetName, Import, Instance, M
 
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
-use crate::cli::applied::{Application, Created, write_dry_run, write_kept};
+use crate::cli::applied::{Application, Created, sides, write_dry_run, write_kept};
 use crate::cli::args::{ClockArgs, DryRunArgs};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::cli::error::{Exit, Result};
@@ -262,11 +262,11 @@ fn write_imported(out: &mut impl Write, imported: &Applied, why_none: &str) -> i
     if skipped > 0 {
         writeln!(out, "skipped {} already in the history", count(skipped, "event"))?;
     }
-    let (ingested, deleted) = (imported.added(), imported.removed());
+    let sides = sides(imported.sides());
     let changes = count(instances.len() as u64, "change");
     writeln!(
         out,
-        "{}: {changes} from {} to {}: +{ingested} -{deleted}, holds {}",
+        "{}: {changes} from {} to {}: {sides}, holds {}",
         last.dataset, first.timestamp, last.timestamp, last.granules
     )?;
     writeln!(out, "identifier {}", last.identifier)

@@ -424,6 +424,8 @@ impl Taken {
         for (examples, more) in [
             (&mut all.first_ingested, next.first_ingested),
             (&mut all.first_deleted, next.first_deleted),
+            (&mut all.first_described, next.first_described),
+            (&mut all.first_replaced, next.first_replaced),
         ] {
             examples.extend(more);
             if !all_examples {

@@ -5,7 +5,7 @@ use super::annotate::KeptAnnotations;
 use super::resume::Effort;
 use super::target::Target;
 use crate::error::{Error, Result};
-use crate::model::{Digest, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{Contradiction, Digest, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::handle::End;
 
 /// What a change, an import or a pull did to a dataset.
@@ -24,8 +24,15 @@ pub struct Applied {
     pub first_ingested: Vec<GranuleId>,
     /// The first granules that were deleted, as many at most.
     pub first_deleted: Vec<GranuleId>,
+    /// The first granules of which something was described, as many at most.
+    pub first_described: Vec<GranuleId>,
+    /// The first granules of which files were replaced, as many at most.
+    pub first_replaced: Vec<GranuleId>,
     /// The granules, or of an import the events that were already stored, that were skipped.
     pub skipped: Skipped,
+    /// Of what was computed of files: the granules of which something else had become known meanwhile, with
+    /// the first difference. They were skipped.
+    pub contradicted: Vec<(GranuleId, Contradiction)>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
@@ -86,12 +93,22 @@ impl Applied {
 
     /// How many granules were ingested.
     pub fn added(&self) -> u64 {
-        self.instances.iter().map(|instance| instance.ingested).sum()
+        self.sides()[0]
     }
 
     /// How many granules were deleted.
     pub fn removed(&self) -> u64 {
-        self.instances.iter().map(|instance| instance.deleted).sum()
+        self.sides()[1]
+    }
+
+    /// How many granules were ingested, deleted, described and replaced.
+    pub fn sides(&self) -> [u64; 4] {
+        let sides = |it: &Instance| [it.ingested, it.deleted, it.described, it.replaced];
+        let mut all = [0; 4];
+        for of_one in self.instances.iter().map(sides) {
+            all.iter_mut().zip(of_one).for_each(|(all, one)| *all += one);
+        }
+        all
     }
 
     /// Commits the change, unless it changed nothing or was only tried.

@@ -93,7 +93,7 @@ impl Registry {
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
-    /// before.
+    /// before. Granules of which something else is known by now are skipped ([`Applied::contradicted`]).
     ///
     /// # Errors
     ///
@@ -104,8 +104,7 @@ impl Registry {
         change: &Change,
         stamp: &Stamp,
     ) -> Result<Applied> {
-        let conduct = Conduct::Change(change.extent);
-        self.make(dataset, (change, conduct), stamp, |_| Ok(()), None)
+        self.make(dataset, (change, Conduct::Computed), stamp, |_| Ok(()), None)
     }
 
     /// Applies a change of a pull, if the guard allows it, and takes in the same transaction what is beside
@@ -223,7 +222,7 @@ mod tests {
             registry.change_and_take(&dataset, &change, &stamp, &taken, &Guard::default())
         };
         // Longer than a row may be: the change used to be committed without what it was made of.
-        let error = pull(&[None, Some("n".repeat(2 << 20))]).unwrap_err();
+        let error = pull(&[None, Some("n".repeat(3 << 20))]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
         assert_eq!(registry.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
         // Batches of changes follow each other without a gap.

@@ -13,12 +13,12 @@ use super::applied::Applied;
 use super::applied::{Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
 use super::resume::{Pass, resume_before};
-use super::target::{Conduct, Target};
+use super::target::{ChangeOptions, Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Limits,
-    Timestamp,
+    Timestamp, quoted,
 };
 use crate::registry::error::made_of;
 use crate::registry::staging::each_batch;
@@ -210,23 +210,18 @@ impl<'a> Entry<'a> {
             _ => Content::default(),
         };
         for at_once in events.chunk_by(|one, next| one.at == next.at) {
-            let (event, kind, stated) = match at_once {
-                [event] => (event, event.kind, event.content.as_ref().map(Cow::Borrowed)),
-                // A row of a table that begins when another one ends continues the holding.
-                [ended, event]
-                    if self.conduct == Conduct::History
-                        && (ended.kind, event.kind)
-                            == (EventKind::Deleted, EventKind::Ingested) =>
-                {
-                    (event, EventKind::Described, event.content.as_ref().map(Cow::Borrowed))
-                }
-                _ => {
-                    for pair in at_once.windows(2) {
-                        self.skip_repetition(&pair[0], &pair[1])?;
-                    }
-                    (&at_once[0], at_once[0].kind, stated_at_once(at_once)?.map(Cow::Owned))
-                }
-            };
+            // Rows of a table that begin when others end continue the holding.
+            let ended = at_once.partition_point(|event| event.kind == EventKind::Deleted);
+            let continues = self.conduct == Conduct::History
+                && ended > 0
+                && at_once.get(ended).is_some_and(|event| event.kind == EventKind::Ingested);
+            let at_once = if continues { &at_once[ended..] } else { at_once };
+            for pair in at_once.windows(2) {
+                self.skip_repetition(&pair[0], &pair[1])?;
+            }
+            let event = &at_once[0];
+            let kind = if continues { EventKind::Described } else { event.kind };
+            let stated = stated_at_once(at_once)?;
             if self.target.last().is_some_and(|last| event.at <= last) {
                 self.skip_stored(event, kind, stored)?;
                 continue;
@@ -241,16 +236,18 @@ impl<'a> Entry<'a> {
                     self.check_new(event)?;
                     now = self.first_known(event, stated, &last, rows)?;
                     self.tally(event)?.ingested += 1;
+                    let examples = &mut self.applied.first_ingested;
+                    add_example(examples, &event.granule_id, self.target.options);
                     Holding::New(event)
                 }
-                (EventKind::Deleted, Holding::Stored(_)) => {
+                (EventKind::Deleted, held @ (Holding::Stored(_) | Holding::New(_))) => {
                     self.tally(event)?.deleted += 1;
-                    rows.ends.push((&event.granule_id, event.at));
-                    Holding::No
-                }
-                (EventKind::Deleted, Holding::New(ingested)) => {
-                    self.tally(event)?.deleted += 1;
-                    rows.new.push(period(ingested, Some(event.at)));
+                    let examples = &mut self.applied.first_deleted;
+                    add_example(examples, &event.granule_id, self.target.options);
+                    match held {
+                        Holding::New(ingested) => rows.new.push(period(ingested, Some(event.at))),
+                        _ => rows.ends.push((&event.granule_id, event.at)),
+                    }
                     Holding::No
                 }
                 (EventKind::Ingested, held) => {
@@ -301,6 +298,7 @@ impl<'a> Entry<'a> {
                 self.replacements.add(event, &contradiction);
             }
         }
+        check_length(event, stated)?;
         let granule_id = event.granule_id.clone();
         rows.contents.push(StoredContent { granule_id, since: event.at, content: stated.clone() });
         Ok(stated.clone())
@@ -316,6 +314,7 @@ impl<'a> Entry<'a> {
     ) -> Result<()> {
         let extent = match self.conduct {
             Conduct::Change(extent) | Conduct::Pull(extent) => extent,
+            Conduct::Computed => Extent::Named,
             Conduct::History if event.kind == EventKind::Ingested => Extent::Whole,
             Conduct::History | Conduct::Revert => Extent::All,
         };
@@ -326,21 +325,29 @@ impl<'a> Entry<'a> {
         if effect == Effect::Nothing {
             return Ok(());
         }
-        if let Some(contradiction) = contradiction {
-            self.replacements.add(event, &contradiction);
+        match contradiction {
+            Some(contradiction) if self.conduct == Conduct::Computed => {
+                self.applied.contradicted.push((granule_id.clone(), contradiction));
+                return Ok(());
+            }
+            Some(contradiction) => self.replacements.add(event, &contradiction),
+            None => {}
         }
-        let (bytes, most) = (after.encoded().as_bytes().len(), Content::MAX_BYTES);
-        if bytes > most {
-            let what = format!("what is known of the files of {granule_id}");
-            return Err(Error::too_long(&what, "bytes", bytes, most).at(event.location.clone()));
-        }
+        check_length(event, &after)?;
         let relists = line_of(granule_id, known) != line_of(granule_id, &after);
         let tally = self.tally(event)?;
         tally.relists |= relists;
-        match effect {
-            Effect::Replaces => tally.replaced += 1,
-            _ => tally.described += 1,
-        }
+        let examples = match effect {
+            Effect::Replaces => {
+                tally.replaced += 1;
+                &mut self.applied.first_replaced
+            }
+            _ => {
+                tally.described += 1;
+                &mut self.applied.first_described
+            }
+        };
+        add_example(examples, granule_id, self.target.options);
         let (granule_id, content) = (granule_id.clone(), after.clone());
         rows.contents.push(StoredContent { granule_id, since: event.at, content });
         *known = after;
@@ -372,18 +379,6 @@ impl<'a> Entry<'a> {
             let resume = resume_before(self.target, &event.granule_id, is_after_all)?;
             self.pass = Some(Pass::new(self.target, resume)?);
         }
-        let examples = match event.kind {
-            EventKind::Ingested => Some(&mut self.applied.first_ingested),
-            EventKind::Deleted => Some(&mut self.applied.first_deleted),
-            EventKind::Described | EventKind::Replaced => None,
-        };
-        let is_wanted = |examples: &&mut Vec<GranuleId>| {
-            let has_room = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
-            has_room && examples.last() != Some(&event.granule_id)
-        };
-        if let Some(examples) = examples.filter(is_wanted) {
-            examples.push(event.granule_id.clone());
-        }
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
         Ok(&mut self.tallies[index])
     }
@@ -392,7 +387,7 @@ impl<'a> Entry<'a> {
     /// not, are skipped.
     fn skips(&self, kind: EventKind) -> bool {
         let options = self.target.options;
-        matches!(self.conduct, Conduct::Change(_) | Conduct::Pull(_))
+        !matches!(self.conduct, Conduct::History | Conduct::Revert)
             && match kind {
                 EventKind::Ingested => options.skip_existing,
                 EventKind::Deleted | EventKind::Described | EventKind::Replaced => {
@@ -403,8 +398,19 @@ impl<'a> Entry<'a> {
 
     /// Counts an event that repeats the previous one, if repetitions are to be skipped.
     fn skip_repetition(&mut self, previous: &Event, event: &Event) -> Result<()> {
-        // A granule has any number of files, which may be stated one by one.
-        if [previous.kind, event.kind] == [EventKind::Described; 2] {
+        // A granule has any number of files, which may be stated one by one, also in the rows of a table.
+        let is_of_another_file = previous.kind == event.kind
+            && match event.kind {
+                EventKind::Described => true,
+                EventKind::Ingested => {
+                    previous.content.is_some()
+                        && event.content.is_some()
+                        && previous.producer_granule == event.producer_granule
+                }
+                EventKind::Deleted => self.conduct == Conduct::History,
+                EventKind::Replaced => false,
+            };
+        if is_of_another_file {
             return Ok(());
         }
         if self.skips(event.kind) && previous.kind == event.kind {
@@ -455,11 +461,11 @@ impl<'a> Entry<'a> {
         };
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::held_then(event, since)),
-            Conduct::Change(_) | Conduct::Pull(_) if self.skips(event.kind) => {
+            _ if self.skips(event.kind) => {
                 self.applied.skipped.held += 1;
                 Ok(())
             }
-            Conduct::Change(_) | Conduct::Pull(_) => {
+            _ => {
                 let producers = made_of([event.producer_granule.as_ref(), producer.as_ref()]);
                 let what = format_args!("is already held, ingested {since}{producers}");
                 self.refuse(Error::of_event(event, ErrorKind::Held, what))
@@ -470,11 +476,11 @@ impl<'a> Entry<'a> {
     fn refuse_missing(&mut self, event: &Event) -> Result<()> {
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::not_held_then(event)),
-            Conduct::Change(_) | Conduct::Pull(_) if self.skips(event.kind) => {
+            _ if self.skips(event.kind) => {
                 self.applied.skipped.missing += 1;
                 Ok(())
             }
-            Conduct::Change(_) | Conduct::Pull(_) => {
+            _ => {
                 let what = format_args!("is not held");
                 self.refuse(Error::of_event(event, ErrorKind::NotHeld, what))
             }
@@ -521,6 +527,14 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Adds a granule to the examples of a side, if there is room and it is not the last one.
+fn add_example(examples: &mut Vec<GranuleId>, granule_id: &GranuleId, options: &ChangeOptions) {
+    let has_room = options.all_examples || examples.len() < MAX_EXAMPLES;
+    if has_room && examples.last() != Some(granule_id) {
+        examples.push(granule_id.clone());
+    }
+}
+
 fn period(ingested: &Event, deleted: Option<Timestamp>) -> NewPeriod<'_> {
     NewPeriod {
         granule_id: &ingested.granule_id,
@@ -531,7 +545,10 @@ fn period(ingested: &Event, deleted: Option<Timestamp>) -> NewPeriod<'_> {
 }
 
 /// What events of one granule at one time state of its files together.
-fn stated_at_once(events: &[Event]) -> Result<Option<Content>> {
+fn stated_at_once(events: &[Event]) -> Result<Option<Cow<'_, Content>>> {
+    if let [event] = events {
+        return Ok(event.content.as_ref().map(Cow::Borrowed));
+    }
     let stated: Vec<&Content> = events.iter().filter_map(|event| event.content.as_ref()).collect();
     if stated.is_empty() {
         return Ok(None);
@@ -543,7 +560,17 @@ fn stated_at_once(events: &[Event]) -> Result<Option<Content>> {
         let location = events.last().and_then(|event| event.location.clone());
         Error::new(ErrorKind::StatedFile, message).at(location)
     })?;
-    Ok(Some(content))
+    Ok(Some(Cow::Owned(content)))
+}
+
+/// Refuses more of the files of a granule than a row may have.
+fn check_length(event: &Event, content: &Content) -> Result<()> {
+    let (bytes, most) = (content.encoded().as_bytes().len(), Content::MAX_BYTES);
+    if bytes > most {
+        let what = format!("what is known of the files of {}", quoted(event.granule_id.as_str()));
+        return Err(Error::too_long(&what, "bytes", bytes, most).at(event.location.clone()));
+    }
+    Ok(())
 }
 
 fn line_of(granule_id: &GranuleId, content: &Content) -> Vec<u8> {

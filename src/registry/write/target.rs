@@ -47,7 +47,7 @@ pub struct ChangeOptions {
     pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
-    /// Whether all granules that are ingested and deleted are returned as examples, and not only the
+    /// Whether all granules of every side are returned as examples, and not only the
     /// first [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each. They are kept in memory.
     pub all_examples: bool,
 }
@@ -60,6 +60,9 @@ pub(super) enum Conduct {
     Change(Extent),
     /// For a pull: the same, but that the caller has decided what is taken of the primary's content.
     Pull(Extent),
+    /// For what was computed of files: the same, but that granules of which something else is known by now
+    /// stay as they are, and are returned.
+    Computed,
     /// For a revert: the events are those that lead to an earlier set, whose ids are accepted as
     /// they were then.
     Revert,

@@ -8,6 +8,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Result, files};
+use crate::model::Content;
 use crate::store::Error;
 
 /// Limits the memory that all SQLite connections of this process may use together. The limit cannot
@@ -101,12 +102,12 @@ fn immutable_uri(path: &Path) -> String {
     uri
 }
 
-/// The longest string, blob or row in a registry, in bytes (1 MiB): a longer one is neither read
-/// nor written.
-///
-/// A note of this length that consists of control characters, together with a thousand granules,
-/// still gives a line of a manifest that its reader accepts.
-pub(super) const MAX_VALUE_BYTES: i32 = 1_024 * 1_024;
+/// The longest string, blob or row in a registry, in bytes: a longer one is neither read nor written. A row
+/// has what is known of the files of a granule, and its key.
+pub(super) const MAX_VALUE_BYTES: i32 = Content::MAX_BYTES as i32 + 8 * 1_024;
+
+/// The longest statement of SQL, in bytes.
+const MAX_SQL_BYTES: i32 = 1_024 * 1_024;
 
 /// The memory that all connections of the process may use together, in bytes (64 MiB). They usually
 /// need a tenth of that.
@@ -121,7 +122,7 @@ pub(super) const CACHE_KIB: i32 = 2_000;
 /// others have added to the file are parsed too.
 pub(super) const LIMITS: [(Limit, i32); 7] = [
     (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
-    (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_VALUE_BYTES),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES),
     (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50),
     // This also limits the actions of foreign keys, of which the schema has none. (VACUUM INTO

@@ -30,8 +30,8 @@
 //!
 //! A registry may come from anyone. Before anything is read, its schema is checked: all
 //! objects with the names of the migrations' objects, and all indexes on their tables, must be
-//! those that the migrations create. No trigger or view in the file is run, and a value of more
-//! than 1 MiB is an error instead of an allocation.
+//! those that the migrations create. No trigger or view in the file is run, and a value that is longer
+//! than any that is written is an error instead of an allocation.
 //!
 //! # Filesystems
 //!
