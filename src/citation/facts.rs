@@ -34,8 +34,8 @@ pub struct Citation {
 
 impl Citation {
     /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
-    /// `accessed`. `None` means the time at which the cited identifier came into force or, where the digest is
-    /// named, too, the digest.
+    /// `accessed`. `None` means the time at which the cited identifier came into force or, where the digest
+    /// is named, too, the digest.
     pub fn new(cited: Cited, at: Option<Moment>, accessed: Day) -> Self {
         let resolver = cited.dataset.dataset.resolver.as_ref();
         let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());

@@ -20,7 +20,8 @@
 //! # Digests
 //!
 //! A digest is `sha256:` and 12 to 64 hexadecimal digits: the first after the identifier or, if none follows,
-//! the last before it in its sentence; or that of the record. It may be broken over lines as an identifier may.
+//! the last before it in its sentence; or that of the record. It may be broken over lines as an identifier
+//! may.
 //!
 //! # Cost
 //!

@@ -86,8 +86,8 @@ struct Lookup<'a> {
 }
 
 impl SetPage {
-    /// Reads the set with an identifier, or with a digest, too: all that its page shows, or what programs read
-    /// of it. It is cited from the dataset that held it first.
+    /// Reads the set with an identifier, or with a digest, too: all that its page shows, or what programs
+    /// read of it. It is cited from the dataset that held it first.
     ///
     /// # Errors
     ///

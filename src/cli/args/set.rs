@@ -158,7 +158,8 @@ pub fn edit_as<T>(
     if text.is_empty() { Ok(Edit::Clear) } else { read(text).map(Edit::Set) }
 }
 
-/// Reads how many granules may be deleted, or get other bytes. More than all of them is a slip: it would switch the guard off.
+/// Reads how many granules may be deleted, or get other bytes. More than all of them is a slip: it would
+/// switch the guard off.
 pub fn deletions(text: &str) -> Result<Limit, Refusal> {
     match text.parse()? {
         Limit::Percent(101..) => Err("it is more than 100%".into()),
