@@ -25,7 +25,7 @@ pub struct Citation {
     /// is known.
     resolver: Option<String>,
     /// Whether the identifier of the subset resolves, or only that of the set from which it is selected does.
-    is_saved: bool,
+    pub(super) is_saved: bool,
     /// Whether the statement names the digest, too.
     states_digest: bool,
     /// Whether a list is cited, and no registry was asked what the dataset held.
@@ -299,8 +299,7 @@ pub(crate) const NOT_IN_A_URI: &AsciiSet = &CONTROLS
 
 /// The characters that are encoded in a pattern in a query: those that a sentence or a query would end with,
 /// too.
-const NOT_IN_A_QUERY: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'*').remove(b'-').remove(b'.').remove(b'_');
+const NOT_IN_A_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// Percent-encodes what neither a URI nor a verbatim field of TeX may contain. Letters of other scripts
 /// stay readable.

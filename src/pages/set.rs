@@ -100,8 +100,7 @@ impl SetPage {
         detail: Detail,
     ) -> Result<Self> {
         let periods = snapshot.intervals_after(identifier, None, SHOWN_PERIODS + 1)?;
-        let first = periods.iter().min_by_key(|period| period.from());
-        let dataset = first.map(|first| first.set.dataset().clone());
+        let dataset = snapshot.first_holder(identifier)?;
         let of_first = periods.iter().filter(|it| Some(it.set.dataset()) == dataset.as_ref());
         let cited = match (digest, of_first.max_by_key(|period| period.from())) {
             (Some(digest), _) => snapshot.cite(&Selection::Digest(digest.clone()))?,
@@ -151,7 +150,8 @@ impl SetPage {
         detail: Detail,
     ) -> Result<std::result::Result<Self, Identifier>> {
         let snapshot = registry.snapshot()?;
-        let selection = Selection::Identifier { identifier: whole, dataset: None, at: None };
+        let dataset = snapshot.first_holder(whole)?;
+        let selection = Selection::Identifier { identifier: whole, dataset, at: None };
         let set = snapshot.select(&selection)?.set;
         let at = Some(Moment::Instant(set.instance().timestamp));
         let members = Members::Patterns(patterns.to_vec());

@@ -124,7 +124,8 @@ impl Site {
     pub fn part(identifier: Identifier, patterns: impl IntoIterator<Item: AsRef<str>>) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(patterns.into_iter().map(|pattern| ("select", pattern)));
-        format!("/DI:{identifier}?{}", query.finish())
+        // A star would be taken for the end of a word in italics.
+        format!("/DI:{identifier}?{}", query.finish().replace('*', "%2A"))
     }
 
     /// A path in a format.

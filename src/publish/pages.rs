@@ -163,6 +163,9 @@ pub struct SiteSettings {
     pub name: Edit<String>,
     /// How to reach the people who run it.
     pub contact: Edit<String>,
+    /// The address of the site that resolves identifiers, for datasets whose records do not name it. `None`
+    /// means the public address. It is not kept.
+    pub resolver: Option<String>,
 }
 
 /// What is kept in the directory.
@@ -172,6 +175,8 @@ struct RecordedSite {
     pub public_url: Option<String>,
     site_name: Option<String>,
     contact: Option<String>,
+    #[serde(skip)]
+    resolver: Option<String>,
 }
 
 impl RecordedSite {
@@ -189,7 +194,8 @@ impl RecordedSite {
 
     /// What is kept after a run with these settings.
     pub fn with(&self, given: &SiteSettings) -> Self {
-        let mut site = RecordedSite { accession_publish: VERSION, ..self.clone() };
+        let resolver = given.resolver.clone();
+        let mut site = RecordedSite { accession_publish: VERSION, resolver, ..self.clone() };
         given.public_url.clone().apply_to(&mut site.public_url);
         given.name.clone().apply_to(&mut site.site_name);
         given.contact.clone().apply_to(&mut site.contact);
@@ -213,7 +219,7 @@ impl RecordedSite {
             contact: self.contact.clone(),
             public_url: self.public_url.clone(),
             serves: Serves::Files { depth },
-            resolver: None,
+            resolver: self.resolver.clone(),
         }
     }
 }

@@ -103,7 +103,8 @@ impl Resolver {
                 month,
                 instances: &instances,
                 subsets: subsets.get(&month).map_or(&[], Vec::as_slice),
-                citation: &Citation::new(cited, at, last.timestamp.day()),
+                citation: &Citation::new(cited, at, last.timestamp.day())
+                    .with_resolver(site.resolver()),
                 lists: &self.lists,
             };
             write(&directory, &format!("{month}.html"), &page.html(site))?;

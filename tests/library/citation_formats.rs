@@ -207,7 +207,9 @@ fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
     let today = now();
     let (part, _) = registry.describe_subset(&name("US.FOOL2.002"), at, &members, today).unwrap();
     let (part, identifier) = (Citation::new(part.clone(), at, today.day()), part.set.identifier());
-    let text = part.unsaved().write(CitationFormat::Text);
+    let part = part.unsaved();
+    assert!(!part.is_complete_for(CitationFormat::Tuple));
+    let text = part.write(CitationFormat::Text);
     let expected =
         format!("({address}?select=%3F.9&select=A.%5B12%5D, as held at 2001-01-05 by US");
     assert!(text.contains(&expected), "{expected}: {text}");

@@ -32,13 +32,13 @@ impl Nginx {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let here = directory.display();
         let user = if directory.starts_with("/root") { "user root;" } else { "" };
-        // The part of the example in the documents that leads identifiers to their sets.
+        // The parts of the example in the documents that lead identifiers to their sets, and name types.
         let example = include_str!("../../docs/deploy/nginx-published.conf");
         let part = |from: &str, to: &str| {
             let part = &example[example.find(from).unwrap()..];
             part[..part.find(to).unwrap()].replace("/srv/www", &format!("{here}/www"))
         };
-        let (map, places) = (part("map_hash", "server {"), part("error_page", "location /"));
+        let (map, places) = (part("map_hash", "server {"), part("charset utf-8", "location /"));
         let configuration = format!(
             "daemon off; master_process off; error_log {here}/error.log; pid {here}/pid; {user}\n\
              events {{}}\n\
@@ -147,6 +147,15 @@ fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_
         "{found}"
     );
     assert!(get(&format!("/datasets/us/history/{month}.html")).contains("200 OK"));
-    let unknown = get(&format!("/{}", latest.digest));
-    assert!(unknown.contains("404 Not Found") && unknown.contains("data-resolve"), "{unknown}");
+    // The script knows where digests lead, and says how to get a part.
+    for unknown in [format!("/{}", latest.digest), format!("/DI:{identifier}?select=A%2A")] {
+        let unknown = get(&unknown);
+        assert!(unknown.contains("404 Not Found") && unknown.contains("data-resolve"), "{unknown}");
+    }
+    for (path, media_type) in
+        [("script.js", "text/javascript"), ("feed.atom", "application/atom+xml")]
+    {
+        let file = get(&format!("/{path}"));
+        assert!(file.contains(&format!("Content-Type: {media_type}")), "{file}");
+    }
 }

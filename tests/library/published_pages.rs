@@ -15,6 +15,7 @@ fn settings(public_url: Option<&str>) -> SiteSettings {
         public_url: public_url.map_or(Edit::Clear, |url| Edit::Set(url.to_owned())),
         name: Edit::Set("US Archive".to_owned()),
         contact: Edit::Keep,
+        resolver: None,
     }
 }
 

@@ -92,6 +92,20 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     publish(&registry, www, Some("https://data.example.org/a"));
     assert_eq!(assert_resolves(&registry, www, "D"), 5);
     assert_eq!(page_of(www, "00000000000000000000000000000000"), None);
+    // The citation on a page leads to it: by the site's address, or by that of the site that is said to resolve.
+    let latest =
+        registry.snapshot().unwrap().dataset(&name("D")).unwrap().latest.unwrap().identifier;
+    let assert_cited = |site: &str| {
+        for page in ["datasets/D/history/2001-03.html", "datasets/D/index.html"] {
+            let page = text(www, page);
+            assert!(page.contains(&format!("{site}/DI:{latest}, as held at ")), "{page}");
+        }
+    };
+    assert_cited("https://data.example.org/a");
+    let resolver = Some("https://ids.example".to_owned());
+    let settings = SiteSettings { resolver, ..SiteSettings::default() };
+    publish_pages(&registry, www, &settings, &[], now()).unwrap();
+    assert_cited("https://ids.example");
     // The map of nginx leads there as well.
     let map = text(www, "di.map");
     assert_eq!(map.lines().count(), 3);

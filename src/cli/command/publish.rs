@@ -109,6 +109,7 @@ impl Publish {
             public_url: self.public_url.unwrap_or_default(),
             name: self.site_name.unwrap_or_default(),
             contact: self.contact.unwrap_or_default(),
+            resolver: resolver()?,
         };
         publish_pages(&registry, &self.directory, &settings, &failed, session.now()?)?;
         stated?;

@@ -68,13 +68,20 @@ impl Cited {
 }
 
 impl Snapshot {
-    /// Returns the facts for the citation of an instance, or of a subset that was cited before.
+    /// Returns the facts for the citation of an instance, or of a subset that was cited before. An identifier
+    /// alone is cited from the dataset that held it first.
     ///
     /// # Errors
     ///
     /// Those of [`Snapshot::select`].
     pub fn cite(&self, selection: &Selection) -> Result<Cited> {
-        let selected = self.select(selection)?;
+        let selected = match *selection {
+            Selection::Identifier { identifier, dataset: None, at: None } => {
+                let dataset = self.first_holder(identifier)?;
+                self.select(&Selection::Identifier { identifier, dataset, at: None })?
+            }
+            _ => self.select(selection)?,
+        };
         self.ask(|read| cited(read, selected))
     }
 

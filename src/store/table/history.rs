@@ -334,6 +334,20 @@ impl View {
         Ok(self.instances(&LATEST, &[identifier.into(), self.shown()])?.pop())
     }
 
+    /// The first instance with an identifier in any dataset. `None` means that no instance ever had it.
+    ///
+    /// Asks every machine: an identifier does not say in which dataset it was in force.
+    pub fn first_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
+        static FIRST: Sql = select_instance!(
+            "WHERE instance.identifier = ?1
+              AND (instance.dataset_id IN rarray(?2) OR -1 IN rarray(?2))
+            ORDER BY instance.timestamp, dataset.name
+            LIMIT 1",
+            "instance.dataset_id"
+        );
+        Ok(self.instances(&FIRST, &[identifier.into(), self.shown()])?.pop())
+    }
+
     /// The instances with a digest, in order of dataset and time.
     ///
     /// Asks every machine: a digest does not say in which dataset it was in force.
