@@ -225,12 +225,16 @@ impl Citation {
         }
     }
 
-    /// The statement with what was noted about the set.
+    /// The statement with what was noted about the set, and whether its dataset was withdrawn.
     pub(super) fn noted_statement(&self) -> String {
         let mut statement = self.statement();
         for Annotation { note, questionable, .. } in self.cited.annotations() {
             let label = if *questionable { "Questionable" } else { "Noted" };
             statement.push_str(&format!(". {label}: {}", single_line(note)));
+        }
+        if let Some(withdrawn) = &self.cited.dataset.withdrawn {
+            let withdrawn = withdrawn.of(&self.record().name);
+            statement.push_str(&format!(". {}", single_line(&withdrawn)));
         }
         statement
     }

@@ -29,7 +29,7 @@ pub(crate) use read::read_log;
 pub use replica::{Replica, read_replica};
 pub use site::PublishedSite;
 #[cfg(feature = "serve")]
-pub(crate) use site::{SHARDS, Shard, ShardPeriod};
+pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, PrimarySource, SourceFailure};
 
 use serde::Serialize;

@@ -19,6 +19,9 @@ use crate::registry::{Import, Registry, Stamp};
 /// The directory of the shards of a site.
 pub(crate) const SHARDS: &str = "di";
 
+/// What `publish` keeps in a directory of what it says about its site, in JSON.
+pub(crate) const SITE: &str = ".accession-publish.json";
+
 /// The directory of the datasets of a site.
 const DATASETS: &str = "datasets";
 
@@ -82,6 +85,26 @@ impl PublishedSite {
             false => Root::Directory(PathBuf::from(if root.is_empty() { "." } else { root })),
         };
         Ok(PublishedSite { root, dataset })
+    }
+
+    /// The address at which its identifiers resolve, without what a query has: its own or, of a directory, that
+    /// at which it was published. `None` means that none is known.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub fn public_address(&self) -> Result<Option<String>> {
+        let path = match &self.root {
+            Root::Address(address) => {
+                let address = address.to_string();
+                return Ok(address.split('?').next().map(str::to_owned));
+            }
+            Root::Directory(path) => path,
+        };
+        let Some(file) = Directory::open(path)?.read(SITE)? else { return Ok(None) };
+        let kept: serde_json::Value =
+            serde_json::from_reader(file.take(MAX_SHARD_BYTES)).unwrap_or_default();
+        Ok(kept["public_url"].as_str().map(str::to_owned))
     }
 
     /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory

@@ -73,6 +73,8 @@ warning_kinds! {
     DayNotOver = "day-not-over",
     /// The file marks some of its granules as deleted, and these were skipped.
     DeletedInFile = "deleted-in-file",
+    /// References without an identifier have DOIs of no dataset that was read of a site, and were left out.
+    DoiNotLookedUp = "doi-not-looked-up",
     /// A granule id begins or ends with a space.
     EdgeSpace = "edge-space",
     /// What is stated of files cannot be read, and was skipped.

@@ -204,8 +204,17 @@ pub fn links(
     citation: Option<&Citation>,
 ) -> Vec<Link> {
     let mut links = Vec::new();
-    let doi = record.doi.as_ref().filter(|_| describes == Describes::Dataset);
-    let cite_as = doi.map(Doi::address).or_else(|| site.address(path));
+    let of_set = || {
+        let cited = citation.and_then(Citation::permanent_address);
+        let resolver = record.resolver.as_ref().filter(|_| citation.is_none());
+        let resolver = resolver.map(|it| it.as_str().trim_end_matches('/'));
+        cited.or_else(|| resolver.map(|resolver| format!("{resolver}{path}")))
+    };
+    let known = match describes {
+        Describes::Dataset => record.doi.as_ref().map(Doi::address),
+        Describes::Set => of_set(),
+    };
+    let cite_as = known.or_else(|| site.address(path));
     links.extend(cite_as.map(|address| Link::new("cite-as", address)));
     links.push(Link::new("type", "https://schema.org/AboutPage"));
     links.push(Link::new("type", "https://schema.org/Dataset"));

@@ -114,7 +114,8 @@ impl ComparisonPage {
 
     /// The page, which is at `path`, with the address of the next one.
     pub fn html(&self, site: &Site, path: &str, next: Option<&str>) -> String {
-        let head = PageHead { title: self.headline(), is_unlisted: true, ..PageHead::default() };
+        let (title, printed) = (self.headline(), site.canonical(path));
+        let head = PageHead { title, printed, is_unlisted: true, ..PageHead::default() };
         page(site, &head, &self.main(site, path, next))
     }
 

@@ -144,12 +144,14 @@ impl DatasetPage {
             html! { td.di { a href=(site.href(&place)) { "DI:" (subset.identifier) } } }
         };
         let latest = self.listed.latest.as_ref().map(|latest| Set::Instance(latest.clone()));
-        let list =
-            latest.as_ref().map(|set| site.href(&Site::of_set(set.identifier(), "granules")));
-        let checked = latest.as_ref().map(|set| CheckedSet {
+        let list = latest.as_ref().map(|set| match site.is_complete() {
+            true => site.href(&Site::of_set(set.identifier(), "granules")),
+            false => site.href(&Site::list_file(set.digest())),
+        });
+        let checked = latest.as_ref().zip(list.as_deref()).map(|(set, list)| CheckedSet {
             set,
             ends: &self.ends,
-            list: list.as_deref().filter(|_| site.is_complete()),
+            list,
             is_saved: true,
             fixity: self.fixity.as_ref(),
             is_shared: false,
@@ -205,7 +207,9 @@ impl DatasetPage {
             div.card {
                 div.top {
                     p.big {
-                        span.label { "The set that is held now" }
+                        span.label {
+                            @if self.listed.withdrawn.is_some() { "The last set" } @else { "The set that is held now" }
+                        }
                         @let place = site.place_of(latest.identifier, &latest.dataset, latest.timestamp);
                         a.di #di href=(site.href(&place)) { "DI:" (latest.identifier) }
                         " " (copy_button("di", "the identifier"))
@@ -221,10 +225,11 @@ impl DatasetPage {
                         }
                         " " (annotations(&latest.annotations))
                     }
-                    @if let Some(list) = checked.list {
-                        @let history = site.href(&Site::history(&self.listed.dataset.name));
-                        (checked.actions(list, &html! { a.button href=(history) { (self.all_changes()) } }))
-                    }
+                    @let history = match site.is_complete() {
+                        true => Site::history(&self.listed.dataset.name),
+                        false => Site::months(&self.listed.dataset.name),
+                    };
+                    (checked.actions(&html! { a.button href=(site.href(&history)) { (self.all_changes()) } }))
                 }
                 (means(site))
             }

@@ -255,7 +255,8 @@ impl HistoryPage {
             }
         };
         let feed = Some(Site::feed(&dataset.name));
-        let head = PageHead { title, feed, is_unlisted: true, ..PageHead::default() };
+        let printed = site.canonical(&Site::history(&dataset.name));
+        let head = PageHead { title, printed, feed, is_unlisted: true, ..PageHead::default() };
         below(site, &self.listed, head, (&[], "Changes"), &lead, &main)
     }
 
@@ -350,8 +351,8 @@ pub struct MonthPage<'a> {
     pub month: Month,
     /// Its changes, oldest first: at least one.
     pub instances: &'a [Instance],
-    /// The subsets of these sets that were cited.
-    pub subsets: &'a [Subset],
+    /// The subsets of these sets that were cited, with their citations.
+    pub subsets: &'a [(Subset, Citation)],
     /// The citation of the last set of the month.
     pub citation: &'a Citation,
     /// The digests of the lists that are there as files.
@@ -368,6 +369,8 @@ impl MonthPage<'_> {
             "Each set of granules was held until the next change"
             @if let Some(until) = self.instances.last().and_then(|last| last.until) {
                 ", the last one until " (time(until))
+            } @else if let Some(withdrawn) = &self.listed.withdrawn {
+                ", the last one until the dataset was withdrawn on " (time(withdrawn.timestamp))
             } @else { "; the last one is held now" }
             ". Times are UTC."
         };
@@ -385,11 +388,10 @@ impl MonthPage<'_> {
             @if !self.subsets.is_empty() {
                 section #subsets {
                     h2 { "Subsets that were cited" }
-                    @for subset in self.subsets { (self.subset(site, subset)) }
+                    @for (subset, citation) in self.subsets { (self.subset(site, subset, citation)) }
                 }
             }
-            (self.citing())
-            (listing(site))
+            @if let Some(last) = self.instances.last() { (self.citing(last)) (listing(site, last)) }
         };
         let canonical = Some(Site::month(&dataset.name, self.month));
         let head = PageHead { title, canonical, ..PageHead::default() };
@@ -422,34 +424,49 @@ impl MonthPage<'_> {
         }
     }
 
-    fn subset(&self, site: &Site, subset: &Subset) -> Markup {
+    fn subset(&self, site: &Site, subset: &Subset, citation: &Citation) -> Markup {
         html! {
-            p id=(subset.identifier) {
-                code.di { "DI:" (subset.identifier) } (self.list(site, subset.digest)) br;
-                code.small { (subset.digest) } br;
-                (counted(subset.granules, "granule")) " of those held since " (time(subset.timestamp))
-                ": " (criteria(&subset.criteria))
+            div id=(subset.identifier) {
+                p {
+                    code.di { "DI:" (subset.identifier) } (self.list(site, subset.digest)) br;
+                    code.small { (subset.digest) } br;
+                    (counted(subset.granules, "granule")) " of those held since " (time(subset.timestamp))
+                    ": " (criteria(&subset.criteria))
+                }
+                (quotation(&format!("cite-{}", subset.identifier), citation))
             }
         }
     }
 
-    fn citing(&self) -> Markup {
-        let text = self.citation.write(CitationFormat::Text);
-        // The day of access is the reader's, and would be another one whenever the page is written.
-        let text = text.rsplit_once(" Accessed ").map_or(text.as_str(), |(text, _)| text);
+    /// The citation of the last set. The script makes it that of the set that the address names.
+    fn citing(&self, last: &Instance) -> Markup {
         html! {
             section #cite {
                 h2 { "Cite" }
-                p { "The last set of the month. The others are cited alike, by their identifier and time." }
-                blockquote.citation #citation { (text) }
-                div.chips { (copy_button("citation", "the citation")) }
+                p #whose {
+                    "The last set of the month, of " (last.timestamp) ". The others are cited alike, by their \
+                     identifier and time."
+                }
+                (quotation("citation", self.citation))
             }
         }
     }
 }
 
-/// How to get the list of any set from the published log.
-fn listing(site: &Site) -> Markup {
+/// A citation that can be copied. The day of access is the reader's, and would be another one whenever the page
+/// is written.
+fn quotation(id: &str, citation: &Citation) -> Markup {
+    let text = citation.write(CitationFormat::Text);
+    let text = text.rsplit_once(" Accessed ").map_or(text.as_str(), |(text, _)| text);
+    html! {
+        blockquote.citation id=(id) { (text) }
+        div.chips { (copy_button(id, "the citation")) }
+    }
+}
+
+/// How to get the list of any set from the published log: here of the last one, or of the set that the address
+/// names.
+fn listing(site: &Site, last: &Instance) -> Markup {
     html! {
         section #list {
             h2 { "The granules of a set" }
@@ -458,7 +475,7 @@ fn listing(site: &Site) -> Markup {
                  identifier:"
             }
             (command("replay", &html! {
-                "accession granules " span { "DI:…" } " --site "
+                "accession granules " span { "DI:" (last.identifier) } " --site "
                 span {
                     @match &site.public_url { Some(url) => (url), None => "ADDRESS-OF-THIS-SITE" }
                 }

@@ -22,6 +22,8 @@ pub(super) struct PageHead {
     pub description: Option<String>,
     /// The path by which the page is known. `None` means that it has no address to be found at.
     pub canonical: Option<String>,
+    /// The address that is printed, if it is another one than that. `None` means that it is the same.
+    pub printed: Option<String>,
     /// The path of the feed of what the page shows. `None` means that it has none.
     pub feed: Option<String>,
     /// The same links as in the header `Link`.
@@ -114,7 +116,8 @@ pub(super) fn page(site: &Site, head: &PageHead, main: &Markup) -> String {
                 (header(site, head.section))
                 main #main tabindex="-1" { (main) }
                 @let own = head.links.iter().find(|link| link.rel == "canonical");
-                @if let Some(address) = own.map(|link| &link.href).or(canonical.as_ref()) {
+                @let known = own.map(|link| &link.href).or(canonical.as_ref());
+                @if let Some(address) = head.printed.as_ref().or(known) {
                     p.printed { (address) }
                 }
                 (footer(site))

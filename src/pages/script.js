@@ -103,6 +103,8 @@ function namesIn(text) {
 
 const MOST_NAMES = 1_000_000;
 const SHOWN_NAMES = 10;
+// What programs write beside the names of granules.
+const BESIDES = [[/\s+$/, "the spaces after them"], [/^.*\//, "their directories"]];
 const counted = (number) => `${number.toLocaleString("en")} ${number === 1 ? "name" : "names"}`;
 
 /** What only one of two sorted lists has. */
@@ -141,13 +143,23 @@ async function compare(area, file) {
   if (names.length > MOST_NAMES) return say(`The listing has more than ${counted(MOST_NAMES)}: use the command.`, "warn");
   if (identified === identifier) return say(`Your copy is the cited set: ${counted(names.length)}.`, "plus verdict");
   say(`Your copy is not the cited set: it has ${counted(names.length)} and DI:${identified}, the set has ${Number(granules).toLocaleString("en")}.`, "minus verdict");
-  if (!list || Number(granules) > MOST_NAMES) return undefined;
+  for (const [besides, what] of BESIDES) {
+    const bare = namesIn(names.map((name) => name.replace(besides, "")).join("\n"));
+    if (await identify(bare) === identifier) return say(`Without ${what}, the names are those of the cited set.`, "warn");
+  }
+  if (Number(granules) > MOST_NAMES) return undefined;
   const response = await fetch(list, { headers: { accept: "text/plain" } });
   if (!response.ok) return undefined;
-  for (const [what, differing] of differences(names, namesIn(await response.text()))) {
+  // In files, it is the canonical list, compressed: what is known of the bytes follows a tab.
+  const unzip = () => response.body.pipeThrough(new DecompressionStream("gzip"));
+  const held = await new Response(list.endsWith(".gz") ? unzip() : response.body).text();
+  for (const [what, differing] of differences(names, namesIn(held.replace(/\t.*/g, "")))) {
     if (differing.length === 0) continue;
-    const shown = differing.slice(0, SHOWN_NAMES).join(", ");
-    say(`${counted(differing.length)} ${what}: ${shown}${differing.length > SHOWN_NAMES ? ", …" : ""}`);
+    say(`${counted(differing.length)} ${what}: `);
+    const shown = document.createElement("ul");
+    for (const name of differing.slice(0, SHOWN_NAMES)) shown.appendChild(document.createElement("li")).textContent = name;
+    if (differing.length > SHOWN_NAMES) shown.append("…");
+    status.append(shown);
   }
   return undefined;
 }
@@ -179,9 +191,16 @@ const place = async (text) => {
 };
 for (const form of document.querySelectorAll("form[data-resolve]")) {
   const [field, said] = [form.querySelector("input"), form.querySelector("[role=status]")];
-  const lead = async (text) => {
+  const lead = async (text, patterns = []) => {
     const found = await place(text);
-    if (found) location.replace(found);
+    if (found && patterns.length === 0) location.replace(found);
+    if (!found || patterns.length === 0) return found;
+    // No file has a part of a set.
+    const [whole, command] = [document.createElement("a"), document.createElement("code")];
+    Object.assign(whole, { href: found, textContent: "a set" });
+    const select = patterns.map((pattern) => `--select '${pattern.replaceAll("'", "'\\''")}'`).join(" ");
+    command.textContent = `accession granules DI:${found.hash.slice(1)} ${select} --site ${root.href}`;
+    said.replaceChildren("The address is that of a part of ", whole, ". This lists and proves it: ", command);
     return found;
   };
   form.hidden = false;
@@ -189,5 +208,22 @@ for (const form of document.querySelectorAll("form[data-resolve]")) {
     event.preventDefault();
     if (!await lead(field.value.trim())) said.textContent = "No set of this site has that identifier.";
   });
-  lead(decodeURIComponent(location.pathname) + location.hash);
+  lead(decodeURIComponent(location.pathname) + location.hash, new URLSearchParams(location.search).getAll("select"));
 }
+
+// On the page of a month: the citation and the command are those of the set that the address names.
+const nameSet = () => {
+  const named = document.getElementById(location.hash.slice(1));
+  if (!document.getElementById("replay") || !/^[0-9a-f]{32}$/.test(named?.id)) return;
+  const rewrite = (id, pattern, text) => {
+    const element = document.getElementById(id);
+    element.textContent = element.textContent.replace(pattern, text);
+  };
+  rewrite("replay", /DI:[0-9a-f]{32}/, `DI:${named.id}`);
+  if (!named.cells) return; // A subset has a citation of its own.
+  const from = named.cells[0].textContent;
+  rewrite("whose", /.*/s, `The set of ${from}.`);
+  rewrite("citation", /DI:[0-9a-f]{32}, as held at \S+Z/, `DI:${named.id}, as held at ${from}`);
+};
+addEventListener("hashchange", nameSet);
+nameSet();

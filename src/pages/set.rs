@@ -267,6 +267,7 @@ impl SetPage {
             links: self.links(site),
             meta: citing::meta(site, record, Some(identifier), &path),
             canonical: matches!(self.asked, AskedBy::Identifier).then(|| path.clone()),
+            printed: self.citation.permanent_address(),
             json_ld: Some(citing::described(
                 site,
                 record,
@@ -293,7 +294,7 @@ impl SetPage {
         let checked = CheckedSet {
             set,
             ends: &shown.ends,
-            list: Some(&list),
+            list: &list,
             is_saved: !matches!(self.asked, AskedBy::Part(_)),
             fixity: shown.fixity.as_ref(),
             is_shared: shown.datasets().len() > 1,
@@ -317,7 +318,7 @@ impl SetPage {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
                     @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
-                    (checked.actions(&list, &html! {}))
+                    (checked.actions(&html! {}))
                 }
                 (means(site))
             }
@@ -384,7 +385,10 @@ impl SetPage {
                     @if set.subset().is_some() { ", selected from what was held" } @else { ", as held" }
                     @if let Some(archive) = archive { " by " (visible(archive)) }
                     " from " b { (time(self.cited.from())) }
-                    " until " b { (until(self.cited.until())) }
+                    @match self.cited.dataset.withdrawn.as_ref().filter(|_| self.cited.until().is_none()) {
+                        Some(withdrawn) => { " until it was withdrawn on " b { (time(withdrawn.timestamp)) } },
+                        None => { " until " b { (until(self.cited.until())) } },
+                    }
                 }
                 span { a href=(site.href(&Site::dataset(&record.name))) { "The dataset today" } }
                 @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }

@@ -97,8 +97,8 @@ pub(super) struct CheckedSet<'a> {
     pub set: &'a Set,
     /// Its first and last granules.
     pub ends: &'a Ends,
-    /// The address of its list. `None` means that the site has none.
-    pub list: Option<&'a str>,
+    /// The address of its list, which is compressed in files.
+    pub list: &'a str,
     /// Whether its identifier leads to it, so that the program can compare a copy with it.
     pub is_saved: bool,
     /// What is known of its files. `None` means nothing.
@@ -108,12 +108,16 @@ pub(super) struct CheckedSet<'a> {
 }
 
 impl CheckedSet<'_> {
-    /// What a reader does with the set: the list at its address, and the sections below that check and cite it.
-    pub fn actions(&self, list: &str, others: &Markup) -> Markup {
+    /// What a reader does with the set: its list, and the sections below that check and cite it.
+    pub fn actions(&self, others: &Markup) -> Markup {
+        let (ending, size) = match self.list.ends_with(".gz") {
+            true => ("txt.gz", "gzip".to_owned()),
+            false => ("txt", self.ends.list_size(self.set.granules())),
+        };
         html! {
             p.actions {
-                a.button.main href=(list) download={ "DI_" (self.set.identifier()) ".txt" } {
-                    "Get the list (" (self.ends.list_size(self.set.granules())) ")"
+                a.button.main href=(self.list) download={ "DI_" (self.set.identifier()) "." (ending) } {
+                    "Get the list (" (size) ")"
                 }
                 " " a.button href="#verify" { "Check your copy" }
                 " " a.button href="#cite" { "Cite" }
@@ -137,7 +141,7 @@ impl CheckedSet<'_> {
                     (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
                 }))
                 div.drop hidden data-identifier=(identifier) data-granules=(self.set.granules())
-                    data-list=[self.list] {
+                    data-list=(self.list) {
                     label for="listing" {
                         "Or here: drop a listing, a text file with a name a line. It is compared in your browser, \
                          and sent nowhere."

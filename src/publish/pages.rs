@@ -10,7 +10,7 @@ use super::files::{PublishDirectory, text_in, write};
 use super::resolve::{HISTORY, Resolver};
 use crate::disk::Directory;
 use crate::error::{Error, Result};
-use crate::mirror::HEAD;
+use crate::mirror::{HEAD, SITE};
 use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
     DatasetPage, Detail, FILES, Feed, IndexPage, Serves, Site, entries, identifier_page, moved,
@@ -149,8 +149,6 @@ fn site_files(
     Ok(files)
 }
 
-const FILE: &str = ".accession-publish.json";
-
 /// The version that is written, and the greatest that is read.
 const VERSION: u64 = 1;
 
@@ -182,8 +180,8 @@ struct RecordedSite {
 impl RecordedSite {
     /// What the directory keeps. `None` means that no pages were published into it.
     pub fn read(root: &Directory) -> Result<Option<Self>> {
-        let Some(text) = text_in(root, FILE)? else { return Ok(None) };
-        let damaged = |what: String| Error::published_damaged(&root.path_of(FILE), None, what);
+        let Some(text) = text_in(root, SITE)? else { return Ok(None) };
+        let damaged = |what: String| Error::published_damaged(&root.path_of(SITE), None, what);
         let kept: RecordedSite =
             serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
         match kept.accession_publish {
@@ -205,8 +203,8 @@ impl RecordedSite {
     pub fn write(&self, root: &Directory) -> Result<()> {
         let text = serde_json::to_string(self);
         let text =
-            text.map_err(|error| Error::cannot("write", &root.path_of(FILE), error.into()))?;
-        root.replace(FILE, |file| {
+            text.map_err(|error| Error::cannot("write", &root.path_of(SITE), error.into()))?;
+        root.replace(SITE, |file| {
             writeln!(file, "{text}")?;
             file.sync_data()
         })

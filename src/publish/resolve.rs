@@ -50,7 +50,7 @@ impl Resolver {
         self.written.insert(name.clone());
         let lists = root.enter_or_create(LISTS)?;
         let latest = listed.latest.clone().map(Set::Instance);
-        let mut subsets: BTreeMap<Month, Vec<Subset>> = BTreeMap::new();
+        let mut subsets: BTreeMap<Month, Vec<(Subset, Citation)>> = BTreeMap::new();
         let cited = subset_sets(&registry.snapshot()?, name)?;
         for set in latest.into_iter().chain(cited) {
             self.write_list(registry, &lists, &set)?;
@@ -63,7 +63,12 @@ impl Resolver {
                 };
                 self.lead(subset.identifier, subset.digest)?;
                 self.lead_set(subset.identifier, &held)?;
-                subsets.entry(Month::of(subset.timestamp)).or_default().push(subset.clone());
+                let snapshot = registry.snapshot()?;
+                let cited = snapshot.cite_period(snapshot.period(set.clone())?)?;
+                let at = subset.timestamp;
+                let citation = Citation::new(cited, Some(Moment::Instant(at)), at.day())
+                    .with_resolver(site.resolver());
+                subsets.entry(Month::of(at)).or_default().push((subset.clone(), citation));
             }
         }
         let directory = datasets.enter_or_create(name.as_str())?.enter_or_create(HISTORY)?;

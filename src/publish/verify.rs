@@ -1,11 +1,14 @@
 //! Verifies what was published: its files prove themselves, and the registry says whether it
 //! continues them.
 
+use std::collections::BTreeSet;
 use std::error::Error as _;
 use std::io::{self, Read};
 use std::path::Path;
 
+use flate2::read::GzDecoder;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in};
 use super::log;
@@ -15,7 +18,8 @@ use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{Head, HeadFile, LinesDigest, write_annotations, write_subsets};
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetName, Digest, Timestamp};
+use crate::pages::{LISTS, list_name};
 use crate::registry::{Listed, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
@@ -66,13 +70,15 @@ pub fn verify<E: From<Error>>(
         [] => place.names()?,
         named => named.to_vec(),
     };
-    let made = place.root.enter(DATASETS)?;
+    let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(LISTS)?);
     for dataset in names {
         let directory = made.as_ref().map(|made| made.enter(dataset.as_str())).transpose()?;
         let (changes, ok, differences) = (0, true, Vec::new());
         let mut found = VerifiedFiles { dataset, changes, current: false, ok, differences };
         match directory.flatten() {
-            Some(directory) => found.read(&registry.snapshot()?, &directory)?,
+            Some(directory) => {
+                found.read(&registry.snapshot()?, &directory, lists.as_ref())?;
+            }
             None => found.differs(HEAD, "it is missing"),
         }
         found.ok = found.differences.is_empty();
@@ -219,7 +225,12 @@ impl VerifiedFiles {
     }
 
     /// Reads what was published of the dataset.
-    fn read(&mut self, snapshot: &Snapshot, directory: &Directory) -> Result<()> {
+    fn read(
+        &mut self,
+        snapshot: &Snapshot,
+        directory: &Directory,
+        lists: Option<&Directory>,
+    ) -> Result<()> {
         let listed = match snapshot.dataset(&self.dataset) {
             Err(error) if error.kind() == ErrorKind::DatasetUnknown => {
                 self.differs(HEAD, "the registry does not have this dataset");
@@ -251,8 +262,35 @@ impl VerifiedFiles {
                 for (name, digest) in [(SUBSETS, head.subsets), (ANNOTATIONS, head.annotations)] {
                     self.take(directory, check_beside(directory, name, digest))?;
                 }
+                let latest = head.latest().map(|(_, _, digest)| digest);
+                let cited = snapshot.subsets(present)?.into_iter().map(|subset| subset.digest);
+                let digests: BTreeSet<Digest> = latest.into_iter().chain(cited).collect();
+                if let Some(lists) = lists {
+                    digests.into_iter().try_for_each(|digest| self.check_list(lists, digest))?;
+                }
                 self.current = *present == self.dataset && is_current(snapshot, &listed, &head)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Compares a list, which is there once pages were published, with the digest that is its name: no run writes
+    /// one that is there.
+    fn check_list(&mut self, lists: &Directory, digest: Digest) -> Result<()> {
+        let name = list_name(digest);
+        let Some(file) = lists.read(&name)? else { return Ok(()) };
+        let (mut list, mut part, mut hash) = (GzDecoder::new(file), [0; 8_192], Sha256::new());
+        let is_whole = loop {
+            match list.read(&mut part) {
+                Ok(0) => break true,
+                Ok(length) => hash.update(&part[..length]),
+                Err(_) => break false,
+            }
+        };
+        if !is_whole || hash.finalize().as_slice() != digest.as_bytes() {
+            let text = "it has another digest than its name; remove it, and publish again";
+            let file = format!("{LISTS}/{name}");
+            self.differences.push(OtherFile { file, line: None, text: text.to_owned() });
         }
         Ok(())
     }

@@ -159,19 +159,25 @@ const copied = await page.evaluate(() => navigator.clipboard.readText());
 expect(copied === (await page.textContent("#citation")), `the citation is copied: ${copied}`);
 expect((await page.getByLabel("Copy the citation").textContent()) === "Copied", "the button says that it has copied");
 
-// A listing is compared in the browser.
+// A listing is compared in the browser, with the set of the page that is open.
+const compareListings = async (set) => {
+  const names = String(site.run("granules", set)).trim().split("\n");
+  const same = `Your copy is the cited set: ${names.length} names.`;
+  for (const [listing, verdict] of [
+    [[...names].reverse(), same],
+    [names.map((name) => `./${name}`), same],
+    [names.map((name) => `${name} `), "Without the spaces after them, the names are those of the cited set."],
+    [names.map((name) => `2001/${name}`), "Without their directories, the names are those of the cited set."],
+    [[...names.slice(1), "other"], "1 name missing: " + names[0]],
+    [[...names, "other"], "1 name not in the set: other"],
+  ]) {
+    await page.setInputFiles("#listing", { name: "listing.txt", mimeType: "text/plain", buffer: Buffer.from(listing.join("\n")) });
+    await page.waitForFunction((expected) => document.querySelector(".drop [role=status]").textContent.includes(expected), verdict, { timeout: 5000 })
+      .catch(() => found(`a listing is compared with ${set}: "${verdict}" is not shown`));
+  }
+};
 await page.goto(`${site.url}/DI:763122197bfb3ffbf0da14adbfb1b13b`);
-const cited = String(site.run("granules", "DI:763122197bfb3ffbf0da14adbfb1b13b")).trim().split("\n");
-for (const [listing, verdict] of [
-  [[...cited].reverse(), "Your copy is the cited set: 12 names."],
-  [cited.map((name) => `./${name}`), "Your copy is the cited set: 12 names."],
-  [[...cited.slice(1), "other"], "1 name missing: " + cited[0]],
-  [[...cited, "other"], "1 name not in the set: other"],
-]) {
-  await page.setInputFiles("#listing", { name: "listing.txt", mimeType: "text/plain", buffer: Buffer.from(listing.join("\n")) });
-  await page.waitForFunction((expected) => document.querySelector(".drop [role=status]").textContent.includes(expected), verdict, { timeout: 5000 })
-    .catch(() => found(`a listing is compared: "${verdict}" is not shown`));
-}
+await compareListings("DI:763122197bfb3ffbf0da14adbfb1b13b");
 
 // Without a script, there are no buttons that do nothing.
 const plain = await browser.browser()?.newContext({ javaScriptEnabled: false });
@@ -195,6 +201,21 @@ for (const base of ["", "/some/registry"]) {
     await page.waitForURL(place);
     expect((await page.textContent(":target")).includes(`DI:${identifier}`), `${path} leads to the set`);
   }
+  // The citation and the command there are of this set, and not of the last one of the month.
+  for (const [id, expected] of [
+    ["citation", `https://data.example.org${base}/DI:${identifier}, as held at 2001-01-03T00:00:00Z`],
+    ["whose", "The set of 2001-01-03T00:00:00Z."],
+    ["replay", `accession granules DI:${identifier} --site https://data.example.org${base}`],
+  ]) expect((await page.textContent(`#${id}`)).includes(expected), `#${id} names the set of the address`);
+  // A part of a set has no page: it is said how to list it.
+  await page.goto(`${files.url}/DI:${identifier}?select=FOOL2.v2.0*`);
+  const select = `accession granules DI:${identifier} --select 'FOOL2.v2.0*' --site ${files.url}/`;
+  await page.waitForFunction((expected) => document.querySelector("#found").textContent.includes(expected), select);
+  await page.getByRole("link", { name: "a set" }).click();
+  await page.waitForURL(place);
+  // The page of a dataset has the list of its latest set.
+  await page.goto(`${files.url}/datasets/US.FOOL2.002/`);
+  await compareListings("US.FOOL2.002");
   // A month under a former name.
   await page.goto(`${files.url}/datasets/FORMER/history/2001-01.html#${identifier}`);
   await page.waitForURL(place);

@@ -117,7 +117,10 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
         assert!(seen >= 2 * 3 * pages.len(), "{seen}");
         // A withdrawn dataset keeps its page, which is not listed.
         let listed = targets(&text(www, "index.html")).contains(&"./datasets/B/");
-        assert!(!listed && text(www, "datasets/B/index.html").contains("was withdrawn"));
+        let page = text(www, "datasets/B/index.html");
+        assert!(!listed && page.contains("was withdrawn") && page.contains("The last set<"));
+        assert!(page.contains("Get the list (gzip)") && page.contains("../../lists/"), "{page}");
+        assert!(page.matches("../../lists/").count() == 2, "also for the comparison: {page}");
         for feed in ["feed.atom", "datasets/A/feed.atom"] {
             let feed = text(www, feed);
             assert!(feed.contains("<entry>") && !feed.contains("mallory"), "{feed}");

@@ -106,6 +106,15 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     let settings = SiteSettings { resolver, ..SiteSettings::default() };
     publish_pages(&registry, www, &settings, &[], now()).unwrap();
     assert_cited("https://ids.example");
+    // A cited subset has its own, on the page of the set of which it is; and without a script, it is said whose
+    // citation that of the page is.
+    let page = text(www, "datasets/D/history/2001-03.html");
+    let subset = registry.snapshot().unwrap().subsets(&name("D")).unwrap()[0].identifier;
+    let cited = page.split(&format!("id=\"cite-{subset}\"")).nth(1).unwrap();
+    let expected = format!("https://ids.example/DI:{subset}, as held at 2001-03-01T00:00:00Z");
+    assert!(cited.split("</blockquote>").next().unwrap().contains(&expected), "{page}");
+    assert!(page.contains("The last set of the month, of 2001-03-01T00:00:00Z."), "{page}");
+    assert!(page.contains(&format!("accession granules <span>DI:{latest}</span>")), "{page}");
     // The map of nginx leads there as well.
     let map = text(www, "di.map");
     assert_eq!(map.lines().count(), 3);

@@ -45,6 +45,39 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     }
     let page = served.page(&format!("/DI:{latest}"));
     assert!(!page.contains("Still current") && page.contains("The last set</strong> of a dataset"));
+    assert!(page.contains(" until it was withdrawn on <b>"), "{page}");
+    let bibtex = served.get(&format!("/DI:{latest}?format=bibtex")).text();
+    assert!(bibtex.contains("US.FOOL2.002 was withdrawn at "), "{bibtex}");
+}
+
+#[test]
+fn what_programs_and_paper_have_of_a_page_is_its_address() {
+    let served = Served::seed();
+    let comparison = "/compare/US.FOOL2.002@2001-01-05...US.FOOL2.002@2001-02-05";
+    let part = format!("/DI:{SECOND}?select=FOOL2.v2.0%2A");
+    let assert_printed = |path: &str, address: &str| {
+        let printed = format!("<p class=\"printed\">{address}</p>");
+        let page = served.page(path);
+        assert!(page.contains(&printed), "{path}: {page}");
+    };
+    for path in ["/datasets/US.FOOL2.002/history", comparison, &part] {
+        assert_printed(path, &format!("https://registry.example{path}"));
+    }
+    // The record names another site that resolves: it is that of the citation.
+    let edit = |dataset: &mut accession::model::Dataset| {
+        dataset.resolver = Some("https://ids.example/".parse().unwrap());
+    };
+    served.registry.edit_dataset(&name("US.FOOL2.002"), &stamp(now()), edit).unwrap();
+    for path in [&format!("/DI:{SECOND}"), &part] {
+        assert_printed(path, &format!("https://ids.example{path}"));
+        for media_type in ["text/html", "application/json"] {
+            let answer = served.get_as(path, media_type);
+            let expected = format!("<https://ids.example{path}>; rel=\"cite-as\"");
+            let links = answer.headers.get_all("link").iter();
+            let links: Vec<&str> = links.map(|link| link.to_str().unwrap()).collect();
+            assert!(links.iter().any(|link| link.contains(&expected)), "{path}: {links:?}");
+        }
+    }
 }
 
 #[test]

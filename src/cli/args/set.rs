@@ -88,18 +88,36 @@ pub struct SiteArgs {
 }
 
 impl SiteArgs {
+    /// Whether one is given.
+    pub fn is_given(&self) -> bool {
+        self.site.is_some()
+    }
+
     /// Reads what names lead to, if a site is given.
     ///
     /// # Errors
     ///
     /// Those of [`PublishedSite::read`].
     pub fn follow(&self, session: &mut Session, names: &[TypedSet]) -> Result<()> {
-        let Some(site) = &self.site else { return Ok(()) };
-        let site = PublishedSite::named(site).map_err(|error| match error.kind() {
+        self.named()?.map_or(Ok(()), |site| session.follow(&site, names))
+    }
+
+    /// The address of the site that resolves identifiers: from the environment, or else that of the given site.
+    /// `None` means that neither is known.
+    pub fn resolver(&self) -> Result<Option<String>> {
+        let named = |site: PublishedSite| Ok::<_, Error>(site.public_address()?);
+        match resolver()? {
+            None => Ok(self.named()?.map(named).transpose()?.flatten()),
+            known => Ok(known),
+        }
+    }
+
+    fn named(&self) -> Result<Option<PublishedSite>> {
+        let named = self.site.as_deref().map(PublishedSite::named).transpose();
+        named.map_err(|error| match error.kind() {
             ErrorKind::NotEncrypted => Error::from(error).with_hint("use https"),
             _ => error.into(),
-        })?;
-        session.follow(&site, names)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ use accession::Access;
 use accession::citation::check::{CheckedCitations, Checker, Verdict};
 use accession::citation::recognise::{self, Pasted, Statement};
 use accession::disk::scratch;
-use accession::model::quoted;
+use accession::model::{WarningKind, quoted};
 use accession::registry::Resolved;
 use serde::Serialize;
 
@@ -77,6 +77,15 @@ impl Args {
             } else {
                 write_verdict(&mut spool, &row)?;
             }
+        }
+        let left_out = items.len() as u64 - number;
+        if self.site.is_given() && left_out > 0 {
+            let left_out = count(left_out, "reference");
+            let message = format!(
+                "left out {left_out} without an identifier, of no dataset that was read: \
+                 --site ADDRESS/datasets/NAME/ reads that of a DOI"
+            );
+            session.warn(WarningKind::DoiNotLookedUp, &message);
         }
         let checked = checker.checked();
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;

@@ -11,7 +11,7 @@ use accession::registry::GranuleFiles;
 use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection, Set};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path, resolver};
+use crate::cli::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::Progress;
 use crate::cli::paths::PathArgs;
@@ -227,7 +227,7 @@ impl Args {
         session.warn_all(cited.warnings(at, now));
         let cited_set = cited.set.clone();
         let citation = Citation::new(cited, at, now.day())
-            .with_resolver(resolver()?.as_deref())
+            .with_resolver(self.site.resolver()?.as_deref())
             .with_digest(self.digest);
         if let Format::Citation(format) = self.format {
             warn_of_lacking(session, &dataset, &citation, format);
