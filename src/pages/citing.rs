@@ -193,8 +193,9 @@ const MAX_AUTHORS: usize = 5;
 /// The greatest length of the address of a licence in the header.
 const MAX_ADDRESS_BYTES: usize = 300;
 
-/// The links of a page about a dataset, or about a set of it, at `path`, whose granules are listed at another one
-/// (`None` means that there is no set yet). `citation` is that of the page; `None` means that it was not read.
+/// The links of a page about a dataset, or about a set of it, at `path`, whose granules are listed at another
+/// one (`None` means that there is no set yet). `citation` is that of the page; `None` means that it was not
+/// read.
 pub fn links(
     site: &Site,
     record: &Dataset,

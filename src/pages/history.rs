@@ -169,8 +169,8 @@ fn criteria(criteria: &Criteria) -> Markup {
     }
 }
 
-/// A page on the changes of a dataset: a trail to it, by `steps` from the page of the dataset, whether that was
-/// withdrawn, the title and a lead, and the rest.
+/// A page on the changes of a dataset: a trail to it, by `steps` from the page of the dataset, whether that
+/// was withdrawn, the title and a lead, and the rest.
 fn below(
     site: &Site,
     listed: &Listed,
@@ -453,8 +453,8 @@ impl MonthPage<'_> {
     }
 }
 
-/// A citation that can be copied. The day of access is the reader's, and would be another one whenever the page
-/// is written.
+/// A citation that can be copied. The day of access is the reader's, and would be another one whenever the
+/// page is written.
 fn quotation(id: &str, citation: &Citation) -> Markup {
     let text = citation.write(CitationFormat::Text);
     let text = text.rsplit_once(" Accessed ").map_or(text.as_str(), |(text, _)| text);
@@ -464,8 +464,8 @@ fn quotation(id: &str, citation: &Citation) -> Markup {
     }
 }
 
-/// How to get the list of any set from the published log: here of the last one, or of the set that the address
-/// names.
+/// How to get the list of any set from the published log: here of the last one, or of the set that the
+/// address names.
 fn listing(site: &Site, last: &Instance) -> Markup {
     html! {
         section #list {

@@ -1,5 +1,5 @@
-//! What an identifier is and how it is computed, and how a reader checks a copy: its names with the identifier,
-//! and the bytes of its files with the checksums.
+//! What an identifier is and how it is computed, and how a reader checks a copy: its names with the
+//! identifier, and the bytes of its files with the checksums.
 
 use maud::{Markup, html};
 

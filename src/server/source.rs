@@ -1,5 +1,5 @@
-//! The registry that a server reads, and whether it responds, asked again and again, so that a probe of the server
-//! waits for nobody.
+//! The registry that a server reads, and whether it responds, asked again and again, so that a probe of the
+//! server waits for nobody.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};

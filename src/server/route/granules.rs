@@ -1,6 +1,6 @@
-//! The lists of a set: `/DI:…/granules`, its ids; `/DI:…/urls`, the addresses of its granules; `/DI:…/checksums`,
-//! those of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its canonical list, of which the
-//! digest is the SHA-256.
+//! The lists of a set: `/DI:…/granules`, its ids; `/DI:…/urls`, the addresses of its granules;
+//! `/DI:…/checksums`, those of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its canonical
+//! list, of which the digest is the SHA-256.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;

@@ -76,8 +76,8 @@ pub fn file(asked: &Asked) -> Result<Answer, Stop> {
     Ok(Answer::of_type(content_type, AnswerContent::Bytes(content.into()), Keep::WhileCurrent))
 }
 
-/// What is made of the name and the addresses of the site alone: how an identifier is computed, and what search
-/// engines are kept from.
+/// What is made of the name and the addresses of the site alone: how an identifier is computed, and what
+/// search engines are kept from.
 pub fn of_site(state: &ServerState, format: Format, write: fn(&Site) -> String) -> Answer {
     Answer::whole(format, write(&state.site), Keep::WhileCurrent)
 }
