@@ -33,6 +33,9 @@ pub struct Comparison {
     head: Option<Box<FoundHead>>,
 }
 
+/// What `mirror status` says after a pull that left what is known here of some granules.
+pub(super) const LEFT: &str = "the mirror has the same granules, of which some have other bytes";
+
 /// What followed a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -40,6 +43,11 @@ pub enum Outcome {
     Compared,
     /// The mirror was brought to the primary's set.
     Pulled,
+    /// It has the primary's granules, of which some keep other bytes. It was changed, or nothing was to do.
+    Contradicted {
+        /// Whether it was changed.
+        is_changed: bool,
+    },
 }
 
 /// Compares what a mirror holds with its primary as of a time (`None`: its latest change). A dataset
@@ -117,7 +125,7 @@ fn status(
         (Status::Behind, behind)
     } else {
         let here = mirror.snapshot()?;
-        let ahead = latest.as_ref().map(|it| last_in_force(&here, primary.identifier, it));
+        let ahead = latest.as_ref().map(|it| last_in_force(&here, (primary.identifier, None), it));
         match ahead.transpose()?.flatten() {
             Some(standing) => (Status::Ahead, Some(standing)),
             None => (Status::Diverged, None),
@@ -133,14 +141,17 @@ fn status(
     })
 }
 
-/// The last interval, up to an instance, in which an identifier was in force in its dataset.
+/// The last interval, up to an instance, in which an identifier (and a digest) was in force in its dataset.
 fn last_in_force(
     snapshot: &Snapshot,
-    identifier: Identifier,
+    (identifier, digest): (Identifier, Option<Digest>),
     up_to: &Instance,
 ) -> Result<Option<Standing>> {
     let found = snapshot.history_with(&up_to.dataset, identifier)?;
-    let Some(last) = found.into_iter().rfind(|it| it.timestamp <= up_to.timestamp) else {
+    let is_it = |it: &Instance| {
+        it.timestamp <= up_to.timestamp && digest.is_none_or(|digest| it.digest == digest)
+    };
+    let Some(last) = found.into_iter().rfind(is_it) else {
         return Ok(None);
     };
     let changes = |up_to| snapshot.count_history(&last.dataset, Some(up_to));
@@ -149,7 +160,8 @@ fn last_in_force(
 }
 
 impl Comparison {
-    /// Compares what is known of files, where the granules are the same and what is known of them is not.
+    /// Compares what is known of files, where the granules are the same and what is known of them is not. Where
+    /// they have other bytes, the digests say who is behind.
     fn compare_contents(&mut self) -> Result<()> {
         if self.status.status != Status::Identical || self.status.is_digest_equal() {
             return Ok(());
@@ -158,10 +170,21 @@ impl Comparison {
         differences.finish()?;
         let contents = differences.contents();
         drop(differences);
-        if contents.other > 0 {
-            self.status.status = Status::OtherContent;
-        }
         self.status.contents = Some(contents);
+        let Some(latest) = self.status.mirror.as_ref().filter(|_| contents.other > 0) else {
+            return Ok(());
+        };
+        let primary = &self.status.primary;
+        (self.status.status, self.status.standing) = if self.reading.begins_with_mirror() {
+            (Status::Behind, self.reading.standing())
+        } else {
+            let here = self.mirror.snapshot()?;
+            let of_primary = (primary.identifier, Some(primary.digest));
+            match last_in_force(&here, of_primary, latest)? {
+                Some(standing) => (Status::Ahead, Some(standing)),
+                None => (Status::OtherContent, None),
+            }
+        };
         Ok(())
     }
 
@@ -258,7 +281,7 @@ impl Comparison {
 
     /// Remembers what was read of the primary, so that the next comparison notices an older state of
     /// its log, or another history. A log that contradicts what was read before replaces it only if
-    /// `outcome` is [`Outcome::Pulled`].
+    /// the mirror was pulled.
     ///
     /// # Errors
     ///
@@ -279,12 +302,17 @@ impl Comparison {
     /// What is to be remembered. `None`: nothing is remembered of the primary.
     pub(super) fn remembered(&self, outcome: Outcome) -> Option<Remembered<'_>> {
         let source = self.source.as_deref()?;
-        let is_pulled = outcome == Outcome::Pulled;
+        let is_pulled =
+            matches!(outcome, Outcome::Pulled | Outcome::Contradicted { is_changed: true });
         // What a mirror is to an earlier state says nothing about whether it follows its primary.
         if !is_pulled && !self.is_of_latest {
             return None;
         }
-        let is_identical = is_pulled || self.status.status == Status::Identical;
+        let is_identical = match outcome {
+            Outcome::Compared => self.status.status == Status::Identical,
+            Outcome::Pulled => true,
+            Outcome::Contradicted { .. } => false,
+        };
         let (changes, last_read) = (&self.reading.changes, self.reading.last_read());
         let first_difference = self.status.first_difference.map(|difference| difference.change);
         // What the mirror follows from now on is the log that was pulled, also if it is an older state.
@@ -298,7 +326,11 @@ impl Comparison {
             etag: self.etag.as_deref().filter(|_| is_identical),
             is_identical: is_identical && self.is_of_latest,
             pulled_with: is_pulled.then_some(&self.options),
-            refusal: self.status.status.refusal().filter(|_| !is_pulled),
+            refusal: match outcome {
+                Outcome::Compared => self.status.status.refusal(),
+                Outcome::Pulled => None,
+                Outcome::Contradicted { .. } => Some(LEFT),
+            },
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(changes),
         })

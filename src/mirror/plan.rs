@@ -1,6 +1,8 @@
 //! What a mirror reads of its primary's log: all of it, or what follows the last set that both held; and what
 //! is found there.
 
+use std::cell::Cell;
+
 use super::Standing;
 use super::log::{Head, LogLine, events};
 use super::place::HeadResponse;
@@ -83,9 +85,12 @@ pub(super) fn read_primary(
         }
     };
     let up_to = at.map(Moment::last_instant);
+    // What follows with the same digest states what that leaves out, which the mirror may lack.
+    let was_held = Cell::new(false);
     let is_base = |change: &LogChange| {
         let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
-        let is_base = (change.identifier, change.digest) == held;
+        let is_held = (change.identifier, change.digest) == held;
+        let is_base = is_held && !was_held.replace(is_held);
         (change.number <= of.head.changes && is_in_time).then_some(is_base)
     };
     let base = source.map(|source| last_change_read(mirror, dataset, &source, is_base));
@@ -121,8 +126,8 @@ pub(super) struct Reading {
     held: (Identifier, Digest),
     /// The last instant that matters. `None` means that the log is read to its end.
     up_to: Option<Timestamp>,
-    /// The last change since which the primary held what the mirror holds, with what is known of the files.
-    /// `None` means that there is none yet: the log is read from its start.
+    /// The first change since which the primary held last what the mirror holds, with what the digest says of
+    /// the files. `None` means that there is none yet: the log is read from its start.
     base: Option<LogChange>,
     /// The events that lead from the base, or from nothing, to the selected change.
     pub replay: Replay,
@@ -212,7 +217,8 @@ impl Reading {
         if is_held || self.base.is_none() && change.identifier == self.held.0 {
             (self.since, self.after_since) = (Some(change.clone()), None);
         }
-        if is_held {
+        let was_held = |(last, _): &(LogChange, _)| (last.identifier, last.digest) == self.held;
+        if is_held && !self.selected.as_ref().is_some_and(was_held) {
             // What came before does not matter: from here on, the mirror is brought up to date.
             self.base = Some(change.clone());
             self.replay = Replay::default();

@@ -21,8 +21,8 @@ pub struct PullOptions {
     pub create_dataset: bool,
     /// Which mirrors may be changed.
     pub policy: PullPolicy,
-    /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means of
-    /// none: what is known here stays.
+    /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means the
+    /// dataset's own limit, or of none: what is known here stays.
     pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
@@ -81,6 +81,12 @@ impl Pulled {
     pub fn is_identical(&self) -> bool {
         self.agrees && self.left.granules == 0
     }
+
+    /// Whether the mirror now has the primary's digest, too: nothing else is known here of any file.
+    pub fn is_digest_equal(&self) -> bool {
+        let held = self.applied.in_force.as_ref();
+        held.is_some_and(|held| held.digest == self.before.primary.digest)
+    }
 }
 
 impl AsRef<Applied> for Pulled {
@@ -96,7 +102,8 @@ impl AsRef<Applied> for Pulled {
 /// ([`Pulled::is_identical`]). What was read of a log is remembered with the change, in one
 /// transaction: neither is committed without the other. The primary's annotations are taken over, each of
 /// the instances of the mirror that have the annotated set. A primary from which the mirror was pulled, or
-/// to which it was already identical, is its default from then on. A mirror that is added gets the
+/// to which it was already identical, is its default from then on; one of which the bytes contradict those
+/// that are known here only if the mirror was changed. A mirror that is added gets the
 /// primary's record, under its own name.
 ///
 /// More than about 8 MiB of differences are kept in a temporary file.
@@ -137,14 +144,12 @@ pub fn pull(
         return Ok(Pulled { agrees: false, ..pulled });
     }
     let annotations = comparison.annotations(dataset, primary)?;
-    let taken = Taken {
-        remembered: comparison.remembered(Outcome::Pulled),
-        annotations: &annotations,
-        primary: &comparison.reading.record.name,
-    };
+    let own = before.mirror.as_ref().map(|_| mirror.snapshot()?.dataset(dataset)).transpose()?;
+    let own = own.and_then(|own| own.limits).unwrap_or_default();
+    let max_replace = options.max_replace.or(own.max_replace);
     let knows_the_same = comparison.knows_the_same();
-    let extent = if knows_the_same { Extent::All } else { Extent::Whole };
-    let mut change = Change::stating(extent);
+    // What is known afterwards is decided here, for each granule.
+    let mut change = Change::stating(Extent::All);
     let mut guard = match options.policy {
         PullPolicy::Reset(limits) => Guard::new(limits),
         PullPolicy::Follow => Guard::new(Limits::NONE),
@@ -160,33 +165,49 @@ pub fn pull(
                 guard.count(EventKind::Deleted, &granule_id);
                 change.delete(granule_id)?;
             }
-            Difference::OtherContent(other) => match contradicts(&other, knows_the_same) {
-                None => change.describe(entry(other))?,
-                Some(contradiction) => {
-                    pulled.left.granules += 1;
-                    if pulled.left.named.len() < MAX_EXAMPLES {
-                        pulled.left.named.push(contradiction);
-                    }
-                    if options.max_replace.is_some() {
-                        others.push(entry(other));
-                    }
+            Difference::OtherContent(other) => {
+                let Some((content, contradiction)) = content_after(&other, knows_the_same) else {
+                    continue;
+                };
+                let entry = Entry { content: Some(content), ..other.granule_id.into() };
+                let Some(contradiction) = contradiction else {
+                    change.describe(entry)?;
+                    continue;
+                };
+                pulled.left.granules += 1;
+                if pulled.left.named.len() < MAX_EXAMPLES {
+                    pulled.left.named.push(contradiction);
                 }
-            },
+                if max_replace.is_some() {
+                    others.push(entry);
+                }
+            }
         }
     }
     let held = before.mirror.as_ref().map_or(0, |mirror| mirror.granules);
-    let limits = Limits { max_replace: options.max_replace, ..Limits::default() };
+    let limits = Limits { max_replace, ..Limits::default() };
     if pulled.left.granules <= limits.replacements(held) {
         others.into_iter().try_for_each(|other| change.describe(other))?;
         pulled.left = Left::default();
     }
-    if guard.is_empty() && change.count() == 0 {
+    let is_whole = pulled.left.granules == 0;
+    let is_changed = !guard.is_empty() || change.count() > 0;
+    let outcome = match is_whole {
+        true => Outcome::Pulled,
+        false => Outcome::Contradicted { is_changed },
+    };
+    let taken = Taken {
+        remembered: comparison.remembered(outcome),
+        annotations: &annotations,
+        primary: &comparison.reading.record.name,
+    };
+    if !is_changed {
         let applied = mirror.take(dataset, &taken, stamp, options.dry_run)?;
         return Ok(Pulled { applied, ..pulled });
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
-        expected_digest: knows_the_same.then_some(before.primary.digest),
+        expected_digest: (is_whole && knows_the_same).then_some(before.primary.digest),
         create_dataset: options.create_dataset,
         record: Some(comparison.reading.record.clone()),
         dry_run: options.dry_run,
@@ -196,18 +217,23 @@ pub fn pull(
     Ok(Pulled { applied, ..pulled })
 }
 
-fn entry(other: OtherContent) -> Entry {
-    let OtherContent { granule_id, stated, .. } = other;
-    Entry { granule_id, producer_granule: None, content: Some(stated), location: None }
-}
-
-/// In what the primary's content of a granule contradicts what is known here from elsewhere. `None` means in
-/// nothing, or that the log says that the bytes were replaced.
-fn contradicts(other: &OtherContent, knows_the_same: bool) -> Option<String> {
-    let OtherContent { granule_id, known, stated, is_replaced, .. } = other;
-    if knows_the_same || *is_replaced || *stated == Content::default() {
+/// What is known of a granule after what the log says of it, and in what that contradicts what is known here
+/// from elsewhere, unless the log says that those bytes were replaced. `None` means that it says nothing.
+///
+/// Where both knew the same before, the log's word on bytes that were replaced is taken as it is, so that
+/// the mirror has the primary's digest. What the primary only adds is put beside what was found out here.
+fn content_after(other: &OtherContent, knows_the_same: bool) -> Option<(Content, Option<String>)> {
+    let OtherContent { granule_id, known, stated, replaced, .. } = other;
+    if knows_the_same && replaced.is_some() {
+        return Some((stated.clone(), None));
+    }
+    if stated.is_empty() {
         return None;
     }
-    let (_, effect, contradiction) = known.after(granule_id, stated, Extent::Whole);
-    contradiction.filter(|_| effect == Effect::Replaces).map(|it| it.of(granule_id))
+    let after = |stated: &Content| known.after(granule_id, stated, Extent::Whole);
+    let (content, effect, contradiction) = after(stated);
+    let is_former = |former: &Content| after(former).1 != Effect::Replaces;
+    let is_replaced = replaced.as_ref().is_some_and(|former| former.iter().any(is_former));
+    let contradiction = contradiction.filter(|_| effect == Effect::Replaces && !is_replaced);
+    Some((content, contradiction.map(|it| it.of(granule_id))))
 }

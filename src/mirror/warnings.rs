@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::compare::LEFT;
 use super::pull::{Left, Pulled};
 use super::{FirstDifference, MirrorStatus, Status};
 use crate::model::{DatasetName, Warning, WarningKind, Withdrawal, count, quoted};
@@ -36,7 +37,7 @@ impl Pulled {
     /// Why nothing was changed, if nothing was.
     pub fn why_unchanged(&self) -> &'static str {
         if self.left.granules > 0 {
-            return "the mirror has the same granules, of which some have other bytes";
+            return LEFT;
         }
         let refusal = self.before.status.refusal().filter(|_| !self.is_identical());
         refusal.unwrap_or("the mirror is already identical to the primary")

@@ -66,14 +66,18 @@ impl Replay {
     }
 }
 
+/// How many former contents of a granule are looked at, of which each may have megabytes.
+const MAX_FORMER: usize = 16;
+
 /// What the events make of a granule.
 #[derive(Debug)]
 struct Outcome {
     /// The granule, as it was ingested last, with what is known of its files (`None`: the events do not say);
     /// of one that was not ingested, only the id is known.
     entry: Entry,
-    /// Whether one of the events says that other bytes replaced those that were known.
-    is_replaced: bool,
+    /// `None` means that no event says that other bytes replaced those that were known, or that the granule
+    /// was deleted meanwhile. Else what was known of its files before those events, as far as it was read.
+    replaced: Option<Vec<Content>>,
     /// The first event, which says whether the granule must be held before.
     first: Event,
     /// Whether it is held afterwards.
@@ -94,7 +98,8 @@ impl Outcomes<'_> {
         let content = first.content.take();
         let content = content.or((first.kind == EventKind::Ingested).then(Content::default));
         let mut entry = entry_of(&first, content);
-        let mut is_replaced = first.kind == EventKind::Replaced;
+        let ends_content = |kind| matches!(kind, EventKind::Replaced | EventKind::Deleted);
+        let mut replaced = ends_content(first.kind).then(Vec::new);
         let mut last = first.clone();
         while let Some(next) = self.sorted.next_if(|next| match next {
             Ok(next) => next.granule_id == first.granule_id,
@@ -105,6 +110,11 @@ impl Outcomes<'_> {
                 return Err(Error::of_repetition(&last, &next));
             }
             let content = next.content.take();
+            if ends_content(next.kind) {
+                let former = replaced.get_or_insert_default();
+                former.extend(entry.content.take().filter(|former| !former.is_empty()));
+                former.drain(..former.len().saturating_sub(MAX_FORMER));
+            }
             match (next.kind, holds(last.kind)) {
                 (EventKind::Ingested, true) => return Err(Error::held_then(&next, last.at)),
                 (EventKind::Ingested, false) => {
@@ -112,14 +122,11 @@ impl Outcomes<'_> {
                 }
                 (_, false) => return Err(Error::not_held_then(&next)),
                 (EventKind::Deleted, true) => entry.content = None,
-                (kind, true) => {
-                    entry.content = content;
-                    is_replaced |= kind == EventKind::Replaced;
-                }
+                (_, true) => entry.content = content,
             }
             last = next;
         }
-        Ok(Outcome { entry, is_replaced, first, is_held: holds(last.kind) })
+        Ok(Outcome { entry, replaced, first, is_held: holds(last.kind) })
     }
 }
 
@@ -157,8 +164,8 @@ impl Cursor for Outcomes<'_> {
         }
     }
 
-    fn is_replaced(&self) -> bool {
-        self.next.as_ref().is_some_and(|next| next.is_replaced)
+    fn replaced(&mut self) -> Option<Vec<Content>> {
+        self.next.as_mut()?.replaced.take()
     }
 
     fn keeps_others(&self) -> bool {

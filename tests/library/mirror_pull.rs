@@ -1,11 +1,13 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status};
-use accession::{Change, Limit, Limits, Registry, Stamp};
+use accession::model::{Algorithm, Checksum, Content};
+use accession::{Change, Entry, Limit, Limits, Registry, Selection, Stamp};
 
 use crate::exported::{manifest_of, primary_of};
 use crate::harness::history::{change, id, instances, name, now, second};
 use crate::harness::store::new_registry;
+use crate::harness::values::{stating, with_file};
 
 /// A manifest of a dataset that held these sets one after another.
 fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
@@ -164,4 +166,120 @@ fn a_comparison_with_an_earlier_state_says_nothing_about_the_primary() {
     assert!(!pulled.is_identical());
     let after = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     assert_eq!(after, before);
+}
+
+/// What is stated of the file of granule A: `s1` is a SHA-256, `x1` a SHA-512, `m1` an MD5, `7` a size.
+fn stated(text: &str) -> Change {
+    let entries = text.split(' ').map(|word| {
+        let algorithm = match &word[..1] {
+            "s" => Algorithm::Sha256,
+            "x" => Algorithm::Sha512,
+            "m" => Algorithm::Md5,
+            _ => return with_file("A", "A", Some(word.parse().unwrap()), None),
+        };
+        let bytes = vec![word.as_bytes()[1]; algorithm.checksum_bytes().unwrap()];
+        with_file("A", "A", None, Some(Checksum::from_bytes(algorithm, &bytes).unwrap()))
+    });
+    let contents = entries.flat_map(|entry| entry.content.unwrap().files());
+    let content = Content::of(&id("A"), contents.collect()).unwrap();
+    stating([Entry { content: Some(content), ..id("A").into() }])
+}
+
+/// What is known of A, as it is stated.
+fn known(registry: &Registry) -> String {
+    let snapshot = registry.snapshot().unwrap();
+    let latest = Selection::Dataset { name: name("mirror"), at: None };
+    let set = snapshot.select(&latest).unwrap().set;
+    let mut files = snapshot.files(&set).unwrap().map(Result::unwrap);
+    drop(snapshot);
+    let content = files.find(|it| it.granule_id == id("A")).unwrap().content;
+    let mut words = Vec::new();
+    for file in content.files() {
+        words.extend(file.checksums().iter().map(|checksum| {
+            let algorithm = match checksum.algorithm() {
+                Algorithm::Sha512 => 'x',
+                Algorithm::Sha256 => 's',
+                _ => 'm',
+            };
+            format!("{algorithm}{}", char::from(checksum.as_bytes()[0]))
+        }));
+        words.extend(file.size().map(|size| size.to_string()));
+    }
+    words.join(" ")
+}
+
+/// What happens, one after another: the primary or the mirror states something, or the primary deletes the
+/// granule or has it again; its log is set aside; or the mirror is pulled, from the log that was set aside or
+/// from the present one: with which status, and what is known then (`!` means that it is not identical).
+const NIGHTS: &[&[&str]] = &[
+    // What the digest leaves out is pulled, too, and again.
+    &["us s1", "pull behind s1", "us m1 7", "pull identical s1 m1 7", "pull identical s1 m1 7"],
+    &["us s1 m1 7", "pull behind s1 m1 7", "us 8", "pull behind 8", "us 7", "pull behind 7"],
+    // An older log takes nothing back, and one that goes on is followed.
+    &[
+        "us s1",
+        "us s2",
+        "aside",
+        "us s3",
+        "pull behind s3",
+        "older other-content !s3",
+        "pull identical s3",
+    ],
+    &["us s1", "us s2", "aside", "pull behind s2", "us s3", "pull behind s3", "older ahead !s3"],
+    &["us s1", "pull behind s1", "us s2", "us s3", "pull behind s3"],
+    // What was found out here stays beside what the primary adds, and contradicts it.
+    &["us s1", "pull behind s1", "here m1", "us x1", "pull identical x1 s1 m1"],
+    &[
+        "us s1",
+        "pull behind s1",
+        "here m1",
+        "us m2",
+        "pull identical !s1 m1",
+        "us s3",
+        "pull behind s3",
+    ],
+    // Bytes that the primary replaced are those that were known here, or not.
+    &["here s1", "us s1", "us s2", "us s3", "pull behind s3"],
+    &["here s9", "us s1", "us s2", "pull other-content !s9", "pull other-content !s9"],
+    // A granule that was deleted and came back has what it came back with.
+    &["us s1", "pull behind s1", "us -", "us +", "us s2", "pull behind s2"],
+    &["us s1", "pull behind s1", "us -", "us +", "pull identical "],
+];
+
+#[test]
+fn a_pull_takes_the_bytes_of_the_primary_and_nothing_that_was_found_out_here() {
+    for nights in NIGHTS {
+        let (us, mirror, mut older) = (new_registry(), new_registry(), Vec::new());
+        let apply = |registry: &Registry, dataset: &str, change: &Change, at: i64| {
+            let stamp = Stamp::at(second(at), now());
+            registry.change(&name(dataset), change, &stamp).unwrap();
+        };
+        apply(&us, "us", &change(["A", "Z"], []), 0);
+        for (at, night) in (1..).zip(*nights) {
+            let (what, rest) = night.split_once(' ').unwrap_or((night, ""));
+            match (what, rest) {
+                ("us", "-") => apply(&us, "us", &change([], ["A"]), at),
+                ("us", "+") => apply(&us, "us", &change(["A"], []), at),
+                ("us", words) => apply(&us, "us", &stated(words), at),
+                ("here", words) => {
+                    if !mirror.snapshot().unwrap().has_dataset(&name("mirror")).unwrap() {
+                        apply(&mirror, "mirror", &change(["A", "Z"], []), 0);
+                    }
+                    apply(&mirror, "mirror", &stated(words), at);
+                }
+                ("aside", _) => older = manifest_of(&us, "us"),
+                (pulled, expected) => {
+                    let log =
+                        if pulled == "older" { older.clone() } else { manifest_of(&us, "us") };
+                    let log = primary_of(log).unwrap();
+                    let pulled = pull(&mirror, &log, PullPolicy::Follow, at);
+                    let status = serde_json::to_value(pulled.before.status).unwrap();
+                    let mark = if pulled.is_identical() { "" } else { "!" };
+                    let found = format!("{} {mark}{}", status.as_str().unwrap(), known(&mirror));
+                    assert_eq!(found, expected, "{night} of {nights:?}");
+                }
+            }
+        }
+        assert!(mirror.verify(&name("mirror")).unwrap().ok);
+    }
 }

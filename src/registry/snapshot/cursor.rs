@@ -289,10 +289,10 @@ pub(crate) trait Cursor {
         Ok(true)
     }
 
-    /// Whether the list says that other bytes replaced those that were known of the next item, whose id was
-    /// looked at.
-    fn is_replaced(&self) -> bool {
-        false
+    /// What the list says was known of the next item, whose id was looked at, before other bytes replaced that
+    /// or it was deleted. `None` means that neither happened.
+    fn replaced(&mut self) -> Option<Vec<Content>> {
+        None
     }
 
     /// Whether the set on the right has what the set on the left has and this list does not mention.

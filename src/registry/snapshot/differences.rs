@@ -91,8 +91,8 @@ pub(crate) enum Only {
     /// Only the right one has it.
     Right(Entry),
     /// Both have it, and the right list says something of its files, where some are known on the left, which
-    /// is read, or on the right. The last is whether it says that other bytes replaced those before.
-    Both(Content, Entry, bool),
+    /// is read, or on the right. The last is what was known there before that was replaced.
+    Both(Content, Entry, Option<Vec<Content>>),
 }
 
 /// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
@@ -175,8 +175,8 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
                 if !stated.is_empty() || !known.is_some_and(EncodedFiles::is_empty) {
                     let known = Content::from(known.unwrap_or_default());
                     self.left.skip()?;
-                    let is_replaced = self.right.is_replaced();
-                    let both = |right| Only::Both(known, right, is_replaced);
+                    let replaced = self.right.replaced();
+                    let both = |right| Only::Both(known, right, replaced);
                     return Ok(self.right.take()?.map(both));
                 }
             }
@@ -256,8 +256,9 @@ pub struct OtherContent {
     pub known: Content,
     /// What is known, or stated, on the right.
     pub stated: Content,
-    /// Whether the right side is a log, and says that other bytes replaced those that were known.
-    pub is_replaced: bool,
+    /// What the granule's files had before, as far as that was read, if the right side is a log and says that
+    /// other bytes replaced those, or that it was deleted meanwhile. `None` means that it does not say so.
+    pub replaced: Option<Vec<Content>>,
     /// How both compare.
     pub compared: ContentMatch,
 }
@@ -406,15 +407,15 @@ impl<'a> Differences<'a> {
 
     /// How both sides differ in a granule. `None` means that they do not.
     fn difference(&mut self, only: Only) -> Option<Difference> {
-        let (known, entry, is_replaced) = match only {
+        let (known, entry, replaced) = match only {
             Only::Left(granule_id) => return Some(Difference::OnlyLeft(granule_id)),
             Only::Right(entry) => return Some(Difference::OnlyRight(entry)),
-            Only::Both(known, entry, is_replaced) => (known, entry, is_replaced),
+            Only::Both(known, entry, replaced) => (known, entry, replaced),
         };
         let (granule_id, stated) = (entry.granule_id, entry.content.unwrap_or_default());
         let compared = known.compare(&granule_id, &stated);
         self.contents.add(&compared);
-        let other = OtherContent { granule_id, known, stated, is_replaced, compared };
+        let other = OtherContent { granule_id, known, stated, replaced, compared };
         (other.known != other.stated).then_some(Difference::OtherContent(other))
     }
 }

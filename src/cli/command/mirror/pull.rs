@@ -59,7 +59,8 @@ pub struct Args {
     max_add: Option<Limit>,
 
     /// Of how many granules the primary's bytes may be taken where others are known here from elsewhere: a
-    /// number, or a percentage of those held [default: of none, they are named and left]
+    /// number, or a percentage of those held [default: that of the dataset, else of none: they are named
+    /// and left]
     #[arg(long, value_name = "N|P%")]
     max_replace: Option<Limit>,
 
@@ -211,7 +212,12 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
     };
     write_change(out, change)?;
     writeln!(out, "identifier {}", change.identifier)?;
-    writeln!(out, "identical to {} as of {}", primary.dataset, primary.timestamp)?;
+    let of = if pulled.is_identical() { "identical to" } else { "the same granules as" };
+    let not_proved = match pulled.is_digest_equal() {
+        true => "",
+        false => "; its digest is not proved, since other content is known here",
+    };
+    writeln!(out, "{of} {} as of {}{not_proved}", primary.dataset, primary.timestamp)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }
