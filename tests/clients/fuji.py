@@ -104,8 +104,8 @@ def main():
         # The bounds where the DOI resolves, and where it does not.
         for what, command, bounds in [
             ("without keywords, access and time", ["dataset", "show", NAME], {True: 84, False: 84}),
-            ("with every field", ["dataset", "edit", NAME, *FIELDS], {True: 96, False: 84}),
-            ("with every field and checksums of the files", ["fixity", "add", NAME, "--from", files, "--at", "now"], {True: 96, False: 84}),
+            ("with every field", ["dataset", "edit", NAME, *FIELDS], {True: 92, False: 84}),
+            ("with every field and checksums of the files", ["fixity", "add", NAME, "--from", files, "--at", "now"], {True: 92, False: 84}),
         ]:
             site.run(*command)
             for Https.doi_resolves, bound in bounds.items():
