@@ -515,43 +515,63 @@ pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option
 /// change that was entered after a statement makes it no other: what it says was held still may have ended
 /// before it was stated.
 fn compare_with_history(read: &store::View) -> Result<()> {
-    let other = |number: u64| {
-        let what = format!("the statement {number} is of a set that the history does not have");
-        Err(Error::damaged(what))
-    };
-    let mut stated: BTreeMap<DatasetKey, Vec<(SetStatement, u64)>> = BTreeMap::new();
+    let (mut whole, mut other) = (BTreeMap::<DatasetKey, Vec<_>>::new(), None);
     for row in read.statements(0) {
         let row = row?;
         let statement = statement_in(&row)?;
-        let Some(key) = row.subset else {
-            stated.entry(row.dataset).or_default().push((statement, row.number));
-            continue;
-        };
-        let subsets = read.subsets_with(statement.identifier)?;
-        let is_there = |(it, subset): &(SubsetKey, Subset)| {
-            *it == key && subset.digest == statement.digest && statement.part
-        };
-        if !subsets.iter().any(is_there) {
-            return other(row.number);
-        }
-    }
-    for (dataset, mut stated) in stated {
-        stated.sort_by_key(|(statement, _)| statement.changes);
-        let mut stated = stated.into_iter().peekable();
-        for (instance, changes) in read.history(dataset, None, Timestamp::MAX).zip(1..) {
-            let instance = instance?;
-            while let Some((statement, number)) =
-                stated.next_if(|(statement, _)| statement.changes == changes)
-            {
-                let is_end = statement.until.is_none_or(|until| Some(until) == instance.until);
-                if statement.part || !is_end || !is_of(&statement, &instance) {
-                    return other(number);
-                }
+        match row.subset {
+            None => whole.entry(row.dataset).or_default().push((statement, row.number)),
+            Some(key) => {
+                let is_there = known(is_of_subset(read, key, &statement))?;
+                other = other.or((is_there == Some(false)).then_some(row.number));
             }
         }
-        if let Some((_, number)) = stated.next() {
-            return other(number);
+    }
+    for (dataset, stated) in whole {
+        other = other.or(known(other_than_history(read, dataset, stated))?.flatten());
+    }
+    other.map_or(Ok(()), |number| {
+        let what = format!("the statement {number} is of a set that the history does not have");
+        Err(Error::damaged(what))
+    })
+}
+
+/// What was read. `None` means that it is damaged or out of reach, which verifying its dataset finds.
+fn known<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(error) if error.kind().is_of_content() => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Unreachable => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+/// Whether a subset is the one that is stated.
+fn is_of_subset(read: &store::View, key: SubsetKey, statement: &SetStatement) -> Result<bool> {
+    let subsets = read.subsets_with(statement.identifier)?;
+    let is_there = |(it, subset): &(SubsetKey, Subset)| {
+        *it == key && subset.digest == statement.digest && statement.part
+    };
+    Ok(subsets.iter().any(is_there))
+}
+
+/// The first statement of instances of a dataset that its history does not have.
+fn other_than_history(
+    read: &store::View,
+    dataset: DatasetKey,
+    mut stated: Vec<(SetStatement, u64)>,
+) -> Result<Option<u64>> {
+    stated.sort_by_key(|(statement, _)| statement.changes);
+    let mut stated = stated.into_iter().peekable();
+    for (instance, changes) in read.history(dataset, None, Timestamp::MAX).zip(1..) {
+        let instance = instance?;
+        while let Some((statement, number)) =
+            stated.next_if(|(statement, _)| statement.changes == changes)
+        {
+            let is_end = statement.until.is_none_or(|until| Some(until) == instance.until);
+            if statement.part || !is_end || !is_of(&statement, &instance) {
+                return Ok(Some(number));
+            }
         }
     }
-    Ok(())
+    Ok(stated.next().map(|(_, number)| number))
 }
