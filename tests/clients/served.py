@@ -51,7 +51,7 @@ class Site:
     """Fills a registry, and serves it until the end of a `with` block."""
 
     # What `serve` is told, besides the address.
-    options = ["--site-name", "US Archive"]
+    options = ["--site-name", "US Archive", "--register"]
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory(prefix="accession-clients-")

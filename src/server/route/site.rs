@@ -66,6 +66,9 @@ pub fn openapi(state: &Arc<ServerState>) -> Result<Answer, Stop> {
     document["info"]["contact"] =
         json!({ "name": state.site.contact.as_ref().unwrap_or(&state.site.name) });
     document["servers"] = json!([{ "url": state.site.address_or_href("") }]);
+    if let (None, Some(paths)) = (&state.registering, document["paths"].as_object_mut()) {
+        paths.retain(|path, _| !super::is_of_registration(path));
+    }
     Ok(Answer::whole(Format::Json, document.to_string(), Keep::WhileCurrent))
 }
 
