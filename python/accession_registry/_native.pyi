@@ -106,7 +106,13 @@ class Registry:
     ) -> Rows[Instance]: ...
     def find(self, granule: str) -> list[Period]: ...
     def annotate(
-        self, set: str | Set | Dataset, note: str, *, questionable: bool = False, dry_run: bool = False
+        self,
+        set: str | Set | Dataset,
+        note: str,
+        *,
+        until: _Time | None = None,
+        questionable: bool = False,
+        dry_run: bool = False,
     ) -> list[Annotated]: ...
     def status(
         self,

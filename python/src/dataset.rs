@@ -37,7 +37,7 @@ impl Dataset {
     fn change<'py>(
         &self,
         py: Python<'py>,
-        lists: [(Option<&Bound<'py, PyAny>>, EventKind); 2],
+        (ingest, delete): (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
         column: Option<&str>,
         options: &Keywords<'_, 'py>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
@@ -45,7 +45,7 @@ impl Dataset {
         change.options = options.change()?;
         let dry_run = change.options.dry_run;
         let mut taken = Vec::new();
-        for (list, kind) in lists {
+        for (list, kind) in [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)] {
             if let Some(list) = list {
                 let mut target = Target::Change(&mut change, kind, own);
                 taken.push((ids::take(list, column, &mut target)?, kind));
@@ -59,8 +59,7 @@ impl Dataset {
             let registry = self.opened.writer(monitor)?;
             Ok((registry.change(&self.name, &change, &self.opened.stamp(at))?, warnings))
         })?;
-        record::warn_all(py, &warnings)?;
-        record::applied(py, &applied, &self.name, dry_run)
+        record::applied(py, (&applied, &warnings), &self.name, dry_run)
     }
 }
 
@@ -113,8 +112,7 @@ impl Dataset {
             let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
             Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;
-        record::warn_all(py, &warnings)?;
-        record::applied(py, &applied, &self.name, options.dry_run)
+        record::applied(py, (&applied, &warnings), &self.name, options.dry_run)
     }
 
     /// Adds granules, in one change. If one is refused, nothing is changed.
@@ -129,8 +127,7 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = of_change(options, "skip_existing create max_replace")?;
-        let lists = [(Some(ids), EventKind::Ingested), (None, EventKind::Deleted)];
-        self.change(ids.py(), lists, column, &options)
+        self.change(ids.py(), (Some(ids), None), column, &options)
     }
 
     /// Marks granules deleted, in one change. Nothing is erased: earlier sets can still be listed.
@@ -145,8 +142,7 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = of_change(options, "skip_missing")?;
-        let lists = [(None, EventKind::Ingested), (Some(ids), EventKind::Deleted)];
-        self.change(ids.py(), lists, column, &options)
+        self.change(ids.py(), (None, Some(ids)), column, &options)
     }
 
     /// Adds granules and marks others deleted, in one change.
@@ -164,8 +160,7 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = of_change(options, "skip_existing skip_missing max_replace")?;
-        let lists = [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)];
-        self.change(py, lists, column, &options)
+        self.change(py, (ingest, delete), column, &options)
     }
 
     /// Makes the dataset hold an earlier set again, in one new change: that of a time, of an
@@ -202,7 +197,7 @@ impl Dataset {
             let registry = self.opened.writer(monitor)?;
             Ok(registry.revert(&self.name, &to, &options, &self.opened.stamp(at))?)
         })?;
-        record::applied(py, &applied, &self.name, options.dry_run)
+        record::applied(py, (&applied, &[]), &self.name, options.dry_run)
     }
 
     /// The set that the dataset held at a time, or holds now.

@@ -59,8 +59,7 @@ pub fn add<'py>(
         }
         Ok((opened.writer(monitor)?.change(dataset, &change, &opened.stamp(at))?, warnings))
     })?;
-    warn_all(py, &warnings)?;
-    record::applied(py, &applied, dataset, dry_run)
+    record::applied(py, (&applied, &warnings), dataset, dry_run)
 }
 
 /// Computes and records the checksums of files that have none of an algorithm.

@@ -37,13 +37,14 @@ pub fn objects<'py>(
     Ok(PyList::new(py, objects.collect::<Result<Vec<_>, _>>()?)?)
 }
 
-/// What a change of a dataset did, which was named `asked`, with its warnings.
+/// What a change of a dataset did, which was named `asked`, with its warnings and those of what was read.
 pub fn applied<'py>(
     py: Python<'py>,
-    applied: &Applied,
+    (applied, of_reading): (&Applied, &[Warning]),
     asked: &DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
+    warn_all(py, of_reading)?;
     warn_all(py, &applied.warnings(asked, crate::time::now(), "accession"))?;
     shown(py, applied, dry_run)
 }

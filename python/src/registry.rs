@@ -243,24 +243,29 @@ impl Registry {
     }
 
     /// Adds a note to a set that is in the history, without changing the history. An identifier that was in
-    /// force several times is annotated each time. Who cites a `questionable` one is warned.
+    /// force several times is annotated each time, and from `"DATASET@TIME"` on, every set `until` another
+    /// time. Who cites a `questionable` one is warned.
     ///
     /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A"], create=True)
     /// >>> [row.note for row in reg.annotate("US.FOOL2.002", "the listing was incomplete")]
     /// ['the listing was incomplete']
-    #[pyo3(signature = (set, note, *, questionable = false, dry_run = false))]
+    #[pyo3(
+        signature = (set, note, **options),
+        text_signature = "($self, set, note, *, until=None, questionable=False, dry_run=False)"
+    )]
     fn annotate<'py>(
         &self,
         set: &Bound<'py, PyAny>,
         note: String,
-        questionable: bool,
-        dry_run: bool,
+        options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
-        let py = set.py();
-        let asked = Asked::of(set)?;
+        let (py, asked) = (set.py(), Asked::of(set)?);
+        let options = Keywords::of(options, &["until questionable dry_run"])?;
         let mut annotation = NewAnnotation::new(note)?;
-        (annotation.questionable, annotation.dry_run) = (questionable, dry_run);
+        annotation.until = options.moment("until")?;
+        annotation.questionable = options.is_set("questionable")?;
+        annotation.dry_run = options.is_set("dry_run")?;
         let annotated = run(py, |monitor| {
             let registry = self.opened.writer(monitor)?;
             let selection = asked.selection(&registry.snapshot()?)?;

@@ -228,6 +228,10 @@ def test_a_set_is_annotated_and_the_history_stays(registry: ar.Registry) -> None
     assert annotation.note in dataset.history()._repr_html_()  # type: ignore[attr-defined]
     with raises("input"):
         registry.annotate(first, " ")
+    both = registry.annotate(f"{dataset.name}@2001-01-02", "a test", until="2001-01-03", dry_run=True)
+    assert [row.timestamp.day for row in both] == [2, 3]
+    with pytest.raises(TypeError, match="'unti'"):
+        registry.annotate(first, "a test", unti="2001-01-03")  # type: ignore[call-arg]
 
 
 def test_the_status_of_datasets_says_what_is_wrong(registry: ar.Registry) -> None:
