@@ -91,7 +91,8 @@ class MirrorComparison(_Compared):
 
     @property
     def status(self) -> str:
-        """``identical``, ``other-content``, ``behind``, ``ahead``, ``diverged``, ``stale`` or ``rewritten``."""
+        """``identical``, ``other-content``, ``behind``, ``ahead``, ``diverged``, ``stale``, ``rewritten``,
+        ``forked`` or ``misstated``."""
         return self._status
 
     @property

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::mirror::Status;
+use accession::mirror::{FollowedStatements, MirrorStatus, Status};
 use accession::model::{Digest, WarningKind, count, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
 use accession::{Access, Applied, DatasetName, Identifier, Instance, Registry, Stamp};
@@ -52,6 +52,8 @@ struct AppliedJson<'a> {
     kept: Option<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statements: Option<&'a FollowedStatements>,
 }
 
 /// The fields of the instance in force afterwards, which are null, zero or those of the empty set if the
@@ -94,7 +96,7 @@ impl Application<'_> {
         session: &mut Session,
         applied: &Applied,
         created: Created,
-        status: Option<Status>,
+        status: Option<&MirrorStatus>,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
@@ -143,7 +145,8 @@ impl Application<'_> {
                 let KeptAnnotations { added, .. } = applied.annotations;
                 object!({ "subsets": applied.subsets, "annotations": added })
             }),
-            status,
+            status: status.map(|it| it.status),
+            statements: status.and_then(|it| it.statements.as_ref()),
         };
         session.confirm(&json, |out| {
             let verb = if dry_run { "would create" } else { "created" };

@@ -14,7 +14,8 @@ use accession::input::{
     self, InputFormat, OpenedFile, Options, Record, Records, SearchPages, StatedFile,
 };
 use accession::mirror::Primary;
-use accession::model::{Warning, WarningKind, quoted};
+use accession::model::{ValueError, Warning, WarningKind, quoted};
+use accession::signed::Policy;
 use accession::{
     Dataset, DatasetName, Entry, ErrorKind, GranuleId, Import, Listing, Monitor, SourceLocation,
 };
@@ -440,6 +441,30 @@ fn decoded(bytes: &[u8]) -> String {
         [0xfe, 0xff, ..] => utf_16(u16::from_be_bytes),
         _ => String::from_utf8_lossy(bytes).into_owned(),
     }
+}
+
+/// The longest policy that is read.
+const MAX_POLICY_BYTES: usize = 256 * 1_024;
+
+/// The text of a policy, which is one.
+pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
+    let text = read_small(file, MAX_POLICY_BYTES)?;
+    let policy = parsed(&text, file)?;
+    Ok((text, policy))
+}
+
+/// What the text of a file says.
+pub fn parsed<T: FromStr<Err = ValueError>>(text: &str, file: &InputFile) -> Result<T> {
+    text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
+}
+
+/// Reads a small file whole.
+pub fn read_small(file: &InputFile, most: usize) -> Result<String> {
+    let (reader, name) = open(file)?;
+    let mut text = String::new();
+    let limited = reader.take(most as u64 + 1).read_to_string(&mut text);
+    limited.with_context(|| format!("cannot read {}", quoted(&name)))?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Comparing a mirror with its primary.
 
+use super::follow::{Following, follow};
 use super::place::{FoundHead, HeadResponse};
 use super::plan::{Reading, read_primary};
 use super::primary::Primary;
@@ -7,7 +8,7 @@ use super::read::{annotations, read_beside};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    DatasetName, Digest, Identifier, Instance, Moment, Set, SourceOptions, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{
     Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
@@ -31,6 +32,8 @@ pub struct Comparison {
     is_of_latest: bool,
     /// The head that was read at an address. `None` means that the mirror agreed with it.
     head: Option<Box<FoundHead>>,
+    /// The statements that were read. `None` means that they are not followed.
+    following: Option<Following>,
 }
 
 /// What `mirror status` says after a pull that left what is known here of some granules.
@@ -79,6 +82,8 @@ pub fn compare(
     drop(here);
     let empty = (Identifier::EMPTY, Digest::EMPTY);
     let held = latest.as_ref().map_or(empty, |latest| (latest.identifier, latest.digest));
+    // What is stated now is in the log that is read after it.
+    let following = follow(primary, mirror, dataset)?;
     let (reading, read, agreed_etag) = read_primary(primary, mirror, dataset, held, at)?;
     let (head, etag, renamed) = match read {
         HeadResponse::NotModified(renamed) => (None, agreed_etag, renamed),
@@ -104,8 +109,10 @@ pub fn compare(
         renamed,
         is_of_latest: at.is_none(),
         head,
+        following,
     };
     compared.recall(dataset)?;
+    compared.compare_statements(dataset)?;
     compared.compare_contents()?;
     Ok(compared)
 }
@@ -138,6 +145,7 @@ fn status(
         standing,
         first_difference: None,
         contents: None,
+        statements: None,
     })
 }
 
@@ -211,20 +219,59 @@ impl Comparison {
         let until = of.head.timestamp;
         let read = read_beside(place, of, |of| annotations(place, of, until))?;
         let mut annotations = PrimaryAnnotations::of(read);
+        self.each_change(dataset, &mut |change| annotations.add_change(change))?;
+        Ok(annotations)
+    }
+
+    /// Shows all changes of the log, those that were read before and those that were read now.
+    fn each_change(&self, dataset: &DatasetName, show: &mut dyn FnMut(&LogChange)) -> Result<()> {
         let first = self.reading.first_read();
         if let Some(source) = &self.source {
             self.mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
                 let is_before = change.number < first;
                 if is_before {
-                    annotations.add_change(&change);
+                    show(&change);
                 }
                 is_before
             })?;
         }
-        for change in self.reading.changes.iter() {
-            annotations.add_change(&change?);
+        self.reading.changes.iter().try_for_each(|change| {
+            show(&change?);
+            Ok(())
+        })
+    }
+
+    /// Compares the log with what the primary has stated of it.
+    fn compare_statements(&mut self, dataset: &DatasetName) -> Result<()> {
+        let Some(mut following) = self.following.take() else { return Ok(()) };
+        if let Some(of) = self.head.as_ref().filter(|_| following.found.fork.is_none()) {
+            let mut names = of.head.former_names.clone();
+            names.push(of.head.record.name.clone());
+            following
+                .compare_with_log(&self.mirror, &names, |show| self.each_change(dataset, show))?;
         }
-        Ok(annotations)
+        if following.found.fork.is_some() {
+            self.status.status = Status::Forked;
+        } else if following.found.misstated.is_some() && self.status.status != Status::Stale {
+            self.status.status = Status::Misstated;
+        }
+        self.status.statements = Some(following.found.clone());
+        self.following = Some(following);
+        Ok(())
+    }
+
+    /// Cosigns the statements, if they are verified and are remembered, and the primary is read with a key.
+    pub(super) fn cosign(&mut self, primary: &Primary) -> Result<()> {
+        use Status::{Ahead, Behind, Diverged, Identical, OtherContent};
+        let (status, is_remembered) = (self.status.status, self.has_memory());
+        let is_verified =
+            matches!(status, Identical | OtherContent | Behind | Ahead | Diverged) && is_remembered;
+        let cosign = primary.follow.cosign.as_deref().filter(|_| is_verified);
+        if let (Some(following), Some(cosign)) = (&mut self.following, cosign) {
+            following.cosign(cosign)?;
+            self.status.statements = Some(following.found.clone());
+        }
+        Ok(())
     }
 
     /// Compares a history with what was read of it before: it can be an older state, or another history.
@@ -333,6 +380,7 @@ impl Comparison {
             },
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(changes),
+            statements: self.following.as_ref().map(|following| following.to_keep(is_pulled)),
         })
     }
 

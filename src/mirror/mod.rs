@@ -8,6 +8,8 @@
 //! mirror's identifier is then that of the primary.
 
 mod compare;
+mod follow;
+mod followed;
 pub mod log;
 mod place;
 mod plan;
@@ -20,6 +22,7 @@ mod source;
 mod warnings;
 
 pub use compare::{Comparison, Outcome, compare};
+pub use followed::{Cosign, FollowOptions, FollowedStatements};
 pub use log::manifest::{self, export};
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
@@ -55,6 +58,10 @@ pub enum Status {
     Stale,
     /// The log of the primary contradicts the one that was read before.
     Rewritten,
+    /// The primary has signed two trees of statements, of which none continues the other.
+    Forked,
+    /// The log of the primary is not what it has stated of it.
+    Misstated,
 }
 
 impl Status {
@@ -66,6 +73,8 @@ impl Status {
             Status::Diverged => Some("the mirror has diverged from the primary"),
             Status::Stale => Some("the log is an older state of the primary"),
             Status::Rewritten => Some("the primary rewrote its history"),
+            Status::Forked => Some("the primary has signed two trees of statements"),
+            Status::Misstated => Some("the log is not what the primary has stated"),
         }
     }
 }
@@ -108,6 +117,8 @@ pub struct MirrorStatus {
     /// Of how many granules the bytes were compared, where the granules are the same and the digests are not.
     /// `None` otherwise.
     pub contents: Option<ContentCounts>,
+    /// What was read of the statements of the primary. `None` means that they are not followed.
+    pub statements: Option<FollowedStatements>,
 }
 
 impl MirrorStatus {

@@ -72,9 +72,12 @@ pub(super) fn read_primary(
     let known = known.flatten();
     let last = known.as_ref().and_then(|known| known.last.clone());
     // The tag is that of a head that the mirror agreed with. Only where it still holds that set, nothing but
-    // the head is needed.
-    let is_settled =
-        at.is_none() && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == held);
+    // the head is needed; what is stated is compared with all names in it.
+    let is_followed = known.as_ref().is_some_and(|known| known.origin.is_some());
+    let is_settled = at.is_none()
+        && !is_followed
+        && primary.follow.policy.is_none()
+        && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == held);
     let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
     let of = match read_head(place, etag.as_deref())? {
         HeadResponse::Head(of) => of,

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
 
+use super::followed::FollowOptions;
 use super::log::{latest_change, manifest};
 use super::place::{HEAD, ManifestFile, Place, PublishedDirectory, Remote};
 use crate::disk::scratch;
@@ -19,6 +20,7 @@ pub struct Primary {
     pub(super) options: SourceOptions,
     /// The latest time that a change may have.
     pub(super) not_after: Timestamp,
+    pub(super) follow: FollowOptions,
 }
 
 impl Primary {
@@ -114,9 +116,16 @@ impl Primary {
         Primary { options: options.or(&self.options), ..self }
     }
 
+    /// The same primary, whose statements are read like this.
+    #[must_use]
+    pub fn following(self, follow: FollowOptions) -> Self {
+        Primary { follow, ..self }
+    }
+
     fn at(place: Box<dyn Place>, named: Option<&DatasetName>, now: Timestamp) -> Self {
         let (options, not_after) = (SourceOptions::default(), latest_change(now));
-        Primary { place, named: named.cloned(), options, not_after }
+        let follow = FollowOptions::default();
+        Primary { place, named: named.cloned(), options, not_after, follow }
     }
 
     /// Exports a dataset of a registry to a temporary file, to read it from there.

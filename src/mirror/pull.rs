@@ -125,6 +125,9 @@ pub fn pull(
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
     let mut comparison = compare(mirror, dataset, primary, options.primary_at)?;
+    if !options.dry_run {
+        comparison.cosign(primary)?;
+    }
     let before = comparison.status().clone();
     let primary_renamed = comparison.renamed.clone();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();

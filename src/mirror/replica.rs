@@ -200,6 +200,7 @@ impl Replica {
                 refusal: None,
                 forget_from: None,
                 changes: Some(&self.changes),
+                statements: None,
             }
         };
         registry.import_and_remember(dataset, import, stamp, Some(&remembered))

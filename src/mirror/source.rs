@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::MirrorStatus;
 use super::compare::{Outcome, compare};
+use super::followed::FollowOptions;
 use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
 use super::pull::{PullOptions, Pulled, pull};
@@ -21,6 +22,7 @@ pub struct PrimarySource {
     options: SourceOptions,
     /// Whether it is that of the last pull, and was not named.
     is_remembered: bool,
+    follow: FollowOptions,
     retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
@@ -75,6 +77,7 @@ impl PrimarySource {
             origin: Origin::Place(place.into()),
             options,
             is_remembered: false,
+            follow: FollowOptions::default(),
             retrying: Arc::new(|_| {}),
         }
     }
@@ -109,6 +112,12 @@ impl PrimarySource {
         PrimarySource { retrying: Arc::new(retrying), ..self }
     }
 
+    /// The same source, whose statements are read like this.
+    #[must_use]
+    pub fn following(self, follow: FollowOptions) -> Self {
+        PrimarySource { follow, ..self }
+    }
+
     /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
     ///
     /// # Errors
@@ -134,6 +143,7 @@ impl PrimarySource {
     pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
         let place = match &self.origin {
             Origin::Place(place) => place,
+            Origin::Stream(_) if self.follow.policy.is_some() => return Err(Error::not_a_site()),
             Origin::Stream(primary) => return Ok(Arc::clone(primary)),
         };
         let named = self.options.primary_dataset.as_ref();
@@ -151,7 +161,8 @@ impl PrimarySource {
         } else {
             Primary::open(place, mirror, named, now)?
         };
-        Ok(Arc::new(primary.with_options(self.options.clone())))
+        let primary = primary.with_options(self.options.clone());
+        Ok(Arc::new(primary.following(self.follow.clone())))
     }
 
     /// Compares a mirror with the primary ([`compare()`]), keeping at most so many granules of each list, and
@@ -171,7 +182,8 @@ impl PrimarySource {
     ) -> Result<ComparedMirror, SourceFailure> {
         let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
             let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
-            let comparison = compare(registry, &dataset, &primary, primary_at)?;
+            let mut comparison = compare(registry, &dataset, &primary, primary_at)?;
+            comparison.cosign(&primary)?;
             Ok((dataset, comparison))
         });
         let (dataset, comparison) = compared.map_err(|error| match primary_at {
@@ -191,6 +203,7 @@ impl PrimarySource {
                 Warning::new(WarningKind::MirrorNotRemembered, message)
             }));
         }
+        warnings.extend(Warning::of_pinned_keys(comparison.status()));
         let withdrawn = comparison.primary_withdrawn();
         warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
         Ok(ComparedMirror { dataset, status: comparison.into_status(), sides, warnings })

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::compare::LEFT;
+use super::followed::FollowedStatements;
 use super::pull::{Left, Pulled};
 use super::{FirstDifference, MirrorStatus, Status};
 use crate::model::{DatasetName, Warning, WarningKind, Withdrawal, count, quoted};
@@ -31,7 +32,14 @@ impl Pulled {
             (!self.is_identical()).then(|| Warning::new(WarningKind::MirrorNotChanged, message()))
         };
         let annotations = self.applied.annotations.warning();
-        annotations.into_iter().chain(renamed).chain(withdrawn).chain(not_identical).collect()
+        let pinned = Warning::of_pinned_keys(&self.before);
+        annotations
+            .into_iter()
+            .chain(pinned)
+            .chain(renamed)
+            .chain(withdrawn)
+            .chain(not_identical)
+            .collect()
     }
 
     /// Why nothing was changed, if nothing was.
@@ -45,6 +53,16 @@ impl Pulled {
 }
 
 impl Warning {
+    /// That the statements of a primary are believed by the keys that its site shows.
+    pub(super) fn of_pinned_keys(found: &MirrorStatus) -> Option<Self> {
+        let FollowedStatements { origin, pinned, .. } = found.statements.as_ref()?;
+        let message = format!(
+            "the statements of {origin} are believed from now on by what its site shows, {}: compare that with what the archive says elsewhere; --policy believes other keys",
+            pinned.join(" and ")
+        );
+        (!pinned.is_empty()).then(|| Warning::new(WarningKind::KeysPinned, message))
+    }
+
     /// That a primary withdrew the dataset that one of this registry follows.
     pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
@@ -73,6 +91,19 @@ impl MirrorStatus {
                 let change = self.first_difference;
                 let change = change.map_or_else(String::new, |change| format!(": {change}"));
                 format!("would follow a history of {} that was rewritten{change}", primary.dataset)
+            }
+            Status::Forked => format!(
+                "would follow an archive that has signed two trees of statements{}, of which neither continues the other: both checkpoints prove that to anybody",
+                self.statements
+                    .as_ref()
+                    .map_or_else(String::new, |it| format!(" of {}", it.origin))
+            ),
+            Status::Misstated => {
+                let misstated = self.statements.as_ref().and_then(|it| it.misstated.clone());
+                format!(
+                    "would follow a log that is not what the archive has stated: {}",
+                    misstated.unwrap_or_default()
+                )
             }
             _ => format!(
                 "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",

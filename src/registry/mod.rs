@@ -14,6 +14,7 @@
 mod contents;
 mod copy;
 mod error;
+mod followed;
 mod handle;
 mod listing;
 mod log;
@@ -30,6 +31,7 @@ mod warnings;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
+pub(crate) use followed::{KeptLog, LogToKeep};
 pub use handle::{NewRegistry, OpenOptions, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Replay};

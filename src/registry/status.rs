@@ -389,6 +389,8 @@ pub struct MirrorSource {
     pub identical: Option<Timestamp>,
     /// The entity tag of the state that was read. `None` means that it had none.
     pub etag: Option<String>,
+    /// The log of statements that is read with it. `None` means that none is.
+    pub origin: Option<String>,
     /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
     /// never.
     pub pulled: Option<LastPull>,
@@ -421,6 +423,7 @@ impl Snapshot {
                     read: stored.read,
                     identical: stored.identical,
                     etag: stored.etag,
+                    origin: stored.origin,
                     pulled: stored.pulled,
                     failed: stored.failed,
                 })

@@ -25,6 +25,9 @@ pub struct LogCheckpoint {
 }
 
 impl LogCheckpoint {
+    /// How many lines it has.
+    pub const LINES: usize = 3;
+
     /// A hash as it is written: in base64.
     pub fn hash_text(hash: &TreeHash) -> String {
         BASE64.encode(hash)

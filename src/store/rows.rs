@@ -65,6 +65,8 @@ pub(crate) struct StoredSource {
     pub identical: Option<Timestamp>,
     /// The entity tag of the state that was read. `None` means that it had none.
     pub etag: Option<String>,
+    /// The log of statements that is read with it. `None` means that none is.
+    pub origin: Option<String>,
     /// When the dataset was last pulled from it. `None` means never.
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed.
@@ -263,6 +265,32 @@ pub(crate) struct TreeHead {
     pub policy: String,
     /// When it was signed.
     pub signed: Timestamp,
+}
+
+/// The log of statements of another archive, as it was verified last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FollowedLog {
+    /// Its name.
+    pub origin: String,
+    /// The policy with the keys that are believed.
+    pub policy: String,
+    /// The checkpoint with its signatures.
+    pub note: String,
+    /// The checkpoint of another tree that was signed, too. `None` means that none was seen.
+    pub fork: Option<String>,
+    /// When it was decided which of the two is followed. `None` means that it was not.
+    pub settled: Option<Timestamp>,
+}
+
+/// What another archive has stated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FollowedStatement {
+    /// The name of its log.
+    pub origin: String,
+    /// Its place in the log, from 0.
+    pub number: u64,
+    /// The statement.
+    pub text: String,
 }
 
 /// The last payment id that a worker issued.

@@ -76,4 +76,5 @@ transcripts!(
     site,
     status,
     tried,
+    witness,
 );

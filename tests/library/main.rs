@@ -43,6 +43,7 @@ mod files;
 mod fixity;
 mod fixity_lists;
 mod flipped_rows;
+mod followed;
 mod former_names;
 mod fuzz_corpus;
 mod hostile_registries;

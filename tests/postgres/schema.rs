@@ -3,9 +3,11 @@
 use crate::scene::Scene;
 
 /// Small tables that Citus copies to every machine; all others are distributed.
-const REFERENCE: [&str; 7] = [
+const REFERENCE: [&str; 9] = [
     "dataset",
     "dataset_name",
+    "followed_log",
+    "followed_statement",
     "payment_taken",
     "payment_worker",
     "registry",

@@ -2,17 +2,19 @@
 
 use std::io::{IsTerminal, Write, stdin};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use accession::citation::typed::refuse_future;
-use accession::mirror::{PrimarySource, Remote, Retry};
+use accession::mirror::{Cosign, FollowOptions, PrimarySource, Remote, Retry};
 use accession::model::{SourceOptions, WarningKind, age};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName, Moment};
 
 use crate::cli::error::{Error, Result};
+use crate::cli::key_file::WitnessKey;
 use crate::cli::output::{json, one_line};
-use crate::cli::reading::InputFile;
+use crate::cli::reading::{InputFile, read_policy};
 use crate::cli::session::Session;
 
 /// A primary.
@@ -32,6 +34,16 @@ pub struct PrimaryArgs {
     #[arg(long, value_name = "T")]
     pub primary_at: Option<Moment>,
 
+    /// Believe the keys in this file from now on: what the archive has stated must be signed by one of them.
+    /// Without it, a site that is read for the first time is believed by the keys that it publishes, which
+    /// are shown
+    #[arg(long, value_name = "FILE")]
+    policy: Option<InputFile>,
+
+    /// Cosign what was verified of the statements of the archive with this key of a witness
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+
     #[command(flatten)]
     http: HttpArgs,
 }
@@ -39,6 +51,21 @@ pub struct PrimaryArgs {
 impl PrimaryArgs {
     /// The primary of a mirror: the one that was named, or else its default.
     pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
+        let follow = self.follow(session)?;
+        Ok(self.place(mirror, session)?.following(follow))
+    }
+
+    /// How the statements of the primary are read. The key is in use until that is dropped.
+    pub fn follow(&self, session: &Session) -> Result<FollowOptions> {
+        let policy = self.policy.as_ref().map(read_policy).transpose()?;
+        let (key, now) = (self.key.as_deref().map(WitnessKey::open).transpose()?, session.now()?);
+        let cosign = key.map(|key| -> Arc<Cosign> {
+            Arc::new(move |tree, checkpoint| key.cosign(tree, checkpoint, now))
+        });
+        Ok(FollowOptions { policy: policy.map(|(text, _)| text), cosign })
+    }
+
+    fn place(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
         let now = session.now()?;
         self.primary_at.map_or(Ok(()), |at| refuse_future(at, now))?;
         let primary_dataset = self.primary_dataset.clone();

@@ -1,15 +1,14 @@
 //! `verify --proof`: what a proof proves, without a registry.
 
-use std::io::{BufReader, Read, Write};
-use std::str::FromStr;
+use std::io::{BufReader, Write};
 
 use accession::Moment;
-use accession::model::{ValueError, quoted};
+use accession::model::quoted;
 use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use serde::Serialize;
 
 use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::reading::{InputFile, open};
+use crate::cli::reading::{InputFile, open, parsed, read_policy, read_small};
 use crate::cli::session::Session;
 
 /// The options of `verify` that concern a proof.
@@ -47,9 +46,6 @@ struct ExaminedProof {
     verdict: ProofVerdict,
 }
 
-/// The longest policy that is read.
-const MAX_POLICY_BYTES: usize = 256 * 1_024;
-
 impl ProofArgs {
     /// Examines the proof, if one is named.
     pub fn run(&self, session: &mut Session) -> Result<Option<Exit>> {
@@ -71,7 +67,7 @@ impl ProofArgs {
                 ));
             }
         };
-        let proof: StatementProof = parsed(&read(proof, StatementProof::MAX_BYTES)?, proof)?;
+        let proof: StatementProof = parsed(&read_small(proof, StatementProof::MAX_BYTES)?, proof)?;
         let listed = |file: &InputFile| -> Result<ListedSet> {
             let (reader, name) = open(file)?;
             let listed = ListedSet::read(BufReader::new(reader));
@@ -91,24 +87,4 @@ impl ProofArgs {
         }
         Ok(Some(if is_proved { Exit::Done } else { Exit::Differs }))
     }
-}
-
-/// The text of a policy, which is one.
-pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
-    let text = read(file, MAX_POLICY_BYTES)?;
-    let policy = parsed(&text, file)?;
-    Ok((text, policy))
-}
-
-fn parsed<T: FromStr<Err = ValueError>>(text: &str, file: &InputFile) -> Result<T> {
-    text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
-}
-
-/// Reads a small file whole.
-fn read(file: &InputFile, most: usize) -> Result<String> {
-    let (reader, name) = open(file)?;
-    let mut text = String::new();
-    let limited = reader.take(most as u64 + 1).read_to_string(&mut text);
-    limited.with_context(|| format!("cannot read {}", quoted(&name)))?;
-    Ok(text)
 }

@@ -13,12 +13,11 @@ use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
 
-use super::proof::read_policy;
 use crate::cli::args::SetArgs;
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::key_file::KeyInUse;
 use crate::cli::output::count;
-use crate::cli::reading::InputFile;
+use crate::cli::reading::{InputFile, read_policy};
 use crate::cli::session::Session;
 
 /// State which sets the datasets hold, and sign it

@@ -75,6 +75,15 @@ impl Address {
         Address(url)
     }
 
+    /// The root of the site of which it is `datasets/NAME/`. `None` means that it is not one.
+    pub(super) fn site(&self) -> Option<Self> {
+        let path = self.0.path().trim_end_matches('/');
+        let root = path.rsplit_once('/')?.0.strip_suffix("/datasets")?;
+        let mut url = self.0.clone();
+        url.set_path(&format!("{root}/"));
+        Some(Address(url))
+    }
+
     /// The last part of the path, as a name to call the dataset by where nothing better is known.
     pub(super) fn last_name(&self) -> Option<DatasetName> {
         let path = self.0.path().trim_end_matches('/');
@@ -163,6 +172,7 @@ mod tests {
             assert_eq!(address.last_name().unwrap().as_str(), "US");
             let head = address.file("head.json").to_string();
             assert_eq!(head, "https://example.org/datasets/US/head.json");
+            assert_eq!(address.site().unwrap().to_string(), "https://example.org/");
             let renamed = address.renamed(&"US.2".parse().unwrap()).to_string();
             assert_eq!(renamed, "https://example.org/datasets/US.2/");
         }

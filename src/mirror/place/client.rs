@@ -210,6 +210,28 @@ impl Client {
         Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
+    /// The content of a file, at most `limit` bytes of it. `None` means that there is none.
+    pub fn content(&self, url: &Url, limit: u64) -> Result<Option<Vec<u8>>> {
+        let once = || -> Result<Option<Vec<u8>>, Failure> {
+            let response = self.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
+            if response.status().as_u16() != 200 {
+                return Ok(None);
+            }
+            let mut content = Vec::new();
+            let mut body = self.body(response, limit, Coding::Identity);
+            body.read_to_end(&mut content).map_err(|error| self.broken(url, &error))?;
+            Ok(Some(content))
+        };
+        let mut attempt = 1;
+        loop {
+            match once() {
+                Ok(content) => return Ok(content),
+                Err(failure) => self.wait(attempt, failure)?,
+            }
+            attempt += 1;
+        }
+    }
+
     /// Sends a text, once, without following redirects. The response has any status.
     ///
     /// # Errors

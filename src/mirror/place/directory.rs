@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::statements::StatementPlace;
 use super::{Failure, FoundHead, HEAD, HeadResponse, LOG, Part, Place, only_line, parse_head};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
@@ -120,6 +121,12 @@ impl Place for PublishedDirectory {
 
     fn name(&self, of: &FoundHead, part: Part) -> String {
         self.path(of).join(part.file()).to_string_lossy().into_owned()
+    }
+
+    fn statements(&self) -> Option<StatementPlace<'_>> {
+        let directory = Registry::full_name(self.directory.path());
+        let datasets = directory.parent().filter(|it| it.ends_with(DATASETS))?;
+        Some(StatementPlace::in_directory(datasets.parent()?))
     }
 
     fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation> {

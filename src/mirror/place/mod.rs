@@ -23,6 +23,7 @@ mod client;
 mod directory;
 mod file;
 mod remote;
+mod statements;
 mod witness;
 
 use std::io::{self, Read};
@@ -34,6 +35,7 @@ pub use client::{HttpOptions, Retry};
 pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
 pub use remote::Remote;
+pub(crate) use statements::StatementPlace;
 pub use witness::ask_witness;
 
 use super::log::{Head, HeadFile, LinesDigest, Segment};
@@ -180,6 +182,11 @@ pub(crate) trait Place: Send + Sync {
     /// It is not what the head announces.
     fn prove(&self, _of: &FoundHead) -> Result<()> {
         Ok(())
+    }
+
+    /// Where the log of statements of the site is. `None` means that it is not a site.
+    fn statements(&self) -> Option<StatementPlace<'_>> {
+        None
     }
 
     /// A name for the dataset where nothing better is known.

@@ -9,6 +9,7 @@ use url::Url;
 
 use super::address::Address;
 use super::client::{Client, Coding, HttpOptions, Pace};
+use super::statements::StatementPlace;
 use super::{Failure, FoundHead, HEAD, HeadResponse, Part, Place, only_line, parse_head};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES};
@@ -80,32 +81,16 @@ impl Remote {
         }
     }
 
-    /// The text of a file of the site at the address, at most `limit` bytes of it.
+    /// The content of a file of the site at the address, at most `limit` bytes of it.
     ///
     /// # Errors
     ///
     /// Those of requests; [`ErrorKind::Response`]: there is no such file.
     pub(in crate::mirror) fn text(&self, path: &str, limit: u64) -> Result<Vec<u8>> {
         let url = self.address.file(path);
-        let once = || -> Result<Vec<u8>, Failure> {
-            let response = self.client.get(&url, &[(header::CACHE_CONTROL, "no-cache")])?;
-            if response.status().as_u16() != 200 {
-                let what = "there is no such file: is this the root of a published site?";
-                return Err(Error::of_url(ErrorKind::Response, &url, what).into());
-            }
-            let mut text = Vec::new();
-            let mut body = self.client.body(response, limit, Coding::Identity);
-            body.read_to_end(&mut text).map_err(|error| self.client.broken(&url, &error))?;
-            Ok(text)
-        };
-        let mut attempt = 1;
-        loop {
-            match once() {
-                Ok(text) => return Ok(text),
-                Err(failure) => self.client.wait(attempt, failure)?,
-            }
-            attempt += 1;
-        }
+        let what = "there is no such file: is this the root of a published site?";
+        let missing = || Error::of_url(ErrorKind::Response, &url, what);
+        self.client.content(&url, limit)?.ok_or_else(missing)
     }
 
     fn head_once(
@@ -283,6 +268,10 @@ impl Place for Remote {
 
     fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation> {
         Ok(only_line(self.file(of, HEAD).as_str()))
+    }
+
+    fn statements(&self) -> Option<StatementPlace<'_>> {
+        self.address.site().map(|site| StatementPlace::at_address(&self.client, site))
     }
 
     fn provisional_name(&self) -> DatasetName {

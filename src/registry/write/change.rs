@@ -216,6 +216,7 @@ mod tests {
                 refusal: None,
                 forget_from: None,
                 changes: Some(&changes),
+                statements: None,
             };
             let annotations = &PrimaryAnnotations::default();
             let taken = Taken { remembered: Some(remembered), annotations, primary: &dataset };

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::model::{
     DatasetName, FailedAttempt, Instance, LastPull, LogChange, SourceOptions, Timestamp,
 };
+use crate::registry::followed::LogToKeep;
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
 use crate::registry::snapshot::dataset_of;
@@ -30,6 +31,8 @@ pub(crate) struct Remembered<'a> {
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
     pub changes: Option<&'a LogChanges>,
+    /// The log of statements that was read with it. `None` means that none was.
+    pub statements: Option<LogToKeep<'a>>,
 }
 
 /// The bytes of notes, and the number of changes, that are stored at once.
@@ -53,12 +56,14 @@ impl Remembered<'_> {
             read,
             identical: self.is_identical.then_some(read),
             etag: self.etag.map(str::to_owned),
+            origin: self.statements.map(|statements| statements.origin.to_owned()),
             pulled: self
                 .pulled_with
                 .map(|options| LastPull { recorded: read, options: options.clone() }),
             failed: self.refusal.map(|refusal| FailedAttempt::new(read, refusal)),
         };
         let source = transaction.save_mirror_source(dataset, &stored)?;
+        self.statements.map_or(Ok(()), |statements| statements.save(transaction, read))?;
         if let Some(from) = forget_from {
             transaction.forget_changes_from(dataset, source, from)?;
         }

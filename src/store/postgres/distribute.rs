@@ -6,9 +6,11 @@ use crate::store::{Error, ErrorKind, Result};
 
 /// Small tables, of which every machine gets a copy: they are read with every dataset. All others
 /// are distributed by dataset. A referenced table comes before the one that refers to it.
-const REFERENCE_TABLES: [&str; 7] = [
+const REFERENCE_TABLES: [&str; 9] = [
     "dataset",
     "dataset_name",
+    "followed_log",
+    "followed_statement",
     "payment_taken",
     "payment_worker",
     "registry",

@@ -16,7 +16,7 @@ struct SourceRow {
 }
 
 row!(SourceRow in MIRROR_SOURCE { id, stored });
-part!(StoredSource { source, read, identical, etag, pulled, failed });
+part!(StoredSource { source, read, identical, etag, origin, pulled, failed });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
 optional_part!(LastPull);
@@ -96,7 +96,8 @@ impl View {
 
 impl Transaction {
     /// Stores that a primary was read for a dataset; adds it if it was not read before. When the
-    /// dataset was identical to it, and pulled from it, is kept where the new value is `None`.
+    /// dataset was identical to it, and pulled from it, and its log of statements, are kept where the new
+    /// value is `None`.
     pub fn save_mirror_source(
         &self,
         dataset: DatasetKey,
@@ -111,6 +112,7 @@ impl Transaction {
         if let Some(before) = before {
             row.stored.identical = row.stored.identical.or(before.identical);
             row.stored.pulled = row.stored.pulled.or(before.pulled);
+            row.stored.origin = row.stored.origin.or(before.origin);
         }
         self.put(dataset, &row)?;
         Ok(row.id)

@@ -7,6 +7,7 @@
 mod catalog;
 mod content;
 mod fixity;
+mod followed;
 mod granule;
 mod history;
 mod mirror;

@@ -1,6 +1,8 @@
 use std::io::{self, Write};
 
-use accession::mirror::{ComparedMirror, FirstDifference, MirrorStatus, Standing, Status};
+use accession::mirror::{
+    ComparedMirror, FirstDifference, FollowedStatements, MirrorStatus, Standing, Status,
+};
 use accession::registry::{ContentCounts, Counts, TwoSides};
 use accession::{Access, DatasetName, Instance, Timestamp};
 use serde::Serialize;
@@ -18,7 +20,8 @@ use crate::cli::session::Session;
 /// held the mirror's set), ahead (the mirror once held the
 /// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
 /// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
-/// no longer there. The exit status is 0 only if they are identical.
+/// no longer there. Where its site publishes signed statements, it is forked if it has signed two trees of
+/// them, and misstated if its log is not what it has stated. The exit status is 0 only if they are identical.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -65,9 +68,11 @@ impl Args {
                 digest_equal: status.is_digest_equal(),
                 other_content: Ids(&sides.other),
                 contents: sides.contents,
+                statements: status.statements.as_ref(),
             })?;
         } else {
             write_found(session.out(), &status, &sides)?;
+            write_statements(session.out(), &status)?;
             let mirror = match &status.mirror {
                 Some(instance) => Side::of("mirror", instance),
                 None => Side::without_history("mirror", &dataset),
@@ -97,6 +102,8 @@ struct ComparedMirrorJson<'a> {
     other_content: Ids<'a>,
     #[serde(flatten)]
     contents: ContentCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statements: Option<&'a FollowedStatements>,
 }
 
 /// When an identifier was in force.
@@ -121,6 +128,10 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> 
         Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         Status::Diverged => writeln!(out, "diverged")?,
         Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
+        Status::Forked => writeln!(out, "forked: the primary has signed two trees of statements")?,
+        Status::Misstated => {
+            writeln!(out, "misstated: the log is not what the primary has stated")?
+        }
         Status::Rewritten => {
             let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
             writeln!(out, "rewritten{change}")?;
@@ -133,6 +144,24 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> 
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
+}
+
+/// Writes what was verified, if statements are followed, and both checkpoints of an archive that has signed
+/// two trees: who is sent them needs nothing else to see it.
+pub fn write_statements(out: &mut impl Write, found: &MirrorStatus) -> io::Result<()> {
+    let Some(statements) = &found.statements else { return Ok(()) };
+    let FollowedStatements { origin, size, cosigned, fork, misstated, .. } = statements;
+    match (fork, misstated) {
+        (Some([kept, other]), _) => {
+            writeln!(out, "{origin} has signed two trees of statements, that which is kept:\n")?;
+            writeln!(out, "{kept}\nand another one:\n\n{other}")
+        }
+        (_, Some(misstated)) => writeln!(out, "{origin}: {misstated}"),
+        _ => {
+            let cosigned = if *cosigned { ", and cosigned" } else { "" };
+            writeln!(out, "{} of {origin} verified{cosigned}", count(*size, "statement"))
+        }
+    }
 }
 
 /// How many changes one side is behind the other, and when the identifier was in force `location`.

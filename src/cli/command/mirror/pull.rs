@@ -4,6 +4,7 @@ use accession::mirror::{PrimarySource, PullOptions, PullPolicy, Pulled};
 use accession::model::WarningKind;
 use accession::{Access, DatasetName, Limit, Limits};
 
+use super::compare::write_statements;
 use super::status::sources;
 use crate::cli::applied::{Application, Created, write_change, write_kept};
 use crate::cli::args::{PrimaryArgs, deletions, warn_of_not_remembered};
@@ -14,15 +15,18 @@ use crate::cli::session::{ChangeTime, Session};
 /// Make a mirror hold the same granules as its primary, in one change
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
-/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale
-/// or rewritten, nothing is changed unless --reset is given, and the exit status is 1: the manifest
-/// may be an older one, or that of another dataset. `mirror compare --help` describes these words.
+/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale,
+/// rewritten, forked or misstated, nothing is changed unless --reset is given, and the exit status is 1: the
+/// manifest may be an older one, or that of another dataset. `mirror compare --help` describes these words.
 ///
-/// The primary is remembered with its options, so it need not be named the next time.
+/// The primary is remembered with its options, so it need not be named the next time. If its site publishes
+/// signed statements, these are read first: from the first pull on, or from one with --policy on. They are
+/// kept, so that `accession prove` proves them when the archive is gone.
 ///
 /// Examples:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
 ///   accession mirror pull THEM.FOOL2.002
+///   accession mirror pull THEM.FOOL2.002 --policy policy.txt --key witness.key
 ///   accession mirror pull --all --quiet
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -33,7 +37,7 @@ pub struct Args {
 
     /// Pull every dataset that was pulled before from the primary of its last pull, with the same
     /// options; one that fails does not stop the others
-    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "primary_at", "reset", "create"])]
+    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "primary_at", "reset", "create", "policy"])]
     all: bool,
 
     #[command(flatten)]
@@ -89,11 +93,11 @@ impl Args {
 
     /// Pulls every dataset from its default. One that fails does not stop the others.
     fn pull_all(&self, session: &mut Session) -> Result<Exit> {
-        let mut pulls = Vec::new();
+        let (mut pulls, follow) = (Vec::new(), self.primary.follow(session)?);
         for known in sources(&session.open(Access::Read)?.snapshot()?)? {
             let dataset = known.dataset.clone();
             let source = self.primary.default_source(known, session)?;
-            pulls.extend(source.map(|source| (dataset, source)));
+            pulls.extend(source.map(|source| (dataset, source.following(follow.clone()))));
         }
         let mut worst = Exit::Done;
         for (dataset, source) in pulls {
@@ -158,7 +162,7 @@ impl Args {
         session: &mut Session,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
-        let status = Some(pulled.before.status);
+        let status = Some(&pulled.before);
         // Where nobody reads what was done, the warnings are still read.
         let reported =
             self.application(dataset).report(session, &pulled.applied, *created, status, text);
@@ -208,7 +212,8 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
     let primary = &pulled.before.primary;
     write_kept(out, pulled.applied.annotations)?;
     let Some(change) = pulled.applied.instance() else {
-        return writeln!(out, "no changes: {}", pulled.why_unchanged());
+        writeln!(out, "no changes: {}", pulled.why_unchanged())?;
+        return write_statements(out, &pulled.before);
     };
     write_change(out, change)?;
     writeln!(out, "identifier {}", change.identifier)?;
@@ -218,6 +223,7 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
         false => "; its digest is not proved, since other content is known here",
     };
     writeln!(out, "{of} {} as of {}{not_proved}", primary.dataset, primary.timestamp)?;
+    write_statements(out, &pulled.before)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }
