@@ -111,7 +111,8 @@ impl Directory {
     }
 
     /// Writes a file under another name and renames it, so that readers find the whole of it, or what
-    /// was there before. What must be durable, `write` syncs.
+    /// was there before. What must be durable, `write` syncs. An [`Error`] that it fails with, as an
+    /// [`io::Error::other`], is returned as it is.
     pub fn replace(
         &self,
         name: &str,
@@ -122,7 +123,8 @@ impl Directory {
         if let Err(source) = write(&mut file) {
             // On a full disk, it is in the way. If it cannot be removed, the next replacement does.
             let _ = self.remove(SHARED_NEW);
-            return Err(self.failed("write", name, source));
+            let failed = source.downcast().unwrap_or_else(|io| self.failed("write", name, io));
+            return Err(failed);
         }
         drop(file);
         renameat(&self.handle, SHARED_NEW, &self.handle, name)

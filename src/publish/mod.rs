@@ -28,7 +28,6 @@
 
 mod dataset;
 mod files;
-mod log;
 #[cfg(feature = "serve")]
 mod pages;
 #[cfg(feature = "serve")]

@@ -137,24 +137,19 @@ impl Resolver {
             return Ok(());
         }
         let files = registry.snapshot()?.files(set)?;
-        let mut failed = None;
-        let written = lists.replace(&name, |file| {
+        lists.replace(&name, |file| {
             // Without a time and a name, the same list gives the same bytes.
             let mut zip = GzBuilder::new().write(file, Compression::default());
             let mut line = Vec::new();
             for granule in files {
-                let granule = granule.map_err(|error| keep(error, &mut failed))?;
+                let granule = granule.map_err(std::io::Error::other)?;
                 line.clear();
                 granule.content.write_line(granule.granule_id.as_str(), &mut line);
                 zip.write_all(&line)?;
             }
             // Its name says what it has, so it is never written again: it must not be lost halfway.
             zip.finish()?.sync_data()
-        });
-        match failed {
-            Some(error) => Err(error),
-            None => written,
-        }
+        })
     }
 
     /// Writes the shards and the map, and removes the lists that nothing names. What a shard says of a
@@ -257,11 +252,4 @@ fn next_month(history: &mut Peekable<History>) -> Result<Option<Vec<Instance>>> 
         instances.push(next?);
     }
     Ok(Some(instances))
-}
-
-/// Keeps why something could not be read while a file was written.
-fn keep(error: Error, failed: &mut Option<Error>) -> std::io::Error {
-    let shown = std::io::Error::other(error.to_string());
-    failed.get_or_insert(error);
-    shown
 }

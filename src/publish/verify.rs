@@ -10,8 +10,8 @@ use flate2::read::GzDecoder;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use super::dataset::{check_all, check_continued, is_of_another};
 use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in};
-use super::log;
 use super::statements::{CHECKPOINT, POLICY, STATEMENTS, published_checkpoint};
 use super::tile::Tile;
 use crate::disk::Directory;
@@ -251,12 +251,12 @@ impl VerifiedFiles {
             }
             Some(Some(HeadFile::Head(head))) => {
                 self.changes = head.changes;
-                let proved = log::check_all(directory, &head);
+                let proved = check_all(directory, &head);
                 // The next run publishes a dataset that has the name now into a log of its own.
                 if self.take(directory, proved)?.is_some()
-                    && !log::is_of_another(snapshot, present, &head)?
+                    && !is_of_another(snapshot, present, &head)?
                 {
-                    let same = log::check_continued(snapshot, present, &head, directory);
+                    let same = check_continued(snapshot, present, &head, directory);
                     self.take(directory, same)?;
                 }
                 for (name, digest) in [(SUBSETS, head.subsets), (ANNOTATIONS, head.annotations)] {

@@ -64,18 +64,14 @@ impl Citation {
         // Never describes another list than the one beside it.
         directory.remove(METADATA)?;
         let list_path = directory.path_of(LIST);
-        let mut described = None;
-        let replaced = directory.replace(LIST, |file| {
+        let mut text = String::new();
+        directory.replace(LIST, |file| {
             let mut list = BufWriter::new(file);
-            let text = described.insert(self.describe(granules, &mut list, &list_path));
-            // The error itself is returned below.
-            text.as_ref().map_err(|_| io::ErrorKind::Other)?;
+            let described = self.describe(granules, &mut list, &list_path);
+            text = described.map_err(io::Error::other)?;
             list.flush()?;
             list.get_ref().sync_all()
-        });
-        let text = described.transpose()?;
-        replaced?;
-        let text = text.unwrap_or_default();
+        })?;
         directory.replace(METADATA, |file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()

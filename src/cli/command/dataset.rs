@@ -76,13 +76,13 @@ impl AddDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut dataset = Dataset::named(self.name);
         let mut limits = Limits::default();
-        let (edit, shared_doi, clock) = self.record.into_edit()?;
-        edit.apply_to(&mut dataset, &mut limits);
+        let (record, file) = (&self.record, self.record.read_file()?);
+        record.apply_to(file.as_ref(), &mut dataset, &mut limits);
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
         session.write(create, |registry, session| {
-            let stamp = session.stamp(clock.time())?;
-            Ok(registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?)
+            let stamp = session.stamp(record.clock.time())?;
+            Ok(registry.add_dataset_with(&dataset, limits, record.shared_doi(), &stamp)?)
         })?;
         let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
@@ -99,14 +99,17 @@ impl AddDataset {
 
 impl EditDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (edit, shared_doi, clock) = self.record.into_edit()?;
-        if edit == RecordEdit::default() {
+        let EditDataset { name, record } = &self;
+        if record.from.is_none() && record.fields == FieldArgs::default() {
             return Err(Error::usage("no field is named")
                 .with_hint("name the fields to change, such as --title"));
         }
-        edit_and_confirm(session, &self.name, &clock, |registry, stamp| {
-            let apply = |dataset: &mut _, limits: &mut _| edit.apply_to(dataset, limits);
-            registry.edit_dataset_with(&self.name, shared_doi, stamp, apply).map(drop)
+        let file = record.read_file()?;
+        edit_and_confirm(session, name, &record.clock, |registry, stamp| {
+            let apply = |dataset: &mut _, limits: &mut _| {
+                record.apply_to(file.as_ref(), dataset, limits);
+            };
+            registry.edit_dataset_with(name, record.shared_doi(), stamp, apply).map(drop)
         })
     }
 }
@@ -318,27 +321,22 @@ fn yes_or_no(text: &str) -> Result<bool, Refusal> {
     }
 }
 
-/// An edit of a record: what a file states, overridden by the options.
-#[derive(Default, PartialEq)]
-struct RecordEdit {
-    file: Option<String>,
-    options: FieldArgs,
-}
-
 impl RecordArgs {
-    fn into_edit(self) -> Result<(RecordEdit, SharedDoi, ClockArgs)> {
-        let file = self.from.as_ref().map(read_record).transpose()?;
-        let shared_doi = if self.shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
-        Ok((RecordEdit { file, options: self.fields }, shared_doi, self.clock))
+    /// What the file states.
+    fn read_file(&self) -> Result<Option<String>> {
+        self.from.as_ref().map(read_record).transpose()
     }
-}
 
-impl RecordEdit {
-    fn apply_to(&self, dataset: &mut Dataset, limits: &mut Limits) {
-        if let Some(file) = &self.file {
+    fn shared_doi(&self) -> SharedDoi {
+        if self.shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused }
+    }
+
+    /// Applies what the file states, and then the options.
+    fn apply_to(&self, file: Option<&String>, dataset: &mut Dataset, limits: &mut Limits) {
+        if let Some(file) = file {
             record::read(file, dataset).expect("it was read before");
         }
-        let of = &self.options;
+        let of = &self.fields;
         apply(&of.doi, &mut dataset.doi);
         apply(&of.title, &mut dataset.title);
         apply(&of.description, &mut dataset.description);
