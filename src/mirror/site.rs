@@ -87,8 +87,8 @@ impl PublishedSite {
         Ok(PublishedSite { root, dataset })
     }
 
-    /// The address at which its identifiers resolve, without what a query has: its own or, of a directory, that
-    /// at which it was published. `None` means that none is known.
+    /// The address at which its identifiers resolve, without what a query has: its own or, of a directory,
+    /// that at which it was published. `None` means that none is known.
     ///
     /// # Errors
     ///

@@ -274,8 +274,8 @@ impl VerifiedFiles {
         Ok(())
     }
 
-    /// Compares a list, which is there once pages were published, with the digest that is its name: no run writes
-    /// one that is there.
+    /// Compares a list, which is there once pages were published, with the digest that is its name: no run
+    /// writes one that is there.
     fn check_list(&mut self, lists: &Directory, digest: Digest) -> Result<()> {
         let name = list_name(digest);
         let Some(file) = lists.read(&name)? else { return Ok(()) };

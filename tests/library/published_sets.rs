@@ -92,7 +92,8 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     publish(&registry, www, Some("https://data.example.org/a"));
     assert_eq!(assert_resolves(&registry, www, "D"), 5);
     assert_eq!(page_of(www, "00000000000000000000000000000000"), None);
-    // The citation on a page leads to it: by the site's address, or by that of the site that is said to resolve.
+    // The citation on a page leads to it: by the site's address, or by that of the site that is said to
+    // resolve.
     let latest =
         registry.snapshot().unwrap().dataset(&name("D")).unwrap().latest.unwrap().identifier;
     let assert_cited = |site: &str| {
@@ -106,8 +107,8 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     let settings = SiteSettings { resolver, ..SiteSettings::default() };
     publish_pages(&registry, www, &settings, &[], now()).unwrap();
     assert_cited("https://ids.example");
-    // A cited subset has its own, on the page of the set of which it is; and without a script, it is said whose
-    // citation that of the page is.
+    // A cited subset has its own, on the page of the set of which it is; and without a script, it is said
+    // whose citation that of the page is.
     let page = text(www, "datasets/D/history/2001-03.html");
     let subset = registry.snapshot().unwrap().subsets(&name("D")).unwrap()[0].identifier;
     let cited = page.split(&format!("id=\"cite-{subset}\"")).nth(1).unwrap();
@@ -172,7 +173,8 @@ fn a_night_writes_what_it_changes_and_no_other_file() {
         .filter(|file| file.contains("history/") || file.starts_with("di/"))
         .collect();
     let months: Vec<&&str> = written.iter().filter(|file| file.contains("history/")).collect();
-    // April; March, whose last set was replaced now; and January, which had the same set, whose list made place.
+    // April; March, whose last set was replaced now; and January, which had the same set, whose list made
+    // place.
     let expected = ["2001-01.html", "2001-03.html", "2001-04.html", "index.html"];
     assert_eq!(months.len(), expected.len(), "{written:?}");
     assert!(months.iter().zip(expected).all(|(file, name)| file.ends_with(name)), "{written:?}");

@@ -102,8 +102,8 @@ impl SiteArgs {
         self.named()?.map_or(Ok(()), |site| session.follow(&site, names))
     }
 
-    /// The address of the site that resolves identifiers: from the environment, or else that of the given site.
-    /// `None` means that neither is known.
+    /// The address of the site that resolves identifiers: from the environment, or else that of the given
+    /// site. `None` means that neither is known.
     pub fn resolver(&self) -> Result<Option<String>> {
         let named = |site: PublishedSite| Ok::<_, Error>(site.public_address()?);
         match resolver()? {
