@@ -34,6 +34,14 @@ impl Digest {
         0xb8, 0x55,
     ]);
 
+    /// The directory of canonical lists in what is published.
+    pub(crate) const LISTS: &str = "lists";
+
+    /// The file in it with the list that has this digest.
+    pub(crate) fn list_file(self) -> String {
+        format!("{}.txt.gz", hex::encode(self.0))
+    }
+
     /// Returns the digest with these bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Digest(bytes)

@@ -304,14 +304,6 @@ impl HistoryPage {
     }
 }
 
-/// The directory of the canonical lists of a site of files.
-pub const LISTS: &str = "lists";
-
-/// The file of the canonical list with a digest.
-pub fn list_name(digest: Digest) -> String {
-    format!("{}.txt.gz", hex::encode(digest.as_bytes()))
-}
-
 impl Site {
     /// The path of the months of a dataset.
     pub fn months(name: &DatasetName) -> String {
@@ -339,7 +331,7 @@ impl Site {
 
     /// The path of the canonical list with a digest, in files.
     pub fn list_file(digest: Digest) -> String {
-        format!("/{LISTS}/{}", list_name(digest))
+        format!("/{}/{}", Digest::LISTS, digest.list_file())
     }
 }
 

@@ -28,7 +28,7 @@ pub use citing::{Describes, FORMATS, Link, links};
 pub use comparison::{ComparisonPage, DifferenceRow};
 pub use dataset::DatasetPage;
 pub use feed::{Feed, FeedEntry};
-pub use history::{HistoryPage, LISTS, Month, MonthPage, MonthSums, list_name, months_page};
+pub use history::{HistoryPage, Month, MonthPage, MonthSums, months_page};
 pub use index::IndexPage;
 pub use layout::{Detail, moved, not_found, problem};
 pub use set::SetPage;

@@ -16,7 +16,7 @@ use crate::disk::{Directory, SortedEntries, Sorter};
 use crate::error::{Error, Result};
 use crate::mirror::{SHARDS, Shard, ShardPeriod};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
-use crate::pages::{LISTS, Month, MonthPage, MonthSums, Site, list_name, months_page};
+use crate::pages::{Month, MonthPage, MonthSums, Site, months_page};
 use crate::registry::{History, Listed, Registry, Selection, Snapshot};
 
 /// The map for nginx.
@@ -48,7 +48,7 @@ impl Resolver {
         let name = &listed.dataset.name;
         self.written.extend(listed.former_names.iter().cloned());
         self.written.insert(name.clone());
-        let lists = root.enter_or_create(LISTS)?;
+        let lists = root.enter_or_create(Digest::LISTS)?;
         let latest = listed.latest.clone().map(Set::Instance);
         let mut subsets: BTreeMap<Month, Vec<(Subset, Citation)>> = BTreeMap::new();
         let cited = subset_sets(&registry.snapshot()?, name)?;
@@ -131,7 +131,7 @@ impl Resolver {
 
     /// Writes the canonical list of a set, which is proved, unless it is there.
     fn write_list(&mut self, registry: &Registry, lists: &Directory, set: &Set) -> Result<()> {
-        let name = list_name(set.digest());
+        let name = set.digest().list_file();
         self.lists.insert(set.digest());
         if lists.read(&name)?.is_some() {
             return Ok(());
@@ -193,8 +193,8 @@ impl Resolver {
         if has_others {
             return Ok(());
         }
-        let wanted: BTreeSet<String> = lists.into_iter().map(list_name).collect();
-        if let Some(directory) = root.enter(LISTS)? {
+        let wanted: BTreeSet<String> = lists.into_iter().map(Digest::list_file).collect();
+        if let Some(directory) = root.enter(Digest::LISTS)? {
             let is_left = |name: &String| name.ends_with(".txt.gz") && !wanted.contains(name);
             for name in directory.names()?.iter().filter(|name| is_left(name)) {
                 directory.remove(name)?;

@@ -19,7 +19,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{Head, HeadFile, LinesDigest, write_annotations, write_subsets};
 use crate::model::{DatasetName, Digest, Timestamp};
-use crate::pages::{LISTS, list_name};
 use crate::registry::{Listed, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
@@ -70,7 +69,7 @@ pub fn verify<E: From<Error>>(
         [] => place.names()?,
         named => named.to_vec(),
     };
-    let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(LISTS)?);
+    let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(Digest::LISTS)?);
     for dataset in names {
         let directory = made.as_ref().map(|made| made.enter(dataset.as_str())).transpose()?;
         let (changes, ok, differences) = (0, true, Vec::new());
@@ -277,7 +276,7 @@ impl VerifiedFiles {
     /// Compares a list, which is there once pages were published, with the digest that is its name: no run
     /// writes one that is there.
     fn check_list(&mut self, lists: &Directory, digest: Digest) -> Result<()> {
-        let name = list_name(digest);
+        let name = digest.list_file();
         let Some(file) = lists.read(&name)? else { return Ok(()) };
         let (mut list, mut part, mut hash) = (GzDecoder::new(file), [0; 8_192], Sha256::new());
         let is_whole = loop {
@@ -289,7 +288,7 @@ impl VerifiedFiles {
         };
         if !is_whole || hash.finalize().as_slice() != digest.as_bytes() {
             let text = "it has another digest than its name; remove it, and publish again";
-            let file = format!("{LISTS}/{name}");
+            let file = format!("{}/{name}", Digest::LISTS);
             self.differences.push(OtherFile { file, line: None, text: text.to_owned() });
         }
         Ok(())
