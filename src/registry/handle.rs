@@ -1,7 +1,7 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::monitor::{JointWork, Monitor, Work};
@@ -36,17 +36,9 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 pub struct Registry {
     store: Store,
     monitor: Option<Arc<dyn Monitor>>,
-    /// What others see, who do not see who recorded a change. `None` means that it is read as the archive
-    /// sees it.
-    published: Option<Arc<Published>>,
-}
-
-/// The datasets that others see.
-struct Published {
-    /// Their names. None means all datasets.
-    names: Vec<DatasetName>,
-    /// Their keys, with the state of the registry in which they were looked up.
-    keys: Mutex<Option<(u64, Arc<[i64]>)>>,
+    /// The names of the datasets that others see, who do not see who recorded a change; no name means all
+    /// datasets. `None` means that it is read as the archive sees it.
+    published: Option<Arc<[DatasetName]>>,
 }
 
 /// How a registry is opened.
@@ -162,8 +154,7 @@ impl Registry {
     /// Who recorded a change is shown of none.
     #[must_use]
     pub fn published(&self, names: &[DatasetName]) -> Self {
-        let published = Published { names: names.to_owned(), keys: Mutex::default() };
-        Registry { published: Some(Arc::new(published)), ..self.clone() }
+        Registry { published: Some(names.into()), ..self.clone() }
     }
 
     /// The registry in a store.
@@ -283,29 +274,14 @@ impl Registry {
         if self.watch().is_some_and(|is_stopped| is_stopped()) {
             return Err(Error::interrupted());
         }
-        let view = match &self.published {
-            None => self.store.snapshot(self.watch().as_ref()),
-            Some(published) => self.read_published(published),
+        let read = || {
+            let view = self.store.snapshot(self.watch().as_ref())?;
+            match &self.published {
+                None => Ok(view),
+                Some(names) => view.for_public(names),
+            }
         };
-        view.map_err(|error| self.named(error))
-    }
-
-    /// Begins a read transaction as others see the registry. The names of the datasets that they see are
-    /// looked up once in each state of it; the state is read first, so what is kept is never older.
-    fn read_published(&self, published: &Published) -> Result<store::View> {
-        if published.names.is_empty() {
-            return Ok(self.store.snapshot(self.watch().as_ref())?.for_public(None));
-        }
-        let state = self.store.state().ok().flatten();
-        let view = self.store.snapshot(self.watch().as_ref())?;
-        let kept = || published.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept().clone().filter(|(of, _)| Some(*of) == state);
-        let shown = match known {
-            Some((_, keys)) => keys,
-            None => view.keys_of(&published.names)?,
-        };
-        *kept() = state.map(|state| (state, Arc::clone(&shown)));
-        Ok(view.for_public(Some(shown)))
+        read().map_err(|error| self.named(error))
     }
 
     /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it.
@@ -374,46 +350,5 @@ impl NewRegistry {
         let NewRegistry { registry, new, path } = self;
         let put = new.put_in_place(Some(registry.into_store()));
         put.map_err(|error| error.in_registry(&store::shown_name(&path)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::GranuleId;
-    use crate::registry::{Change, Stamp};
-    use crate::store::Fault;
-
-    #[test]
-    fn the_names_that_others_see_are_looked_up_once_in_each_state() {
-        let directory = tempfile::tempdir().unwrap();
-        let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
-        let ingest = |dataset: &str| {
-            let mut change = Change::new();
-            change.ingest("A".parse::<GranuleId>().unwrap()).unwrap();
-            change.options.create_dataset = true;
-            let second = "2001-01-02T00:00:00Z".parse().unwrap();
-            registry
-                .change(&dataset.parse().unwrap(), &change, &Stamp::at(second, second))
-                .unwrap();
-        };
-        ["A", "HIDDEN"].into_iter().for_each(ingest);
-        let calls = Fault::passing(ErrorKind::Damaged, usize::MAX);
-        let names = ["A", "B"].map(|name| name.parse().unwrap());
-        let public = registry.with_fault(Arc::clone(&calls)).published(&names);
-        let seen = || {
-            let before = calls.calls();
-            let snapshot = public.snapshot().unwrap();
-            let read = calls.calls() - before;
-            let is_there = |name: &str| snapshot.has_dataset(&name.parse().unwrap()).unwrap();
-            (read, ["A", "B", "HIDDEN"].map(is_there))
-        };
-        let (looked_up, shown) = seen();
-        assert_eq!(shown, [true, false, false]);
-        let (known, shown) = seen();
-        assert_eq!((looked_up - known, shown), (2, [true, false, false]));
-        ingest("B");
-        assert_eq!(seen(), (looked_up, [true, true, false]), "another state");
-        assert_eq!(seen(), (known, [true, true, false]));
     }
 }

@@ -13,7 +13,7 @@ use super::verify::Verified;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
-use crate::store::{self, Access, BUSY_WAIT, NewFile, Transaction, Withdrawn, WorkerRow};
+use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, Withdrawn, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
@@ -164,13 +164,14 @@ fn reserve_payment_ids(transaction: &Transaction, now: Timestamp) -> Result<()> 
         if row.is_some_and(|row| row.last_second > last_second) {
             continue;
         }
-        transaction.save_payment_worker(&WorkerRow {
+        let row = WorkerRow {
             worker,
             layout: scheme.layout.as_str().to_owned(),
             epoch: scheme.epoch,
             last_second,
             next_counter: scheme.layout.counters(),
-        })?;
+        };
+        transaction.put(REGISTRY, &row)?;
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use crate::signed::{
     LogCheckpoint, Note, Policy, SetStatement, StatedSet, StatementProof, StatementTree, TreeHash,
 };
 use crate::store::{
-    self, DatasetKey, StoredDataset, StoredStatement, SubsetKey, Transaction, TreeHead,
+    self, DatasetKey, REGISTRY, StoredDataset, StoredStatement, SubsetKey, Transaction, TreeHead,
 };
 
 /// The log of statements as it is stored.
@@ -109,8 +109,8 @@ impl StatementLog {
             log.tree.push(statement.text.as_bytes());
             log.is_shown &= read.shows(statement.dataset);
         }
-        for head in read.tree_heads() {
-            let signed = SignedCheckpoint::of(&head?)?;
+        for head in read.tree_heads()? {
+            let signed = SignedCheckpoint::of(&head)?;
             let LogCheckpoint { size, root, .. } = signed.checkpoint;
             if log.tree.root(size) != Some(root) {
                 let what = format!("the first {size} statements are not those that were signed");
@@ -158,7 +158,7 @@ impl Registry {
                 // What was said once of a time stays said.
                 Stamp::now(now).record(transaction, None, Timestamp::MIN)?;
             }
-            transaction.insert_statements(&new.rows)?;
+            transaction.insert(REGISTRY, &new.rows)?;
             new.rows.iter().for_each(|row| log.tree.push(row.text.as_bytes()));
             (log.added, log.is_behind) = (new.rows.len() as u64, new.is_behind);
             Ok((log, End::commit_if(!new.rows.is_empty())))
@@ -175,7 +175,7 @@ impl Registry {
         check_continued(tree, signed.checkpoint.size, &signed.checkpoint.root)?;
         self.write(|transaction| {
             transaction.lock_registry()?;
-            transaction.put_tree_head(&signed.stored())?;
+            transaction.put(REGISTRY, &signed.stored())?;
             Ok(((), End::Commit))
         })
     }
@@ -209,13 +209,13 @@ impl Registry {
                     differs(format!("{what}: import the days that the registry lost first"))
                 };
                 log.tree.push(text.as_bytes());
-                transaction.insert_statements(&[row.ok_or_else(missing)?])?;
+                transaction.insert(REGISTRY, &[row.ok_or_else(missing)?])?;
             }
             let taken = (texts.len() - known) as u64;
             // What is here of as many statements may have been cosigned since it was published.
             if taken > 0 {
                 check_continued(&log.tree, signed.checkpoint.size, &signed.checkpoint.root)?;
-                transaction.put_tree_head(&signed.stored())?;
+                transaction.put(REGISTRY, &signed.stored())?;
             }
             Ok((taken, End::commit_if(taken > 0)))
         })
@@ -395,17 +395,14 @@ impl Snapshot {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): it was altered.
     pub fn last_signed(&self) -> Result<Option<SignedCheckpoint>> {
-        self.ask(|read| {
-            let last = read.tree_heads().last().transpose()?;
-            last.as_ref().map(SignedCheckpoint::of).transpose()
-        })
+        self.ask(|read| read.tree_heads()?.last().map(SignedCheckpoint::of).transpose())
     }
 
     /// The datasets of which not enough witnesses have seen what was stated, for the policy with which it was
     /// signed, each with the time since when. Empty if nothing was signed.
     pub(super) fn unwitnessed(&self) -> Result<BTreeMap<DatasetName, Timestamp>> {
         self.ask(|read| {
-            let heads: Vec<TreeHead> = read.tree_heads().collect::<Result<_>>()?;
+            let heads = read.tree_heads()?;
             let mut since = BTreeMap::new();
             let mut seen = (!heads.is_empty()).then_some(0);
             for head in heads.iter().rev() {
@@ -447,7 +444,7 @@ impl Snapshot {
             let stated = stated.iter().map(|row| Ok((row.number, statement_in(row)?)));
             let stated = stated.collect::<Result<Vec<_>>>()?;
             let log = StatementLog::read(read)?;
-            let heads: Vec<TreeHead> = read.tree_heads().collect::<Result<_>>()?;
+            let heads = read.tree_heads()?;
             let mut best = None;
             for head in heads.iter().rev() {
                 let mut known = stated.iter().rev().filter(|(number, _)| *number < head.size);

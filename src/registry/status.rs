@@ -335,8 +335,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn open_findings(&self, dataset: &DatasetName, most: u32) -> Result<Vec<OpenFinding>> {
-        let first =
-            self.ask_of(dataset, |read, key| read.fixity_findings_after(key, ("", "", ""), most))?;
+        let first = self.ask_of(dataset, |read, key| read.first_fixity_findings(key, most))?;
         Ok(first.into_iter().map(OpenFinding::from).collect())
     }
 

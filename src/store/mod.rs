@@ -35,9 +35,9 @@ pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown
 pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, MirrorState, Withdrawn};
 pub(crate) use rows::{
-    DatasetKey, FollowedLog, FollowedStatement, NewPeriod, Period, SourceKey, StoredAnnotation,
-    StoredContent, StoredDataset, StoredFinding, StoredInstance, StoredRoot, StoredSource,
-    StoredStatement, SubsetKey, ToChange, TreeHead, Watch, WorkerRow,
+    DatasetKey, FollowedLog, FollowedStatement, NewPeriod, Period, REGISTRY, SourceKey,
+    StoredAnnotation, StoredContent, StoredDataset, StoredFinding, StoredInstance, StoredRoot,
+    StoredSource, StoredStatement, SubsetKey, TreeHead, Watch, WorkerRow,
 };
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};

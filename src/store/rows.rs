@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{
-    Annotation, Content, Dataset, DatasetName, FailedAttempt, Granule, GranuleId, Instance,
-    LastPull, Limits, Subset, Timestamp, Withdrawal,
+    Annotation, Content, Dataset, DatasetName, FailedAttempt, GranuleId, Instance, LastPull,
+    Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -37,14 +37,7 @@ pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 pub(crate) struct DatasetKey(pub(in crate::store) i64);
 
 /// What is locked for what does not belong to a dataset: a new dataset, payment ids.
-pub(in crate::store) const REGISTRY: DatasetKey = DatasetKey(0);
-
-/// A subset that was cited.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredSubset {
-    pub key: SubsetKey,
-    pub subset: Subset,
-}
+pub(crate) const REGISTRY: DatasetKey = DatasetKey(0);
 
 /// The key of a cited subset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,14 +152,6 @@ pub(crate) struct StoredDataset {
     pub limits: Limits,
 }
 
-/// A dataset that is to be changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ToChange {
-    pub stored: StoredDataset,
-    /// The last instance that is stored. `None` means that it has no history.
-    pub latest: Option<Instance>,
-}
-
 /// A holding period as it is stored, with values that have not been checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period<'row> {
@@ -187,14 +172,6 @@ pub(crate) struct NewPeriod<'id> {
     pub ingested: Timestamp,
     pub deleted: Option<Timestamp>,
     pub producer_granule: Option<&'id GranuleId>,
-}
-
-impl<'id> From<&'id Granule> for NewPeriod<'id> {
-    fn from(granule: &'id Granule) -> Self {
-        let Granule { granule_id, ingested, deleted, producer_granule } = granule;
-        let producer_granule = producer_granule.as_ref();
-        NewPeriod { granule_id, ingested: *ingested, deleted: *deleted, producer_granule }
-    }
 }
 
 /// What is known of the files of a granule from an instant on, as it is stored.

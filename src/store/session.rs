@@ -140,21 +140,19 @@ impl View {
         Ok(&*self.session)
     }
 
-    /// The keys of the datasets that have one of some names, or once had it.
+    /// The same state as others see it: the datasets that have one of some names, or once had it; no name
+    /// means all. Any other dataset is as if it did not exist: no name leads to its key, and every statement
+    /// about several datasets leaves it out.
     ///
     /// # Errors
     ///
     /// The names cannot be looked up.
-    pub fn keys_of(&self, names: &[DatasetName]) -> Result<Arc<[i64]>> {
-        let key = |name| Ok(self.key_and_name(name)?.map(|(key, _)| key.0));
-        names.iter().map(key).filter_map(Result::transpose).collect()
-    }
-
-    /// The same state as others see it: the datasets with these keys; `None` means all. Any other dataset is
-    /// as if it did not exist: no name leads to its key, and every statement about several datasets leaves it
-    /// out.
-    pub fn for_public(self, shown: Option<Arc<[i64]>>) -> Self {
-        View { shown, is_public: true, ..self }
+    pub fn for_public(self, names: &[DatasetName]) -> Result<Self> {
+        let shown = match names {
+            [] => None,
+            names => Some(self.keys_of(names)?.into()),
+        };
+        Ok(View { shown, is_public: true, ..self })
     }
 
     /// Whether a dataset is shown.

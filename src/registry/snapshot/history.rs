@@ -98,7 +98,7 @@ impl Snapshot {
         self.ask_of(dataset, |read, key| {
             let stored = paged(
                 None,
-                |after, limit| read.annotations_after(key, *after, Timestamp::MAX, limit),
+                |after, limit| read.annotations_after(key, *after, limit),
                 |last| Some((last.timestamp, last.number)),
             );
             for stored in stored {
@@ -121,7 +121,7 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<(Timestamp, Annotation)>> {
         self.ask_of(dataset, |read, key| {
-            let stored = read.annotations_after(key, None, Timestamp::MAX, limit)?;
+            let stored = read.annotations_after(key, None, limit)?;
             Ok(stored.into_iter().map(|stored| (stored.timestamp, stored.annotation)).collect())
         })
     }
@@ -197,7 +197,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_annotations(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask_of(dataset, |read, key| read.count_annotations(key, Timestamp::MAX))
+        self.ask_of(dataset, store::View::count_annotations)
     }
 
     /// The number of instances in the history of a dataset up to a time (`None` means all).

@@ -162,7 +162,7 @@ impl<'a> Entry<'a> {
         }
         let has_findings = match self.has_findings {
             Some(known) => known,
-            None => transaction.has_fixity_findings(dataset)?,
+            None => !transaction.first_fixity_findings(dataset, 1)?.is_empty(),
         };
         self.has_findings = Some(has_findings);
         if !has_findings {

@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{Decoded, MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
 use crate::registry::handle::{End, Registry};
-use crate::store::{Transaction, WorkerRow};
+use crate::store::{REGISTRY, Transaction, WorkerRow};
 
 /// Payment ids that were never issued before and will not be issued again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -100,13 +100,14 @@ fn lease(
         }
         counter += 1;
     }
-    transaction.save_payment_worker(&WorkerRow {
+    let row = WorkerRow {
         worker: worker.number(),
         layout: scheme.layout.as_str().to_owned(),
         epoch: scheme.epoch,
         last_second: second,
         next_counter: counter,
-    })?;
+    };
+    transaction.put(REGISTRY, &row)?;
     if (lease.ids.len() as u64) < count {
         lease.more_at = scheme.instant_of(second + 1);
     }

@@ -14,7 +14,7 @@ use crate::registry::handle::Registry;
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{Only, Position, SetCursor, SetEntries, Walk};
 use crate::registry::staging::Staging;
-use crate::store::{DatasetKey, StoredDataset, ToChange, Transaction, View};
+use crate::store::{DatasetKey, StoredDataset, Transaction, View};
 
 /// The options of a change, a sync, a revert or an import.
 ///
@@ -117,8 +117,7 @@ impl<'a> Target<'a> {
         check_accepted(options.max_replace, options.note.as_deref())?;
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
-                Some(found) if !(options.create_dataset && gives_up(&found.stored, name)) => {
-                    let ToChange { stored, latest } = found;
+                Some((stored, latest)) if !(options.create_dataset && gives_up(&stored, name)) => {
                     let StoredDataset { key, dataset, withdrawn, limits } = stored;
                     refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
                     (key, dataset.name, limits, latest, false)

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use super::history::sound;
 use crate::model::{
-    Dataset, DatasetName, Doi, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
+    Dataset, DatasetName, Doi, Instance, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
 use crate::store::page::{check_order, paged};
 use crate::store::row::{Reader, Row, RowPart, optional_part, part, row};
-use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, ToChange, Withdrawn};
+use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, Withdrawn};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, StoredTable, Value, damaged};
 
@@ -109,8 +109,12 @@ impl View {
     }
 
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
-    /// locked until the end of the transaction. `None` means that no dataset has or had the name.
-    pub fn dataset_to_change(&self, name: &DatasetName) -> Result<Option<ToChange>> {
+    /// locked until the end of the transaction. `None` means that no dataset has or had the name. The
+    /// second value is the last instance that is stored, if it has a history.
+    pub fn dataset_to_change(
+        &self,
+        name: &DatasetName,
+    ) -> Result<Option<(StoredDataset, Option<Instance>)>> {
         static DATASET: Sql = Sql::new(
             "SELECT {dataset.*}, {instance.*}, dataset.name, CAST(NULL AS bigint),
                 EXISTS (
@@ -138,12 +142,30 @@ impl View {
         let Some((stored, latest)) = found else { return Ok(None) };
         let latest = self.annotated(latest.into_iter().collect())?.pop();
         let in_force = |latest| self.not_from_the_future(key, sound(latest)?);
-        Ok(Some(ToChange { stored, latest: latest.map(in_force).transpose()? }))
+        Ok(Some((stored, latest.map(in_force).transpose()?)))
     }
 
     fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
         static KEY: Sql = Sql::new(key_of_name!());
         self.row(&KEY, &[name.into()], |row| row.get(0))
+    }
+
+    /// The keys of the datasets that have one of some names, or had it before they were renamed.
+    pub(in crate::store) fn keys_of(&self, names: &[DatasetName]) -> Result<Vec<i64>> {
+        static KEYS: Sql = Sql::new(
+            "SELECT id
+            FROM {dataset}
+            WHERE name IN rarray(?1)
+            UNION ALL
+            SELECT dataset_id
+            FROM {dataset_name}
+            WHERE name IN rarray(?1) AND NOT EXISTS (
+                SELECT 1
+                FROM {dataset}
+                WHERE dataset.name = dataset_name.name)",
+        );
+        let names: Vec<&str> = names.iter().map(DatasetName::as_str).collect();
+        self.rows(&KEYS, &[Value::Texts(&names)], |row| row.get(0))
     }
 
     /// The names of datasets that differ from one at most by the case of letters, at most two of them.

@@ -231,17 +231,6 @@ impl View {
         ContentRows { read: self, dataset, sql, at, after, page, next: 0, limit: FIRST_ROWS }
     }
 
-    /// Whether something is or was known of a granule of a dataset.
-    pub fn has_content(&self, dataset: DatasetKey) -> Result<bool> {
-        static HAS: Sql = Sql::new(
-            "SELECT EXISTS (
-                SELECT 1
-                FROM {content}
-                WHERE dataset_id = ?1)",
-        );
-        self.exists(&HAS, &[dataset.into()])
-    }
-
     /// What was known until an instant of the granules that are held then, each since it was ingested, by id
     /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
     /// the granules.
@@ -265,7 +254,7 @@ impl View {
         );
         let mut rows = self.content_rows(dataset, &PAGE, "", Some(at));
         // Of most datasets nothing is known.
-        if !self.has_content(dataset)? {
+        if self.first_content(dataset, 1)?.is_empty() {
             rows.limit = 0;
         }
         Ok(rows)

@@ -25,15 +25,13 @@ impl View {
         Ok(self.fixity_roots(dataset)?.into_iter().find(|stored| stored.root == root))
     }
 
-    /// The findings of a dataset after one of a granule, a path and a root, in this order, at most `limit`
-    /// of them.
-    pub fn fixity_findings_after(
+    /// The first findings of a dataset, by granule, path and root, at most `limit` of them.
+    pub fn first_fixity_findings(
         &self,
         dataset: DatasetKey,
-        (granule_id, path, root): (&str, &str, &str),
         limit: u32,
     ) -> Result<Vec<StoredFinding>> {
-        self.after(dataset, &[granule_id.into(), path.into(), root.into()], limit)
+        self.after(dataset, &[], limit)
     }
 
     /// The findings of some granules of a dataset, at all roots.
@@ -59,11 +57,6 @@ impl View {
             WHERE dataset_id = ?1",
         );
         self.count(&COUNT, &[dataset.into()])
-    }
-
-    /// Whether a dataset has a finding.
-    pub fn has_fixity_findings(&self, dataset: DatasetKey) -> Result<bool> {
-        Ok(!self.fixity_findings_after(dataset, ("", "", ""), 1)?.is_empty())
     }
 
     /// The names of the datasets of which files were checked, in order. Asks every machine.

@@ -494,28 +494,16 @@ impl Transaction {
 }
 
 impl View {
-    /// The annotations of the instances of a dataset at or before `up_to`, after one (`None` means from
-    /// the first), by timestamp and number, at most `limit` of them.
+    /// The annotations of the instances of a dataset after one (`None` means from the first), by timestamp
+    /// and number, at most `limit` of them.
     pub fn annotations_after(
         &self,
         dataset: DatasetKey,
         after: Option<(Timestamp, u64)>,
-        up_to: Timestamp,
         limit: u32,
     ) -> Result<Vec<StoredAnnotation>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {annotation.*}
-            FROM {annotation}
-            WHERE dataset_id = ?1 AND (timestamp, number) > (?2, ?3) AND timestamp <= ?4
-            ORDER BY timestamp, number
-            LIMIT ?5",
-        );
-        let (timestamp, number) =
-            after.map_or((i64::MIN, 0), |(timestamp, number)| (timestamp.as_micros(), number));
-        let values = [dataset.into(), timestamp.into(), number.into(), up_to.into(), limit.into()];
-        let stored: Vec<StoredAnnotation> = self.select(&PAGE, &values)?;
-        check_order("annotation", after, stored.iter().map(|it| (it.timestamp, it.number)))?;
-        Ok(stored)
+        let after = after.map(|(timestamp, number)| [timestamp.into(), number.into()]);
+        self.after(dataset, after.as_ref().map_or(&[], |after| after.as_slice()), limit)
     }
 
     /// The annotations that are shown of some instances of a dataset, by their timestamps.
@@ -540,25 +528,19 @@ impl View {
         Ok(annotations)
     }
 
-    /// How many annotations the instances of a dataset have together, at or before `up_to`.
-    pub fn count_annotations(&self, dataset: DatasetKey, up_to: Timestamp) -> Result<u64> {
+    /// How many annotations the instances of a dataset have together.
+    pub fn count_annotations(&self, dataset: DatasetKey) -> Result<u64> {
         static COUNT: Sql = Sql::new(
             "SELECT count(*)
             FROM {annotation}
-            WHERE dataset_id = ?1 AND timestamp <= ?2",
+            WHERE dataset_id = ?1",
         );
-        let values = [dataset.into(), up_to.into()];
-        self.count(&COUNT, &values)
+        self.count(&COUNT, &[dataset.into()])
     }
 
     /// The last listing of a dataset that was refused, if none was accepted since.
     pub fn refusal(&self, dataset: DatasetKey) -> Result<Option<RefusedListing>> {
-        static OF_DATASET: Sql = Sql::new(
-            "SELECT {refusal.*}
-            FROM {refusal}
-            WHERE dataset_id = ?1",
-        );
-        Ok(self.select(&OF_DATASET, &[dataset.into()])?.pop())
+        Ok(self.after(dataset, &[], 1)?.pop())
     }
 
     /// The last confirmations of some datasets, by their keys. For more than one, asks every machine.
@@ -566,11 +548,6 @@ impl View {
         &self,
         datasets: &[DatasetKey],
     ) -> Result<BTreeMap<i64, Confirmation>> {
-        static OF_DATASET: Sql = Sql::new(
-            "SELECT {confirmation.*}
-            FROM {confirmation}
-            WHERE dataset_id = ?1",
-        );
         static OF_DATASETS: Sql = Sql::new(
             "SELECT {confirmation.*}
             FROM {confirmation}
@@ -578,7 +555,7 @@ impl View {
         );
         // Citus would ask all of them for a single one, too.
         if let [dataset] = datasets {
-            let confirmation = self.select(&OF_DATASET, &[dataset.0.into()])?.pop();
+            let confirmation = self.after(*dataset, &[], 1)?.pop();
             return Ok(confirmation.map(|it| (dataset.0, it)).into_iter().collect());
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();

@@ -4,18 +4,17 @@
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
 use crate::store::Result;
 use crate::store::page::check_order;
-use crate::store::row::{RowPart, optional_part, part, row};
+use crate::store::row::{Row, RowPart, optional_part, part, row};
 use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Existing, Sql, Value};
+use crate::store::statement::{self, Existing, Sql, StoredTable, Value};
 
-/// A row of the table `mirror_source`.
-struct SourceRow {
-    id: SourceKey,
-    stored: StoredSource,
+impl Row for (SourceKey, StoredSource) {
+    fn table() -> &'static StoredTable {
+        &statement::MIRROR_SOURCE
+    }
 }
 
-row!(SourceRow in MIRROR_SOURCE { id, stored });
 part!(StoredSource { source, read, identical, etag, origin, pulled, failed });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
@@ -30,9 +29,9 @@ row!(LogChange in LOG_CHANGE {
 impl View {
     /// The primaries that were read for a dataset, by source.
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
-        let mut sources: Vec<SourceRow> = self.after(dataset, &[], u32::MAX)?;
-        sources.sort_by(|one, other| one.stored.source.cmp(&other.stored.source));
-        Ok(sources.into_iter().map(|SourceRow { id, stored }| (id, stored)).collect())
+        let mut sources: Vec<(SourceKey, StoredSource)> = self.after(dataset, &[], u32::MAX)?;
+        sources.sort_by(|(_, one), (_, other)| one.source.cmp(&other.source));
+        Ok(sources)
     }
 
     /// The state of the primaries that were read for some datasets, by dataset and source. Asks every
@@ -47,8 +46,8 @@ impl View {
         );
         let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();
         let values = [Value::Texts(&names), self.shown()];
-        self.select_with(&STATES, &values, |row: SourceRow, columns, rest| {
-            let StoredSource { source, identical, pulled, failed, .. } = row.stored;
+        self.select_with(&STATES, &values, |(_, stored): (SourceKey, _), columns, rest| {
+            let StoredSource { source, identical, pulled, failed, .. } = stored;
             let pulled = pulled.map(|pulled| pulled.recorded);
             let dataset = columns.get(rest)?;
             Ok(MirrorState { dataset, source, identical, pulled, failed })
@@ -108,14 +107,14 @@ impl Transaction {
         let last = known.iter().map(|(key, _)| key.0).max().unwrap_or(0);
         let before = known.into_iter().find(|(_, before)| before.source == stored.source);
         let (key, before) = before.unzip();
-        let mut row = SourceRow { id: key.unwrap_or(SourceKey(last + 1)), stored: stored.clone() };
+        let (key, mut stored) = (key.unwrap_or(SourceKey(last + 1)), stored.clone());
         if let Some(before) = before {
-            row.stored.identical = row.stored.identical.or(before.identical);
-            row.stored.pulled = row.stored.pulled.or(before.pulled);
-            row.stored.origin = row.stored.origin.or(before.origin);
+            stored.identical = stored.identical.or(before.identical);
+            stored.pulled = stored.pulled.or(before.pulled);
+            stored.origin = stored.origin.or(before.origin);
         }
-        self.put(dataset, &row)?;
-        Ok(row.id)
+        self.put(dataset, &(key, stored))?;
+        Ok(key)
     }
 
     /// Stores that the last attempt to read a primary failed. One that was never read is not added.
@@ -131,7 +130,7 @@ impl Transaction {
             None => Ok(()),
             Some((key, stored)) => {
                 let stored = StoredSource { failed: Some(failed.clone()), ..stored };
-                self.put(dataset, &SourceRow { id: key, stored })
+                self.put(dataset, &(key, stored))
             }
         }
     }

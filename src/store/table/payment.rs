@@ -49,11 +49,6 @@ impl View {
 }
 
 impl Transaction {
-    /// Stores the last id that a worker issued.
-    pub fn save_payment_worker(&self, row: &WorkerRow) -> Result<()> {
-        self.put(REGISTRY, row)
-    }
-
     /// Stores ids of the old scheme; returns how many are new.
     pub fn insert_payments_taken(&self, ids: &[&str]) -> Result<u64> {
         static AMONG: Sql = Sql::new(

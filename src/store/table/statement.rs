@@ -4,10 +4,8 @@ use crate::model::{Subset, Timestamp};
 use crate::store::Result;
 use crate::store::page::paged;
 use crate::store::row::row;
-use crate::store::rows::{
-    DatasetKey, REGISTRY, StoredDataset, StoredStatement, SubsetKey, TreeHead,
-};
-use crate::store::session::{Transaction, View};
+use crate::store::rows::{DatasetKey, StoredDataset, StoredStatement, SubsetKey, TreeHead};
+use crate::store::session::View;
 use crate::store::statement::Sql;
 
 row!(StoredStatement in STATEMENT { number, dataset, subset, since, text });
@@ -96,26 +94,7 @@ impl View {
     }
 
     /// All checkpoints that were signed, in order of size.
-    pub fn tree_heads(&self) -> impl Iterator<Item = Result<TreeHead>> {
-        paged(
-            None,
-            |after: &Option<u64>, limit| {
-                let after: Vec<_> = after.iter().map(|size| (*size).into()).collect();
-                self.after(None, &after, limit)
-            },
-            |last: &TreeHead| Some(last.size),
-        )
-    }
-}
-
-impl Transaction {
-    /// Adds statements, once nobody else can add any.
-    pub fn insert_statements(&self, statements: &[StoredStatement]) -> Result<()> {
-        self.insert(REGISTRY, statements)
-    }
-
-    /// Stores a checkpoint that was signed, in the place of one of the same size.
-    pub fn put_tree_head(&self, head: &TreeHead) -> Result<()> {
-        self.put(REGISTRY, head)
+    pub fn tree_heads(&self) -> Result<Vec<TreeHead>> {
+        self.after(None, &[], u32::MAX)
     }
 }

@@ -7,22 +7,27 @@ use crate::model::{
 };
 use crate::store::Result;
 use crate::store::page::{check_order, paged};
-use crate::store::row::{part, row};
-use crate::store::rows::{DatasetKey, StoredSubset, SubsetKey};
+use crate::store::row::{Row, part};
+use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Columns, Existing, Field, Sql, Value};
+use crate::store::statement::{self, Columns, Existing, Field, Sql, StoredTable, Value};
 
-row!(StoredSubset in SAVED_SELECTION { key, subset });
+impl Row for (SubsetKey, Subset) {
+    fn table() -> &'static StoredTable {
+        &statement::SAVED_SELECTION
+    }
+}
+
 part!(Subset {
     timestamp, criteria, identifier, digest, granules, cited
 } beside { dataset } empty {});
 
-/// A row of the table `named_granule`.
-struct NamedRow {
-    granule_id: GranuleId,
+/// The granule in a row of the table `named_granule`.
+impl Row for GranuleId {
+    fn table() -> &'static StoredTable {
+        &statement::NAMED_GRANULE
+    }
 }
-
-row!(NamedRow in NAMED_GRANULE { granule_id });
 
 /// A query of the columns of a [`Subset`], followed by the given clauses.
 macro_rules! select_saved {
@@ -51,7 +56,7 @@ impl View {
               AND saved_selection.digest = ?3 AND saved_selection.patterns = ?4"
         );
         let values = [dataset.into(), identifier.into(), (&digest).into(), criteria.value()];
-        Ok(self.subsets(&SAME, &values)?.pop())
+        Ok(self.select(&SAME, &values)?.pop())
     }
 
     /// Every subset with an identifier, by dataset and by the time of its first citation.
@@ -62,7 +67,7 @@ impl View {
             "WHERE saved_selection.identifier = ?1 AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(&WITH_IDENTIFIER, &[identifier.into(), self.shown()])
+        self.select(&WITH_IDENTIFIER, &[identifier.into(), self.shown()])
     }
 
     /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
@@ -71,7 +76,7 @@ impl View {
             "WHERE saved_selection.digest = ?1 AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.subsets(&WITH_DIGEST, &[(&digest).into(), self.shown()])
+        self.select(&WITH_DIGEST, &[(&digest).into(), self.shown()])
     }
 
     /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
@@ -94,7 +99,7 @@ impl View {
             LIMIT ?2"
         );
         let values = [dataset.into(), limit.into()];
-        let rows = self.subsets(&LAST_CITED, &values)?;
+        let rows: Vec<(SubsetKey, Subset)> = self.select(&LAST_CITED, &values)?;
         Ok(rows.into_iter().map(|(_, subset)| subset).collect())
     }
 
@@ -116,7 +121,7 @@ impl View {
             ORDER BY saved_selection.identifier, saved_selection.digest,
                 saved_selection.patterns"
         );
-        self.subsets(&OF_DATASET, &[dataset.into()])
+        self.select(&OF_DATASET, &[dataset.into()])
     }
 
     /// The granules that a subset names, as they were held at an instant, after an id, in canonical
@@ -158,9 +163,9 @@ impl View {
             LIMIT ?5",
         );
         let values = [dataset.into(), subset.into(), at.into(), after.into(), limit.into()];
-        let named = |named: NamedRow, row: &dyn Columns, rest| {
+        let named = |granule_id: GranuleId, row: &dyn Columns, rest| {
             let is_held = row.get::<Option<String>>(rest)?.is_some();
-            Ok((named.granule_id, is_held.then(|| granule(row, rest)).transpose()?))
+            Ok((granule_id, is_held.then(|| granule(row, rest)).transpose()?))
         };
         let named = self.select_with(&PAGE, &values, named)?;
         // One with overlapping periods is read more than once.
@@ -185,19 +190,12 @@ impl View {
     }
 }
 
-impl View {
-    fn subsets(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<Vec<(SubsetKey, Subset)>> {
-        let stored = self.select(sql, values)?;
-        Ok(stored.into_iter().map(|StoredSubset { key, subset }| (key, subset)).collect())
-    }
-}
-
 impl Transaction {
     /// Adds a subset that is not stored yet.
     pub fn insert_subset(&self, dataset: DatasetKey, subset: &Subset) -> Result<SubsetKey> {
         self.session()?.lock(dataset)?;
         let key = SubsetKey(self.last_subset(dataset)? + 1);
-        self.insert(dataset, &[StoredSubset { key, subset: subset.clone() }])?;
+        self.insert(dataset, &[(key, subset.clone())])?;
         Ok(key)
     }
 
