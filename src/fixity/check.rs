@@ -1,10 +1,10 @@
 //! Files, what is recorded of them, and what can be wrong with them once they were read.
 
-use std::fmt;
+use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::root::FileRefusal;
+use crate::error::Error;
 use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
 /// A file of a granule, with everything that is known of it.
@@ -112,12 +112,12 @@ impl CheckedFile {
     pub(super) fn of(
         file: RecordedFile,
         purpose: &Purpose,
-        read: Option<Result<ReadFile, FileRefusal>>,
+        read: Option<Result<ReadFile, FileProblem>>,
     ) -> Self {
         let bytes = read.iter().flatten().map(|read| read.bytes).sum();
         let content = match read {
-            None => Err(FileProblem::NoRecord),
-            Some(Err(refusal)) => Err(refusal.into()),
+            None => Err(FileProblem::NO_RECORD),
+            Some(Err(problem)) => Err(problem),
             Some(Ok(read)) => match problem(&file, purpose, &read) {
                 Some(problem) => Err(problem),
                 None => computed(purpose, read),
@@ -134,13 +134,13 @@ fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<Fi
     let uncomputed = || {
         let expected = file.checksums.first().filter(|_| read.checksums.is_empty())?;
         let is_wanted = *purpose == Purpose::Check(Depth::Content);
-        is_wanted.then(|| FileProblem::CannotCompute { expected: expected.clone() })
+        is_wanted.then(|| FileProblem::cannot_compute(expected))
     };
     match read.stability {
         Stability::Same => wrong.or_else(uncomputed),
         // If it has the recorded bytes, a hard link or a permission was added.
-        Stability::Touched => wrong.map(|_| FileProblem::Changing),
-        Stability::Written => Some(FileProblem::Changing),
+        Stability::Touched => wrong.map(|_| FileProblem::CHANGING),
+        Stability::Written => Some(FileProblem::CHANGING),
     }
 }
 
@@ -152,7 +152,7 @@ fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Fi
     // Nothing that is recorded proves that its bytes are those that were read: they may have been written,
     // and the time of that set to the former one.
     if stability != Stability::Same && checksums.len() < 2 {
-        return Err(FileProblem::Changing);
+        return Err(FileProblem::CHANGING);
     }
     // Without a checksum, the algorithm is one that this program does not compute.
     let checksum = checksums.into_iter().next();
@@ -178,14 +178,14 @@ pub struct FileFinding {
 
 impl FileFinding {
     /// What is wrong with the file of a granule.
-    pub fn of(file: RecordedFile, problem: &FileProblem) -> Self {
+    pub fn of(file: RecordedFile, problem: FileProblem) -> Self {
         let granule = Some(file.granule_id.to_string());
         FileFinding { granule, ..FileFinding::at(file.path, problem) }
     }
 
-    pub(super) fn at(path: String, problem: &FileProblem) -> Self {
-        let (expected, found) = (problem.expected(), problem.found());
-        FileFinding { granule: None, path, status: problem.status(), expected, found }
+    pub(super) fn at(path: String, problem: FileProblem) -> Self {
+        let FileProblem { status, expected, found } = problem;
+        FileFinding { granule: None, path, status, expected, found }
     }
 }
 
@@ -205,50 +205,58 @@ pub struct CheckSummary {
     pub sizes_unknown: u64,
 }
 
-/// What is wrong with a file.
+/// What is wrong with a file, or why it cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FileProblem {
-    /// There is no such file.
-    Missing,
-    /// It has another size.
-    Size {
-        /// The recorded size in bytes.
-        expected: u64,
-        /// The size of the file.
-        found: u64,
-    },
-    /// It has another checksum.
-    Checksum {
-        /// The recorded checksum, of the strongest algorithm of which they differ.
-        expected: Checksum,
-        /// That of the file.
-        found: Checksum,
-    },
-    /// It cannot be read: permissions, an error of the disk, or no regular file below the root.
-    Unreadable {
-        /// Why.
-        reason: String,
-    },
-    /// It was written while it was read, or something else became known of it meanwhile.
-    Changing,
-    /// Nothing is recorded that it could be checked by.
-    NoRecord,
-    /// It has the recorded size, if any, and this program computes none of its recorded checksums.
-    CannotCompute {
-        /// One of the recorded checksums.
-        expected: Checksum,
-    },
-    /// The directory has it, and no granule does.
-    Unexpected,
+pub struct FileProblem {
+    /// Its name: `missing`, `size`, `checksum`, `unreadable`, `changing`, `no-record`, `cannot-compute` or
+    /// `unexpected`.
+    pub status: &'static str,
+    /// What is recorded: a size in bytes, or `ALGORITHM:CHECKSUM`. `None` for problems of neither.
+    pub expected: Option<String>,
+    /// What the file has instead, or why it cannot be read. `None` for the other problems.
+    pub found: Option<String>,
 }
 
 impl FileProblem {
+    /// There is no such file.
+    pub const MISSING: Self = FileProblem::of_status("missing");
+    /// It was written while it was read, or something else became known of it meanwhile.
+    pub const CHANGING: Self = FileProblem::of_status("changing");
+    /// Nothing is recorded that it could be checked by.
+    pub const NO_RECORD: Self = FileProblem::of_status("no-record");
+    /// The directory has it, and no granule does.
+    pub const UNEXPECTED: Self = FileProblem::of_status("unexpected");
+
+    const fn of_status(status: &'static str) -> Self {
+        FileProblem { status, expected: None, found: None }
+    }
+
+    /// It cannot be read: permissions, an error of the disk, or no regular file below the root.
+    pub(super) fn unreadable(reason: impl Into<String>) -> Self {
+        FileProblem { found: Some(reason.into()), ..FileProblem::of_status("unreadable") }
+    }
+
+    /// The operating system does not open or read it.
+    pub(super) fn of_error(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileProblem::MISSING,
+            _ => FileProblem::unreadable(Error::chain_of(error)),
+        }
+    }
+
+    /// It has the recorded size, if any, and this program computes none of its recorded checksums, of which
+    /// this is one.
+    pub(super) fn cannot_compute(expected: &Checksum) -> Self {
+        let expected = Some(format!("{expected:?}"));
+        FileProblem { expected, ..FileProblem::of_status("cannot-compute") }
+    }
+
     /// That the sizes differ, if both are known.
     pub(super) fn of_sizes(expected: Option<u64>, found: Option<u64>) -> Option<Self> {
         let (expected, found) =
             expected.zip(found).filter(|(expected, found)| expected != found)?;
-        Some(FileProblem::Size { expected, found })
+        let (expected, found) = (Some(expected.to_string()), Some(found.to_string()));
+        Some(FileProblem { status: "size", expected, found })
     }
 
     /// That the checksums of an algorithm differ: of the strongest such one.
@@ -258,57 +266,7 @@ impl FileProblem {
             expected.algorithm() == found.algorithm() && expected != found
         });
         let (expected, found) = wrong.max_by_key(|(it, _)| it.algorithm().checksum_bytes())?;
-        Some(FileProblem::Checksum { expected: expected.clone(), found: found.clone() })
-    }
-
-    /// Returns the name of the problem: `missing`, `size`, `checksum`, `unreadable`, `changing`,
-    /// `no-record`, `cannot-compute` or `unexpected`.
-    pub fn status(&self) -> &'static str {
-        match self {
-            FileProblem::Missing => "missing",
-            FileProblem::Size { .. } => "size",
-            FileProblem::Checksum { .. } => "checksum",
-            FileProblem::Unreadable { .. } => "unreadable",
-            FileProblem::Changing => "changing",
-            FileProblem::NoRecord => "no-record",
-            FileProblem::CannotCompute { .. } => "cannot-compute",
-            FileProblem::Unexpected => "unexpected",
-        }
-    }
-
-    /// Returns what is recorded: a size in bytes, or `ALGORITHM:CHECKSUM`. `None` for the other problems.
-    pub fn expected(&self) -> Option<String> {
-        match self {
-            FileProblem::Size { expected, .. } => Some(expected.to_string()),
-            FileProblem::Checksum { expected, .. } | FileProblem::CannotCompute { expected } => {
-                Some(format!("{expected:?}"))
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns what the file has instead, or why it cannot be read. `None` for the other problems.
-    pub fn found(&self) -> Option<String> {
-        match self {
-            FileProblem::Size { found, .. } => Some(found.to_string()),
-            FileProblem::Checksum { found, .. } => Some(format!("{found:?}")),
-            FileProblem::Unreadable { reason } => Some(reason.clone()),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for FileProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.status())
-    }
-}
-
-impl From<FileRefusal> for FileProblem {
-    fn from(refusal: FileRefusal) -> Self {
-        match refusal {
-            FileRefusal::Missing => FileProblem::Missing,
-            FileRefusal::Unreadable(reason) => FileProblem::Unreadable { reason },
-        }
+        let (expected, found) = (Some(format!("{expected:?}")), Some(format!("{found:?}")));
+        Some(FileProblem { status: "checksum", expected, found })
     }
 }

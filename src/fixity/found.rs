@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::check::FileProblem;
-use super::check::{CheckSummary, FileFinding, RecordedFile};
+use super::check::{CheckSummary, FileFinding, FileProblem, RecordedFile};
 use super::of_set::FilesOfSet;
 use super::unexpected::plain;
 use crate::disk::scratch::{record_of, value_of};
@@ -38,10 +37,6 @@ impl FoundFiles {
     }
 
     /// Adds what was found of the files of a granule, each at the part of its path that `path_of` returns.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, entry: &Entry, path_of: impl Fn(&str) -> &str) -> Result<()> {
         for file in entry.content.iter().flat_map(|content| content.files()) {
             let found = FoundFile { size: file.size(), checksums: file.checksums().to_vec() };
@@ -57,10 +52,6 @@ impl FoundFiles {
     }
 
     /// Adds what is recorded of a file.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`FoundFiles::add`].
     pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
         self.recorded.add(&[plain(&file.path).as_bytes()], &[&record_of(file)?])
     }
@@ -69,8 +60,8 @@ impl FoundFiles {
     ///
     /// # Errors
     ///
-    /// Those of [`FilesOfSet::read`] and [`FoundFiles::compare`]; [`ErrorKind::Input`]: nothing was found at
-    /// any path of a file of the set, so that the list is one of other paths.
+    /// [`ErrorKind::Input`]: nothing was found at any path of a file of the set, so that the list is one of
+    /// other paths.
     pub fn compare_with(
         mut self,
         registry: &Registry,
@@ -104,10 +95,6 @@ impl FoundFiles {
     }
 
     /// Compares them.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn compare(self) -> Result<ComparedFiles> {
         let mut compared = ComparedFiles {
             recorded: SortedEntries::of(self.recorded)?,
@@ -154,7 +141,7 @@ impl ComparedFiles {
             let found = self.current.as_ref().map(|(_, found)| found);
             if let Some(problem) = problem(&file, found) {
                 self.summary.findings += 1;
-                return Ok(Some(FileFinding::of(file, &problem)));
+                return Ok(Some(FileFinding::of(file, problem)));
             }
         }
         Ok(None)
@@ -187,17 +174,17 @@ impl Iterator for ComparedFiles {
 /// What is wrong with a file of which this was found (`None`: it was not found).
 fn problem(file: &RecordedFile, found: Option<&FoundFile>) -> Option<FileProblem> {
     if file.size.is_none() && file.checksums.is_empty() {
-        return Some(FileProblem::NoRecord);
+        return Some(FileProblem::NO_RECORD);
     }
-    let Some(found) = found else { return Some(FileProblem::Missing) };
+    let Some(found) = found else { return Some(FileProblem::MISSING) };
     let wrong = FileProblem::of_sizes(file.size, found.size);
     let wrong = wrong.or_else(|| FileProblem::of_checksums(&file.checksums, &found.checksums));
     let has = |algorithm| found.checksums.iter().any(|it| it.algorithm() == algorithm);
     wrong.or_else(|| match file.checksums.first() {
         Some(expected) if !file.checksums.iter().any(|it| has(it.algorithm())) => {
-            Some(FileProblem::CannotCompute { expected: expected.clone() })
+            Some(FileProblem::cannot_compute(expected))
         }
-        None if found.size.is_none() => Some(FileProblem::NoRecord),
+        None if found.size.is_none() => Some(FileProblem::NO_RECORD),
         _ => None,
     })
 }

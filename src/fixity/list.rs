@@ -24,10 +24,6 @@ pub enum ListStyle {
 impl ListStyle {
     /// Writes a line.
     ///
-    /// # Errors
-    ///
-    /// Those of the output.
-    ///
     /// # Examples
     ///
     /// ```

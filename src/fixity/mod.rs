@@ -24,8 +24,8 @@
 //! let purpose = Purpose::Check(Depth::Content);
 //! for checked in Check::start(&root, files, purpose, ReadOptions::new(NonZeroUsize::MIN))? {
 //!     let problem = checked?.content.expect_err("the file was changed");
-//!     assert_eq!(problem.status(), "checksum");
-//!     assert_eq!(problem.expected(), Some(format!("sha-256:{sha256}")));
+//!     assert_eq!(problem.status, "checksum");
+//!     assert_eq!(problem.expected, Some(format!("sha-256:{sha256}")));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

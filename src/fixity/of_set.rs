@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::check::FileProblem;
-use super::check::{CheckSummary, CheckedFile, Depth, FileFinding, Purpose, RecordedFile};
+use super::check::{
+    CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
+};
 use super::reader::{Check, ReadOptions};
 use super::root::{Mounted, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
@@ -45,10 +46,6 @@ impl FilesOfSet {
     }
 
     /// The files that a dataset holds now and that have no checksum of an algorithm.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::select`](crate::Snapshot::select).
     pub fn without(registry: &Registry, dataset: &DatasetName, it: &Algorithm) -> Result<Self> {
         let selection = Selection::Dataset { name: dataset.clone(), at: None };
         let set = registry.snapshot()?.select(&selection)?.set;
@@ -56,10 +53,6 @@ impl FilesOfSet {
     }
 
     /// Reads the files from the first one.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::files`](crate::Snapshot::files).
     pub fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
         self.read_while(None)
     }
@@ -80,10 +73,6 @@ impl FilesOfSet {
 
     /// Checks that a root has some of the files, or of all files of the set: those without a checksum may be
     /// few and new.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Root::require_any`], and of reading the files.
     fn require_any(&self, root: &Root) -> Result<()> {
         // Reading all records costs little beside reading all files, but is not needed if the first file
         // is there.
@@ -98,10 +87,6 @@ impl FilesOfSet {
     }
 
     /// Checks that a root has some of them, and begins to report to the monitor that they are read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`FilesOfSet::require_any`].
     fn begin(&self, root: &Root, reading: &ReadOptions) -> Result<Work> {
         self.require_any(root)?;
         let is_watched = reading.monitor.as_ref().is_some_and(|monitor| monitor.is_watched());
@@ -114,10 +99,6 @@ impl FilesOfSet {
     }
 
     /// The sum of the known sizes of the files, in bytes.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`FilesOfSet::read`].
     fn bytes(&self) -> Result<u64> {
         self.read()?.map(|file| Ok(file?.size.unwrap_or(0))).sum()
     }
@@ -335,10 +316,6 @@ impl FileRun {
     }
 
     /// Saves the rest. Files that were begun are not finished.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry.
     pub fn finish(mut self) -> Result<CheckSummary> {
         self.files = None;
         let summary = self.summary;
@@ -379,11 +356,11 @@ impl FileRun {
             let CheckedFile { file, bytes, content } = checked?;
             self.summary.files += 1;
             self.summary.bytes += bytes;
-            let is_unknown = content == Err(FileProblem::NoRecord) && !file.checksums.is_empty();
+            let is_unknown = content == Err(FileProblem::NO_RECORD) && !file.checksums.is_empty();
             self.summary.sizes_unknown += u64::from(is_unknown);
             if let Some(problem) = self.records.add(&file, bytes, content)? {
                 self.summary.findings += 1;
-                return Ok(Some(FileFinding::of(file, &problem)));
+                return Ok(Some(FileFinding::of(file, problem)));
             }
         }
         let finding = self.records.next_at_the_end()?;
@@ -441,7 +418,7 @@ impl Records {
                 if let Some(listed) = listed {
                     listed.expect(&file.path)?;
                 }
-                let found = problem.as_ref().map(|it| (it.status(), it.expected(), it.found()));
+                let found = problem.clone().map(|it| (it.status, it.expected, it.found));
                 check.add(&file.granule_id, &file.path, bytes, found);
                 Ok(problem)
             }
@@ -461,8 +438,8 @@ impl Records {
             *unexpected = None;
             return Ok(None);
         };
-        check.add_unexpected(&path, problem.status());
-        Ok(Some(FileFinding::at(path, &problem)))
+        check.add_unexpected(&path, problem.status);
+        Ok(Some(FileFinding::at(path, problem)))
     }
 }
 
@@ -473,7 +450,7 @@ impl Statement {
         content: Result<Option<FileContent>, FileProblem>,
     ) -> Result<Option<FileProblem>> {
         let path = FilePath::new(file.path.as_str());
-        let path = path.map_err(|cause| FileProblem::Unreadable { reason: cause.to_string() });
+        let path = path.map_err(|cause| FileProblem::unreadable(cause.to_string()));
         let (path, content) = match content.and_then(|content| Ok((path?, content))) {
             Ok(computed) => computed,
             Err(problem) => return Ok(Some(problem)),

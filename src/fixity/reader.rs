@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::check::{CheckedFile, Purpose, ReadFile, RecordedFile, Stability};
+use super::check::{CheckedFile, FileProblem, Purpose, ReadFile, RecordedFile, Stability};
 use super::digest::Digests;
 
-use super::root::{FileRefusal, FileState, Root};
+use super::root::{FileState, Root};
 use crate::error::{Error, Result};
 use crate::model::Algorithm;
 use crate::registry::{self, InOrder, Monitor};
@@ -53,7 +53,7 @@ impl Reader {
         algorithms: &[Algorithm],
         expected: Option<u64>,
         count: &impl Fn(u64),
-    ) -> Result<ReadFile, FileRefusal> {
+    ) -> Result<ReadFile, FileProblem> {
         let seen =
             |size| ReadFile { size, bytes: 0, checksums: Vec::new(), stability: Stability::Same };
         if algorithms.is_empty() {
@@ -65,7 +65,7 @@ impl Reader {
         }
         let mut digests = Digests::new(algorithms);
         let read = self.hash(&file, before.size, &mut digests, count);
-        read.map_err(|error| FileRefusal::of(&error))?;
+        read.map_err(|error| FileProblem::of_error(&error))?;
         let after = FileState::of(&file)?;
         let size = digests.size();
         let stability = match () {

@@ -15,6 +15,7 @@ use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use super::check::FileProblem;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 
@@ -37,28 +38,6 @@ pub enum Mounted {
     Unknown,
     /// The directory is the right one, even if it is empty.
     Yes,
-}
-
-/// Why a file cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum FileRefusal {
-    /// There is no such file.
-    Missing,
-    /// There is something, which cannot be read.
-    Unreadable(String),
-}
-
-impl FileRefusal {
-    pub fn of(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileRefusal::Missing,
-            _ => FileRefusal::Unreadable(Error::chain_of(error)),
-        }
-    }
-
-    fn because(reason: &str) -> Self {
-        FileRefusal::Unreadable(reason.to_owned())
-    }
 }
 
 impl Root {
@@ -109,7 +88,7 @@ impl Root {
         }
         let mut missing = 0_u64;
         for path in paths {
-            if self.find(path?.as_ref()) != Err(FileRefusal::Missing) {
+            if self.find(path?.as_ref()) != Err(FileProblem::MISSING) {
                 return Ok(());
             }
             missing += 1;
@@ -125,32 +104,32 @@ impl Root {
     }
 
     /// Looks at the regular file at a path, without opening it.
-    pub(super) fn find(&self, path: &str) -> Result<FileState, FileRefusal> {
+    pub(super) fn find(&self, path: &str) -> Result<FileState, FileProblem> {
         regular(&at::look(self, path)?)
     }
 
     /// Opens the regular file at a path.
-    pub(super) fn open_file(&self, path: &str) -> Result<(File, FileState), FileRefusal> {
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, FileState), FileProblem> {
         let seen = self.find(path)?;
         let file = at::open(self, path)?;
         let opened = FileState::of(&file)?;
         match opened.is_same_file(&seen) {
             true => Ok((file, opened)),
-            false => Err(FileRefusal::because("replaced while it was opened")),
+            false => Err(FileProblem::unreadable("replaced while it was opened")),
         }
     }
 
     /// The directory of the file at a path and its name, by real paths: nothing that is returned is a link.
-    fn real(&self, path: &str) -> Result<PathBuf, FileRefusal> {
+    fn real(&self, path: &str) -> Result<PathBuf, FileProblem> {
         let joined = self.path.join(path);
         let is_outside = |component| !matches!(component, Component::Normal(_) | Component::CurDir);
         if Path::new(path).components().any(is_outside) {
-            return Err(FileRefusal::because("the path leads out of the root"));
+            return Err(FileProblem::unreadable("the path leads out of the root"));
         }
-        let real = fs::canonicalize(&joined).map_err(|error| FileRefusal::of(&error))?;
+        let real = fs::canonicalize(&joined).map_err(|error| FileProblem::of_error(&error))?;
         let within = real.strip_prefix(&self.path).ok();
         let within = within.filter(|within| !within.as_os_str().is_empty());
-        within.map(Path::to_owned).ok_or_else(|| FileRefusal::because("a link out of the root"))
+        within.map(Path::to_owned).ok_or_else(|| FileProblem::unreadable("a link out of the root"))
     }
 }
 
@@ -168,8 +147,8 @@ pub(super) struct FileState {
 
 impl FileState {
     /// The present state of an open file.
-    pub fn of(file: &File) -> Result<Self, FileRefusal> {
-        regular(&file.metadata().map_err(|error| FileRefusal::of(&error))?)
+    pub fn of(file: &File) -> Result<Self, FileProblem> {
+        regular(&file.metadata().map_err(|error| FileProblem::of_error(&error))?)
     }
 
     pub(super) fn is_same_file(&self, other: &FileState) -> bool {
@@ -189,10 +168,10 @@ impl FileState {
 }
 
 /// The state of a regular file; a refusal names what else it is.
-fn regular(metadata: &Metadata) -> Result<FileState, FileRefusal> {
+fn regular(metadata: &Metadata) -> Result<FileState, FileProblem> {
     match at::kind(metadata) {
         None => Ok(at::state(metadata)),
-        Some(kind) => Err(FileRefusal::because(kind)),
+        Some(kind) => Err(FileProblem::unreadable(kind)),
     }
 }
 
@@ -205,7 +184,7 @@ mod at {
 
     use rustix::fs::{CWD, Mode, OFlags, openat};
 
-    use super::{FileRefusal, FileState, Root};
+    use super::{FileProblem, FileState, Root};
 
     pub type Handle = OwnedFd;
 
@@ -222,23 +201,23 @@ mod at {
     }
 
     #[cfg(target_os = "linux")]
-    pub fn look(root: &Root, path: &str) -> Result<Metadata, FileRefusal> {
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, FileProblem> {
         let found = match beneath(root, path, LOOK) {
             Err(Beneath::Refused(refusal)) => return Err(refusal),
             Err(Beneath::Unresolved) => File::from(descend(root, path, LOOK)?),
             Ok(found) => found,
         };
-        found.metadata().map_err(|error| FileRefusal::of(&error))
+        found.metadata().map_err(|error| FileProblem::of_error(&error))
     }
 
     /// Other systems cannot refer to a file without opening it.
     #[cfg(not(target_os = "linux"))]
-    pub fn look(root: &Root, path: &str) -> Result<Metadata, FileRefusal> {
+    pub fn look(root: &Root, path: &str) -> Result<Metadata, FileProblem> {
         let real = root.path().join(root.real(path)?);
-        std::fs::symlink_metadata(real).map_err(|error| FileRefusal::of(&error))
+        std::fs::symlink_metadata(real).map_err(|error| FileProblem::of_error(&error))
     }
 
-    pub fn open(root: &Root, path: &str) -> Result<File, FileRefusal> {
+    pub fn open(root: &Root, path: &str) -> Result<File, FileProblem> {
         #[cfg(target_os = "linux")]
         match beneath(root, path, READ) {
             Err(Beneath::Refused(refusal)) => return Err(refusal),
@@ -251,7 +230,7 @@ mod at {
     /// What the kernel did not open.
     #[cfg(target_os = "linux")]
     enum Beneath {
-        Refused(FileRefusal),
+        Refused(FileProblem),
         /// It does not know the call, or the path has a link that it does not follow within a directory:
         /// an absolute one, or one that leads out.
         Unresolved,
@@ -275,17 +254,17 @@ mod at {
                 | Errno::INVAL
                 | Errno::TOOBIG,
             ) => Err(Beneath::Unresolved),
-            Err(error) => Err(Beneath::Refused(FileRefusal::of(&error.into()))),
+            Err(error) => Err(Beneath::Refused(FileProblem::of_error(&error.into()))),
         }
     }
 
     /// Opens a file by its real path.
-    pub fn walk(root: &Root, path: &str) -> Result<File, FileRefusal> {
+    pub fn walk(root: &Root, path: &str) -> Result<File, FileProblem> {
         descend(root, path, READ).map(File::from)
     }
 
     /// Opens the real path directory by directory, without following links.
-    fn descend(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, FileRefusal> {
+    fn descend(root: &Root, path: &str, flags: OFlags) -> Result<OwnedFd, FileProblem> {
         let real = root.real(path)?;
         let mut names = real.iter().peekable();
         let mut directory = None;
@@ -293,9 +272,9 @@ mod at {
             let flags = if names.peek().is_some() { DIRECTORY } else { flags } | OFlags::NOFOLLOW;
             let from = directory.as_ref().unwrap_or(&root.handle);
             let opened = openat(from, name, flags, Mode::empty());
-            directory = Some(opened.map_err(|error| FileRefusal::of(&error.into()))?);
+            directory = Some(opened.map_err(|error| FileProblem::of_error(&error.into()))?);
         }
-        directory.ok_or(FileRefusal::Missing)
+        directory.ok_or(FileProblem::MISSING)
     }
 
     /// What a path leads to, unless that is a regular file.
@@ -347,10 +326,10 @@ mod tests {
             assert_eq!(text, "abc", "{found}");
         }
         let refused = |path: &str| at::walk(&root, path).map(drop).unwrap_err();
-        assert_eq!(refused("a/b/none"), FileRefusal::Missing);
-        assert_eq!(refused("a/b/file/none"), FileRefusal::Missing);
-        assert_eq!(refused("outer/file"), FileRefusal::because("a link out of the root"));
-        let outside = FileRefusal::because("the path leads out of the root");
+        assert_eq!(refused("a/b/none"), FileProblem::MISSING);
+        assert_eq!(refused("a/b/file/none"), FileProblem::MISSING);
+        assert_eq!(refused("outer/file"), FileProblem::unreadable("a link out of the root"));
+        let outside = FileProblem::unreadable("the path leads out of the root");
         for path in ["../outside/file", "/etc/passwd", "a/../../outside/file"] {
             assert_eq!(refused(path), outside, "{path}");
         }

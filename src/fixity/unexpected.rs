@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use std::path::Path;
 
 use super::check::FileProblem;
-use super::root::{FileRefusal, Root};
+use super::root::Root;
 use crate::disk::{SortedEntries, Sorter};
 use crate::error::Result;
 
@@ -68,20 +68,12 @@ impl DirectoryFiles {
     }
 
     /// A granule has the file at this path, whether it exists or not.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn expect(&mut self, path: &str) -> Result<()> {
         self.expected.add(&[plain(path).as_bytes()], &[])
     }
 
-    /// The files that no granule has, in the order of their paths: [`FileProblem::Unexpected`], and
-    /// [`FileProblem::Unreadable`] for directories that cannot be read.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    /// The files that no granule has, in the order of their paths: [`FileProblem::UNEXPECTED`], and
+    /// `unreadable` for directories that cannot be read.
     pub fn unexpected(self) -> Result<UnexpectedFiles> {
         let expected = SortedEntries::of(self.expected)?.peekable();
         Ok(UnexpectedFiles { present: SortedEntries::of(self.present)?, expected })
@@ -93,10 +85,7 @@ fn read_directory(path: &Path) -> Result<ReadDir> {
 }
 
 fn why(error: &io::Error) -> String {
-    match FileRefusal::of(error) {
-        FileRefusal::Missing => "removed while it was read".to_owned(),
-        FileRefusal::Unreadable(reason) => reason,
-    }
+    FileProblem::of_error(error).found.unwrap_or_else(|| "removed while it was read".to_owned())
 }
 
 fn leads_to_directory(path: &Path, kind: FileType) -> bool {
@@ -139,13 +128,11 @@ impl Iterator for UnexpectedFiles {
                 Err(error) => return Some(Err(error)),
             };
             let problem = match reason.is_empty() {
-                true => FileProblem::Unexpected,
-                false => FileProblem::Unreadable {
-                    reason: String::from_utf8_lossy(&reason).into_owned(),
-                },
+                true => FileProblem::UNEXPECTED,
+                false => FileProblem::unreadable(String::from_utf8_lossy(&reason)),
             };
             match self.is_expected(&path) {
-                Ok(true) if problem == FileProblem::Unexpected => {}
+                Ok(true) if problem == FileProblem::UNEXPECTED => {}
                 Ok(_) => {
                     // No granule can have a path that is not UTF-8.
                     return Some(Ok((String::from_utf8_lossy(&path).into_owned(), problem)));

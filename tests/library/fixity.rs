@@ -64,13 +64,7 @@ impl Tree {
 
     fn check(&self, depth: Depth) -> Vec<(String, Option<FileProblem>)> {
         let checked = check(&self.root(), self.recorded.clone(), depth, options(3));
-        checked
-            .into_iter()
-            .map(|checked| {
-                let problem = checked.problem().cloned();
-                (checked.file.path, problem)
-            })
-            .collect()
+        checked.into_iter().map(|checked| (checked.file.path, checked.content.err())).collect()
     }
 
     /// The status of every file, and for an unreadable one why.
@@ -82,8 +76,10 @@ impl Tree {
 fn line(path: &str, problem: Option<FileProblem>) -> String {
     match problem {
         None => format!("{path} good"),
-        Some(FileProblem::Unreadable { reason }) => format!("{path} unreadable: {reason}"),
-        Some(problem) => format!("{path} {}", problem.status()),
+        Some(FileProblem { status: "unreadable", found: Some(reason), .. }) => {
+            format!("{path} unreadable: {reason}")
+        }
+        Some(problem) => format!("{path} {}", problem.status),
     }
 }
 
@@ -164,32 +160,28 @@ fn all_checksums_of_a_file_are_checked_and_the_strongest_that_differs_is_named()
     fs::write(tree.path("A"), "abc").unwrap();
     let md5 = |hex| Checksum::parse(Algorithm::Md5, hex).unwrap();
     let other = |text| Checksum::parse("blake2b".parse().unwrap(), text).unwrap();
-    let status = |tree: &mut Tree, checksums: Vec<Checksum>| {
+    let problem = |tree: &mut Tree, checksums: Vec<Checksum>| {
         let mut file = abc("A");
         file.checksums = checksums;
         tree.recorded = vec![file];
-        tree.check(Depth::Content).remove(0).1
+        let problem = tree.check(Depth::Content).remove(0).1?;
+        Some(format!("{} {:?} {:?}", problem.status, problem.expected, problem.found))
     };
     let (good, bad) = (md5("900150983cd24fb0d6963f7d28e17f72"), md5(&"0".repeat(32)));
     let sha256 = abc("A").checksums.remove(0);
     let wrong = Checksum::parse(Algorithm::Sha256, &"0".repeat(64)).unwrap();
-    assert_eq!(status(&mut tree, vec![good.clone(), sha256.clone()]), None);
-    assert_eq!(status(&mut tree, vec![good.clone(), other("x")]), None);
-    assert_eq!(
-        status(&mut tree, vec![bad.clone(), sha256.clone()]),
-        Some(FileProblem::Checksum { expected: bad.clone(), found: good })
-    );
-    assert_eq!(
-        status(&mut tree, vec![bad, wrong.clone()]),
-        Some(FileProblem::Checksum { expected: wrong, found: sha256 })
-    );
-    let cannot = status(&mut tree, vec![other("x")]);
-    assert_eq!(cannot, Some(FileProblem::CannotCompute { expected: other("x") }));
+    assert_eq!(problem(&mut tree, vec![good.clone(), sha256.clone()]), None);
+    assert_eq!(problem(&mut tree, vec![good.clone(), other("x")]), None);
+    let differ = |expected: &Checksum, found: &Checksum| {
+        Some(format!("checksum Some(\"{expected:?}\") Some(\"{found:?}\")"))
+    };
+    let found = problem(&mut tree, vec![bad.clone(), sha256.clone()]);
+    assert_eq!(found, differ(&bad, &good));
+    assert_eq!(problem(&mut tree, vec![bad, wrong.clone()]), differ(&wrong, &sha256));
+    let cannot = problem(&mut tree, vec![other("x")]).unwrap();
+    assert_eq!(cannot, "cannot-compute Some(\"blake2b:x\") None");
     fs::write(tree.path("A"), "abcd").unwrap();
-    assert_eq!(
-        status(&mut tree, vec![other("x")]),
-        Some(FileProblem::Size { expected: 3, found: 4 })
-    );
+    assert_eq!(problem(&mut tree, vec![other("x")]).unwrap(), "size Some(\"3\") Some(\"4\")");
 }
 
 #[test]
@@ -240,7 +232,7 @@ fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, ReadOptions
 fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
     let (tree, options) = while_reading(act);
     let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options);
-    checked[0].problem().map(FileProblem::status)
+    checked[0].problem().map(|problem| problem.status)
 }
 
 /// The status of a file to which something is done while its checksum is computed.
@@ -249,7 +241,7 @@ fn computed_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str>
     let files = std::iter::once(Ok(RecordedFile::unrecorded("A".parse().unwrap())));
     let mut computed =
         Check::start(&tree.root(), files, Purpose::Compute(Algorithm::Sha256), options).unwrap();
-    computed.next().unwrap().unwrap().content.err().map(|problem| problem.status())
+    computed.next().unwrap().unwrap().content.err().map(|problem| problem.status)
 }
 
 #[test]
@@ -417,10 +409,10 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
         compute.map(|computed| computed.unwrap().content.map(Option::unwrap)).collect();
     let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();
     assert_eq!(contents[0], Ok(FileContent { checksum: Some(checksum), size: Some(3) }));
-    assert_eq!(contents[1], Err(FileProblem::Size { expected: 3, found: 4 }));
-    assert_eq!(contents[2], Err(FileProblem::Missing));
+    assert_eq!(contents[1].as_ref().unwrap_err().status, "size");
+    assert_eq!(contents[2], Err(FileProblem::MISSING));
     // What is recorded is checked on the way.
-    assert_eq!(contents[3].as_ref().unwrap_err().status(), "checksum");
+    assert_eq!(contents[3].as_ref().unwrap_err().status, "checksum");
 }
 
 #[test]

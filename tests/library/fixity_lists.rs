@@ -14,7 +14,7 @@ fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
         files.expect(path).unwrap();
     }
     let unexpected = files.unexpected().unwrap().map(Result::unwrap);
-    unexpected.map(|(path, problem)| format!("{path} {problem}")).collect()
+    unexpected.map(|(path, problem)| format!("{path} {}", problem.status)).collect()
 }
 
 #[test]
