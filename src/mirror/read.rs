@@ -210,10 +210,10 @@ pub(super) fn subsets(
     until: Option<Timestamp>,
 ) -> Result<Result<CitedSubsets, Part>, Failure> {
     let (mut reader, mut subsets) = (SubsetReader::default(), CitedSubsets::default());
-    let are_announced = each_line(place, of, Part::Subsets, |line, location| {
-        let Some(subset) = reader.read(line, location)? else { return Ok(false) };
+    let are_announced = each_line(place, of, Part::Subsets, |line, at| {
+        let Some((subset, members)) = reader.read(line, at)? else { return Ok(false) };
         if is_wanted(place, subset.timestamp, until) {
-            subsets.add(subset)?;
+            subsets.add(&subset, members)?;
         }
         Ok(true)
     })?;
@@ -227,10 +227,10 @@ pub(super) fn annotations(
     until: Option<Timestamp>,
 ) -> Result<Result<LoggedAnnotations, Part>, Failure> {
     let mut annotations = LoggedAnnotations::default();
-    let are_announced = each_line(place, of, Part::Annotations, |line, location| {
-        let annotation = read_annotation(line, location)?;
+    let are_announced = each_line(place, of, Part::Annotations, |line, at| {
+        let annotation = read_annotation(line, at)?;
         if is_wanted(place, annotation.timestamp, until) {
-            annotations.add(annotation)?;
+            annotations.add(&annotation)?;
         }
         Ok(true)
     })?;
@@ -247,7 +247,7 @@ fn each_line(
     place: &dyn Place,
     of: &FoundHead,
     part: Part,
-    mut take: impl FnMut(&[u8], SourceLocation) -> Result<bool, Wrong>,
+    mut take: impl FnMut(&[u8], (String, u64)) -> Result<bool, Wrong>,
 ) -> Result<bool, Failure> {
     let announced = part.announced(&of.head);
     if announced.is_empty() {
@@ -267,8 +267,7 @@ fn each_line(
         }
         number += 1;
         lines.add(&line);
-        let location = SourceLocation::Line { source: Arc::clone(&source), line: number };
-        match take(&line, location) {
+        match take(&line, (source.to_string(), number)) {
             Ok(is_last) => lines.count += u64::from(is_last),
             Err(Wrong::Kept(error)) => return Err(error.into()),
             // The lines after it are read, too: the head may be that of others.

@@ -9,8 +9,8 @@ use sha2::{Digest as _, Sha256};
 use super::line::LINE_GRANULES;
 use crate::error::{Error, Result};
 use crate::model::{
-    Annotation, AtMost, Criteria, DatasetName, Digest, GranuleId, Identifier, Pattern,
-    SourceLocation, Timestamp, check_characters,
+    Annotation, AtMost, Criteria, DatasetName, Digest, GranuleId, Identifier, Pattern, Timestamp,
+    check_characters,
 };
 use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members, Snapshot};
 
@@ -123,7 +123,7 @@ pub(crate) fn write_annotations(
 /// What is wrong with the line.
 pub(crate) fn read_annotation(
     line: &[u8],
-    location: SourceLocation,
+    place: (String, u64),
 ) -> Result<LoggedAnnotation, String> {
     let AnnotationLine { annotation: timestamp, note, questionable, recorded } =
         serde_json::from_slice(line)
@@ -137,7 +137,7 @@ pub(crate) fn read_annotation(
     }
     let note = note.into_owned();
     let annotation = Annotation { note, questionable, recorded, recorded_by: None };
-    Ok(LoggedAnnotation { timestamp, annotation, location })
+    Ok(LoggedAnnotation { timestamp, annotation, place })
 }
 
 /// The line of a subset, or of some of its granules.
@@ -232,8 +232,8 @@ impl SubsetReader {
     pub fn read(
         &mut self,
         line: &[u8],
-        location: SourceLocation,
-    ) -> Result<Option<CitedSubset>, String> {
+        place: (String, u64),
+    ) -> Result<Option<(CitedSubset, Members)>, String> {
         let read: ReadSubset = serde_json::from_slice(line)
             .map_err(|error| format!("this line is not a cited subset: {error}"))?;
         let (set, timestamp) = ((read.subset, read.digest), read.timestamp);
@@ -264,15 +264,8 @@ impl SubsetReader {
         match (read.count, read.cited, members) {
             (Some(granules), Some(cited), members) => {
                 let (identifier, digest) = set;
-                Ok(Some(CitedSubset {
-                    identifier,
-                    digest,
-                    timestamp,
-                    members,
-                    granules,
-                    cited,
-                    location,
-                }))
+                let subset = CitedSubset { identifier, digest, timestamp, granules, cited, place };
+                Ok(Some((subset, members)))
             }
             (_, _, Members::Listed(named)) => {
                 self.open = Some((set, timestamp, named));

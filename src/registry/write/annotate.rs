@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::results::check_entered_note;
 use super::stamp::Stamp;
@@ -170,14 +170,14 @@ fn annotate(
 }
 
 /// An annotation that another registry published beside a log.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LoggedAnnotation {
     /// The time of the change whose instance is annotated.
     pub timestamp: Timestamp,
     /// The annotation, which has a note. Who wrote it is not known.
     pub annotation: Annotation,
-    /// Where it was read, for messages.
-    pub location: SourceLocation,
+    /// The name of the file and the line where it was read, for messages.
+    pub place: (String, u64),
 }
 
 /// How far the clock of another registry may be ahead.
@@ -228,30 +228,17 @@ pub(crate) struct LoggedAnnotations {
     pub left_out: u64,
 }
 
-/// An annotation, as it is kept, with the name and the line of the file.
-type Spooled = (Timestamp, Annotation, String, u64);
-
 impl LoggedAnnotations {
     /// Adds an annotation. One that would exceed what is kept of an instance in any case is counted.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn add(&mut self, annotation: LoggedAnnotation) -> Result<()> {
-        let LoggedAnnotation { timestamp, annotation, location } = annotation;
-        let bytes = self.bytes.entry(timestamp).or_default();
-        let with_this_one = *bytes + Annotation::bytes_of([&annotation]);
+    pub fn add(&mut self, logged: &LoggedAnnotation) -> Result<()> {
+        let bytes = self.bytes.entry(logged.timestamp).or_default();
+        let with_this_one = *bytes + Annotation::bytes_of([&logged.annotation]);
         if with_this_one > Annotation::MAX_BYTES {
             self.left_out += 1;
             return Ok(());
         }
         *bytes = with_this_one;
-        let (source, line) = match location {
-            SourceLocation::Line { source, line } => (source.to_string(), line),
-            SourceLocation::Argument { number } => (String::new(), number),
-        };
-        let kept: Spooled = (timestamp, annotation, source, line);
-        self.spool.add_value(&kept).map(drop)
+        self.spool.add_value(logged).map(drop)
     }
 
     /// Keeps the annotations. `annotated` returns the instances that an annotation of the change at a time
@@ -266,8 +253,9 @@ impl LoggedAnnotations {
         let mut kept = KeptAnnotations { added: 0, left_out: self.left_out };
         // The notes of an instance are read once, however many annotations it has.
         let mut before: Option<(Timestamp, Vec<Instance>)> = None;
-        for annotation in self.iter() {
-            let LoggedAnnotation { timestamp, annotation, location } = annotation?;
+        for annotation in self.spool.values() {
+            let LoggedAnnotation { timestamp, annotation, place: (source, line) } = annotation?;
+            let location = SourceLocation::Line { source: source.into(), line };
             let refused =
                 |kind, message: String| Err(Error::new(kind, message).at(location.clone()));
             let recorded = annotation.recorded;
@@ -288,15 +276,6 @@ impl LoggedAnnotations {
             }
         }
         Ok(kept)
-    }
-
-    /// The annotations, in the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = Result<LoggedAnnotation>> + '_ {
-        self.spool.values().map(|kept: Result<Spooled>| {
-            let (timestamp, annotation, source, line) = kept?;
-            let location = SourceLocation::Line { source: source.into(), line };
-            Ok(LoggedAnnotation { timestamp, annotation, location })
-        })
     }
 }
 
@@ -367,11 +346,10 @@ mod tests {
                 recorded: Timestamp::EPOCH,
                 recorded_by: None,
             };
-            let location = SourceLocation::Argument { number };
-            annotations
-                .add(LoggedAnnotation { timestamp: Timestamp::EPOCH, annotation, location })
-                .unwrap();
+            let (timestamp, place) = (Timestamp::EPOCH, ("us.jsonl".to_owned(), number));
+            annotations.add(&LoggedAnnotation { timestamp, annotation, place }).unwrap();
         }
-        assert_eq!((annotations.iter().count() as u64, annotations.left_out), (most, 2 * most));
+        let kept = annotations.spool.values::<LoggedAnnotation>().count() as u64;
+        assert_eq!((kept, annotations.left_out), (most, 2 * most));
     }
 }

@@ -21,7 +21,7 @@ use crate::store::{self, DatasetKey, Transaction};
 
 /// A subset that another registry cited, and that is to be kept here too, since its identifier must
 /// resolve.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CitedSubset {
     /// Its identifier.
     pub identifier: Identifier,
@@ -29,14 +29,12 @@ pub(crate) struct CitedSubset {
     pub digest: Digest,
     /// The time of the change from whose granules it was selected.
     pub timestamp: Timestamp,
-    /// How it was selected.
-    pub members: Members,
     /// How many granules it has.
     pub granules: u64,
     /// When it was first cited.
     pub cited: Timestamp,
-    /// Where it was read, for messages.
-    pub location: SourceLocation,
+    /// The name of the file and the line where it was read, for messages.
+    pub place: (String, u64),
 }
 
 impl CitedSubset {
@@ -44,6 +42,7 @@ impl CitedSubset {
     /// from an instance, or the granules that it names, must have the same identifier.
     fn keep(
         &self,
+        members: &Members,
         transaction: &Transaction,
         key: DatasetKey,
         dataset: &DatasetName,
@@ -54,9 +53,10 @@ impl CitedSubset {
                 "the subset {} of the change at {} is not what this history selects: {identifier}",
                 self.identifier, self.timestamp
             );
-            Error::new(ErrorKind::NotAsExpected, message).at(self.location.clone())
+            let (source, line) = (self.place.0.as_str().into(), self.place.1);
+            Error::new(ErrorKind::NotAsExpected, message).at(SourceLocation::Line { source, line })
         };
-        let Some(criteria) = self.members.criteria() else {
+        let Some(criteria) = members.criteria() else {
             return Err(refused(Identifier::EMPTY));
         };
         if transaction.subset(key, (self.identifier, self.digest), &criteria)?.is_some() {
@@ -67,7 +67,7 @@ impl CitedSubset {
         else {
             return Err(refused(Identifier::EMPTY));
         };
-        let Recomputed { identifier, digest, granules } = match &self.members {
+        let Recomputed { identifier, digest, granules } = match members {
             Members::Patterns(_) => select(&instance)?,
             // A look-up for each granule, as for each event.
             Members::Listed(listing) => {
@@ -89,7 +89,7 @@ impl CitedSubset {
             granules,
             cited: self.cited,
         };
-        self.members.store(transaction, key, &subset)?;
+        members.store(transaction, key, &subset)?;
         Ok(true)
     }
 }
@@ -260,26 +260,11 @@ impl<Show: FnMut(&str, (i64, Option<i64>), FilesDuring<'_>) -> Result<()>> Chang
 }
 
 /// Any number of cited subsets. One of them is in memory at a time: they are kept in a temporary file,
-/// each with its patterns, or followed by its ids in batches.
+/// each with its patterns, or with how many granules it names, whose ids follow in batches.
 #[derive(Debug, Default)]
 pub(crate) struct CitedSubsets {
     spool: Spool,
     count: u64,
-}
-
-/// A subset as it is kept.
-#[derive(Serialize, Deserialize)]
-struct SpooledSubset {
-    set: (Identifier, Digest),
-    timestamp: Timestamp,
-    cited: Timestamp,
-    granules: u64,
-    /// `None` means that the granules are named.
-    patterns: Option<Vec<Pattern>>,
-    /// How many ids follow.
-    named: u64,
-    /// The name of the file and the line.
-    place: (String, u64),
 }
 
 impl CitedSubsets {
@@ -289,28 +274,13 @@ impl CitedSubsets {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
     /// granule is named twice.
-    pub fn add(&mut self, subset: CitedSubset) -> Result<()> {
-        let CitedSubset { identifier, digest, timestamp, members, granules, cited, location } =
-            subset;
+    pub fn add(&mut self, subset: &CitedSubset, members: Members) -> Result<()> {
         let (patterns, listing) = match members {
             Members::Patterns(patterns) => (Some(patterns), Listing::new()),
             Members::Listed(listing) => (None, listing),
         };
-        let place = match location {
-            SourceLocation::Line { source, line } => (source.to_string(), line),
-            SourceLocation::Argument { number } => (String::new(), number),
-        };
-        let (set, named) = ((identifier, digest), listing.count());
         self.count += 1;
-        self.spool.add_value(&SpooledSubset {
-            set,
-            timestamp,
-            cited,
-            granules,
-            patterns,
-            named,
-            place,
-        })?;
+        self.spool.add_value(&(subset, patterns, listing.count()))?;
         for batch in batches(&listing)? {
             let ids: Vec<GranuleId> = batch?.into_iter().map(|event| event.granule_id).collect();
             self.spool.add_value(&ids)?;
@@ -339,7 +309,7 @@ impl CitedSubsets {
         let mut selected = Vec::new();
         let mut batch = Batch::default();
         for subset in self.iter() {
-            let CitedSubset { identifier, digest, timestamp, members, .. } = subset?;
+            let (CitedSubset { identifier, digest, timestamp, .. }, members) = subset?;
             selected.push(SelectedSubset { all: Recomputed::EMPTY, part: Recomputed::EMPTY });
             let Some(criteria) = members.criteria() else { continue };
             if let Some(key) = from.key
@@ -377,7 +347,8 @@ impl CitedSubsets {
         let mut again = None;
         let mut kept = 0;
         for (number, subset) in self.iter().enumerate() {
-            let is_new = subset?.keep(transaction, key, dataset, |instance| {
+            let (subset, members) = subset?;
+            let is_new = subset.keep(&members, transaction, key, dataset, |instance| {
                 if let Some(SelectedSubset { part, .. }) =
                     selected.get(number).filter(|it| it.all.check(instance).is_ok())
                 {
@@ -402,7 +373,7 @@ impl CitedSubsets {
     }
 
     /// The subsets, in the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = Result<CitedSubset>> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Result<(CitedSubset, Members)>> + '_ {
         let (mut records, mut left) = (self.spool.records(), self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
@@ -412,74 +383,15 @@ impl CitedSubsets {
 }
 
 /// Reads the next subset.
-fn next(records: &mut SpooledRecords<'_>) -> Result<CitedSubset> {
-    let SpooledSubset { set, timestamp, cited, granules, patterns, named, place } =
-        records.value()?;
-    let members = match patterns {
-        Some(patterns) => Members::Patterns(patterns),
-        None => {
-            let mut listing = Listing::new();
-            while listing.count() < named {
-                let ids: Vec<GranuleId> = records.value()?;
-                ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
-            }
-            Members::Listed(listing)
-        }
-    };
-    let ((identifier, digest), (source, line)) = (set, place);
-    let location = SourceLocation::Line { source: source.into(), line };
-    Ok(CitedSubset { identifier, digest, timestamp, members, granules, cited, location })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A subset of so many patterns, or else ids, which are added in descending order.
-    fn subset(number: u64, is_named: bool) -> CitedSubset {
-        let mut listing = Listing::new();
-        let ids = (0..number).rev().map(|n| format!(" granule.{n:05} ").parse::<GranuleId>());
-        ids.for_each(|id| listing.add(id.unwrap()).unwrap());
-        let patterns = (0..number).map(|n| format!("ä[{n}]*").parse().unwrap());
-        CitedSubset {
-            identifier: Identifier::from_bytes([number as u8; 16]),
-            digest: Digest::from_bytes([number as u8; 32]),
-            timestamp: Timestamp::from_micros(-5).unwrap(),
-            members: match is_named {
-                true => Members::Listed(listing),
-                false => Members::Patterns(patterns.collect()),
-            },
-            granules: number,
-            cited: Timestamp::from_micros(7).unwrap(),
-            location: SourceLocation::Line { source: "us.jsonl".into(), line: number },
-        }
+fn next(records: &mut SpooledRecords<'_>) -> Result<(CitedSubset, Members)> {
+    let (subset, patterns, named): (_, _, u64) = records.value()?;
+    if let Some(patterns) = patterns {
+        return Ok((subset, Members::Patterns(patterns)));
     }
-
-    /// All that a subset has, but for its members, and these.
-    fn parts(subset: &CitedSubset) -> (String, Vec<String>) {
-        let CitedSubset { identifier, digest, timestamp, members, granules, cited, location } =
-            subset;
-        let members = match members {
-            Members::Patterns(patterns) => patterns.iter().map(ToString::to_string).collect(),
-            Members::Listed(listing) => {
-                let events = batches(listing).unwrap().flat_map(Result::unwrap);
-                events.map(|event| event.granule_id.to_string()).collect()
-            }
-        };
-        let parts = (identifier, digest, timestamp, granules, cited, location);
-        (format!("{parts:?}"), members)
+    let mut listing = Listing::new();
+    while listing.count() < named {
+        let ids: Vec<GranuleId> = records.value()?;
+        ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
     }
-
-    #[test]
-    fn subsets_are_read_as_they_were_added() {
-        let numbers = [(1, false), (1, true), (2_500, false), (2_500, true), (3, false)];
-        let added = || numbers.map(|(number, is_named)| subset(number, is_named));
-        let mut subsets = CitedSubsets::default();
-        added().into_iter().for_each(|subset| subsets.add(subset).unwrap());
-        // They can be read again and again.
-        for _ in 0..2 {
-            let read: Vec<_> = subsets.iter().map(|subset| parts(&subset.unwrap())).collect();
-            assert_eq!(read, added().iter().map(parts).collect::<Vec<_>>());
-        }
-    }
+    Ok((subset, Members::Listed(listing)))
 }
