@@ -48,7 +48,7 @@ pub use snapshot::{
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
-    DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest, OpenFinding, RootState,
+    DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest, OpenFinding,
 };
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
@@ -61,7 +61,7 @@ pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
 pub use crate::model::{FoundPeriod, Listed, RecordVersion};
-pub use crate::store::{Access, BUSY_WAIT, MirrorState, Withdrawn};
+pub use crate::store::{Access, BUSY_WAIT, MirrorState, RootState, Withdrawn};
 #[cfg(feature = "serve")]
 pub(crate) use crate::store::{LargeChange, Span};
 

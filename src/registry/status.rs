@@ -14,7 +14,7 @@ use crate::model::{
     Timestamp, quoted,
 };
 use crate::store::{
-    self, DatasetKey, MirrorState, SourceKey, StoredFinding, StoredRoot, Withdrawn, paged,
+    self, DatasetKey, MirrorState, RootState, SourceKey, StoredFinding, Withdrawn, paged,
 };
 
 /// The number of datasets that are read at once.
@@ -90,10 +90,6 @@ impl Registry {
     /// The state of these datasets, or of all if none is named: those with most problems first, then those
     /// that were seen least recently. Datasets that were withdrawn are left out. What is older than `oldest`
     /// is a problem.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the registry cannot be read.
     pub fn status(
         &self,
         names: &[DatasetName],
@@ -279,34 +275,10 @@ pub struct OpenFinding {
     pub first_seen: Timestamp,
 }
 
-/// The checks at a root directory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RootState {
-    /// The name of the directory.
-    pub root: String,
-    /// Every file that was held then was checked since this time. `None` means that no check has come to the
-    /// end of the dataset.
-    pub since: Option<Timestamp>,
-    /// When the check of all files began that has not come to the end yet. `None` means that none is under
-    /// way.
-    pub started: Option<Timestamp>,
-    /// How many files it has checked; if none is under way, the last one.
-    pub files: u64,
-    /// How many bytes it has read.
-    pub bytes: u64,
-}
-
 impl RootState {
     /// Whether it was neither checked completely nor begun to be, since a time.
     pub(crate) fn is_older_than(&self, oldest: Timestamp) -> bool {
         self.since.or(self.started).is_none_or(|since| since < oldest)
-    }
-}
-
-impl From<StoredRoot> for RootState {
-    fn from(stored: StoredRoot) -> Self {
-        let StoredRoot { root, cycle_started, full_since, files, bytes, .. } = stored;
-        RootState { root, since: full_since, started: cycle_started, files, bytes }
     }
 }
 
@@ -320,49 +292,28 @@ impl From<StoredFinding> for OpenFinding {
 
 impl Snapshot {
     /// The directories in which files of a dataset were checked, by name.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn checked_roots(&self, dataset: &DatasetName) -> Result<Vec<RootState>> {
-        let roots = self.ask_of(dataset, store::View::fixity_roots)?;
-        Ok(roots.into_iter().map(RootState::from).collect())
+        self.ask_of(dataset, store::View::fixity_roots)
     }
 
     /// What is wrong with files of a dataset, by granule, path and root: the first `most` findings.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn open_findings(&self, dataset: &DatasetName, most: u32) -> Result<Vec<OpenFinding>> {
         let first = self.ask_of(dataset, |read, key| read.first_fixity_findings(key, most))?;
         Ok(first.into_iter().map(OpenFinding::from).collect())
     }
 
     /// How many files of a dataset are not as recorded, each counted at every root.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn count_open_findings(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, store::View::count_fixity_findings)
     }
 
     /// The datasets of which files were checked, by name.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
         self.ask(store::View::checked_datasets)
     }
 
     /// Since when something is known of the files of the first granule of a dataset of which it is. `None`
     /// means that nothing is known of any.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub(in crate::registry) fn files_known_since(
         &self,
         dataset: &DatasetName,
@@ -401,10 +352,6 @@ pub struct MirrorSource {
 
 impl Snapshot {
     /// The primaries that were read for a dataset, by source.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<MirrorSource>> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, dataset)?;
@@ -433,10 +380,6 @@ impl Snapshot {
 
     /// When some datasets were last identical to their primaries, by dataset and source: one query,
     /// whatever their number.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
         self.ask(|read| read.mirror_states(datasets))
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::model::{
     Annotation, Content, Dataset, DatasetName, FailedAttempt, GranuleId, Instance, LastPull,
     Limits, Timestamp, Withdrawal,
@@ -184,23 +186,27 @@ pub(crate) struct StoredContent {
     pub content: Content,
 }
 
-/// How far the checks of files at a root have come, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredRoot {
-    /// The name of the root directory.
+/// The checks at a root directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RootState {
+    /// The name of the directory.
     pub root: String,
-    /// The last granule that the present cycle has checked. `None` means that it has checked none.
-    pub cursor: Option<String>,
-    /// When the present cycle began. `None` means that none is under way.
-    pub cycle_started: Option<Timestamp>,
-    /// When the last cycle that came to the end of the set began. `None` means that none did.
-    pub full_since: Option<Timestamp>,
-    /// The run that is checking files, and until when. `None` means that none is.
-    pub lock: Option<(String, Timestamp)>,
-    /// The files that the present cycle has checked; if none is under way, those of the last one.
+    /// Every file that was held then was checked since this time. `None` means that no check has come to the
+    /// end of the dataset.
+    pub since: Option<Timestamp>,
+    /// When the check of all files began that has not come to the end yet. `None` means that none is under
+    /// way.
+    pub started: Option<Timestamp>,
+    /// How many files it has checked; if none is under way, the last one.
     pub files: u64,
-    /// The bytes that were read of them.
+    /// How many bytes it has read.
     pub bytes: u64,
+    /// The last granule that it has checked. `None` means that it has checked none.
+    #[serde(skip)]
+    pub(crate) cursor: Option<String>,
+    /// The run that is checking files, and until when. `None` means that none is.
+    #[serde(skip)]
+    pub(crate) lock: Option<(String, Timestamp)>,
 }
 
 /// A file that is not as it is recorded, as it is stored.

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{GranuleFiles, Reads, dataset_of};
-use crate::store::{DatasetKey, StoredFinding, StoredRoot, Transaction};
+use crate::store::{DatasetKey, RootState, StoredFinding, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
 /// than this from now was taken by a clock that was ahead, and does not hold.
@@ -111,21 +111,21 @@ impl Registry {
                     let message = format!("another run is checking the files of {name} at {root}");
                     return Err(Error::new(ErrorKind::BeingChecked, message));
                 }
-                let cycle = stored.as_ref().filter(|it| is_rolling && it.cycle_started.is_some());
+                let cycle = stored.as_ref().filter(|it| is_rolling && it.started.is_some());
                 let begun = match cycle {
                     Some(cycle) => cycle.clone(),
-                    None => StoredRoot {
+                    None => RootState {
                         root: root.clone(),
                         cursor: None,
-                        cycle_started: Some(now),
-                        full_since: stored.and_then(|root| root.full_since),
+                        started: Some(now),
+                        since: stored.and_then(|root| root.since),
                         lock: None,
                         files: 0,
                         bytes: 0,
                     },
                 };
                 let lock = Some((by.clone(), lock_end(now)));
-                transaction.put(key, &StoredRoot { lock, ..begun.clone() })?;
+                transaction.put(key, &RootState { lock, ..begun.clone() })?;
                 Ok((begun.cursor, End::Commit))
             })?,
             None => self.ask(|read| {
@@ -152,10 +152,6 @@ impl Registry {
 
     /// Forgets that files of a dataset were checked at a root, which is no longer used, and what was found
     /// there. Returns how many findings that were. `None` means that no file was checked there.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`]; the error of a registry.
     pub fn forget_root(&self, dataset: &DatasetName, root: &str) -> Result<Option<u64>> {
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
@@ -173,10 +169,6 @@ impl Registry {
 impl FileCheck {
     /// The granules that are to be checked, with what is recorded of their files. A granule of which
     /// nothing is recorded counts as one file.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::files`](crate::Snapshot::files).
     pub fn granules(&self) -> Result<impl Iterator<Item = Result<GranuleFiles>> + use<>> {
         let after =
             self.saved.as_deref().map(GranuleId::new).transpose().map_err(Error::damaged)?;
@@ -281,7 +273,7 @@ impl FileCheck {
             let (key, _) = dataset_of(transaction, dataset)?;
             let now = self.stamp.read_clock();
             let stored = transaction.fixity_root(key, &self.root)?;
-            let is_ours = |it: &StoredRoot| it.lock.as_ref().is_some_and(|(owner, _)| owner == by);
+            let is_ours = |it: &RootState| it.lock.as_ref().is_some_and(|(owner, _)| owner == by);
             let Some(mut stored) = stored.filter(is_ours) else {
                 let message = format!(
                     "another run has begun to check the files of {dataset} at {}, or it was forgotten",
@@ -304,7 +296,7 @@ impl FileCheck {
             stored.bytes += self.unsaved.bytes;
             stored.lock = Some((by.clone(), lock_end(now))).filter(|_| going == Going::On);
             if going == Going::ToTheEnd {
-                stored.full_since = stored.cycle_started.take();
+                stored.since = stored.started.take();
                 stored.cursor = None;
             }
             transaction.put(key, &stored)?;

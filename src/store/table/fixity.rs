@@ -3,7 +3,7 @@
 use crate::model::{DatasetName, GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::row::{optional_part, row};
-use crate::store::rows::{DatasetKey, StoredFinding, StoredRoot};
+use crate::store::rows::{DatasetKey, RootState, StoredFinding};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{Sql, Value};
 
@@ -11,17 +11,17 @@ row!(StoredFinding in FIXITY_FINDING {
     granule_id, path, root, status, expected, found, first_seen
 });
 
-row!(StoredRoot in FIXITY_ROOT { root, cursor, cycle_started, full_since, lock, files, bytes });
+row!(RootState in FIXITY_ROOT { root, cursor, started, since, lock, files, bytes });
 optional_part!((String, Timestamp));
 
 impl View {
     /// The roots in which files of a dataset were checked, by name.
-    pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<StoredRoot>> {
+    pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<RootState>> {
         self.after(dataset, &[], u32::MAX)
     }
 
     /// A root in which files of a dataset were checked. `None` means that none ever was there.
-    pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<StoredRoot>> {
+    pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<RootState>> {
         Ok(self.fixity_roots(dataset)?.into_iter().find(|stored| stored.root == root))
     }
 
