@@ -118,10 +118,6 @@ impl AtomicFile {
     }
 
     /// Syncs the content of the file. [`AtomicFile::rename`] then only has to rename it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`].
     pub fn sync(&self) -> Result<()> {
         let synced = self.file.as_file().sync_all();
         synced.map_err(|source| Error::cannot("write", &self.target, source))
@@ -129,10 +125,6 @@ impl AtomicFile {
 
     /// Renames the file to its target, where no file exists yet. Neither its content nor its name is
     /// synced.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`AtomicFile::put_in_place`].
     pub fn rename(self) -> Result<()> {
         self.persist(|path, target| path.persist_noclobber(target))
     }

@@ -1,6 +1,8 @@
 //! Files: atomic creation, temporary files, and reserved names.
 //!
-//! This layer does not know what the files contain. The store and `export` write through it.
+//! This layer does not know what the files contain. The store and `export` write through it. A
+//! temporary file that cannot be created, written or read is an error of kind
+//! [`ErrorKind::Temporary`], wherever the library keeps what it cannot hold in memory.
 
 mod atomic_file;
 mod directory;

@@ -96,10 +96,6 @@ pub fn unreadable() -> Error {
 }
 
 /// As [`file`], in a directory.
-///
-/// # Errors
-///
-/// Those of [`file`].
 pub fn file_in(directory: &Path) -> Result<File> {
     tempfile::tempfile_in(directory).map_err(|source| created(directory, source))
 }
@@ -133,10 +129,6 @@ pub struct Spool {
 
 impl Spool {
     /// Adds a record. Returns where it is, for [`Spool::record_at`].
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, record: &[u8]) -> Result<u64> {
         let at = self.file_bytes + self.memory.len() as u64;
         self.memory.extend((record.len() as u64).to_le_bytes());
@@ -159,19 +151,11 @@ impl Spool {
     }
 
     /// Adds a value, for [`Spool::values`]. Returns where it is, for [`Spool::value_at`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::add`].
     pub(crate) fn add_value(&mut self, value: &impl Serialize) -> Result<u64> {
         self.add(&record_of(value)?)
     }
 
     /// Reads the value that is there.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Spool::record_at`].
     pub(crate) fn value_at<T: DeserializeOwned>(&self, at: u64) -> Result<T> {
         value_of(&self.record_at(at)?)
     }
@@ -182,10 +166,6 @@ impl Spool {
     }
 
     /// Reads the record that is there.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn record_at(&self, at: u64) -> Result<Vec<u8>> {
         let record = match (&self.file, at.checked_sub(self.file_bytes)) {
             (Some(file), None) => {
@@ -214,19 +194,11 @@ impl Spool {
 }
 
 /// The record of a value: JSON.
-///
-/// # Errors
-///
-/// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): it cannot be written as JSON.
 pub(crate) fn record_of(value: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| unusable("write", error.into()))
 }
 
 /// The value in a record.
-///
-/// # Errors
-///
-/// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): there is none.
 pub(crate) fn value_of<T: DeserializeOwned>(record: &[u8]) -> Result<T> {
     serde_json::from_slice(record).map_err(|error| unusable("read", error.into()))
 }
@@ -240,10 +212,6 @@ pub struct SpooledRecords<'spool> {
 
 impl SpooledRecords<'_> {
     /// Reads the next record as a value.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): there is none, or it cannot be read.
     pub(crate) fn value<T: DeserializeOwned>(&mut self) -> Result<T> {
         value_of(&self.next().unwrap_or_else(|| Err(unreadable()))?)
     }

@@ -54,10 +54,6 @@ impl Sorter {
     }
 
     /// Adds an entry, given the parts of its key and those of its value.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
         self.buffer.push(key, value);
         self.count += 1;
@@ -81,9 +77,6 @@ pub(crate) struct SortedEntries {
 }
 
 impl SortedEntries {
-    /// # Errors
-    ///
-    /// Those of [`Merge::of`].
     pub fn of(sorter: Sorter) -> Result<Self> {
         Ok(SortedEntries { merge: Merge::of(&sorter)?, sorter })
     }
@@ -106,10 +99,6 @@ pub(crate) struct Merge {
 
 impl Merge {
     /// Before the first entry.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written or read.
     pub fn of(sorter: &Sorter) -> Result<Self> {
         let Runs { file, runs: spilled, .. } = sorter.spill.runs()?;
         let mut runs = Vec::new();
@@ -372,10 +361,6 @@ struct Runs {
 impl Spill {
     /// Writes a buffer, as a new run or as the continuation of the last one, while the caller fills
     /// the buffer that is returned.
-    ///
-    /// # Errors
-    ///
-    /// The buffer before cannot be written.
     fn write(&mut self, mut buffer: Buffer) -> Result<Buffer> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Written { mut runs, spare } = finish(state)?;
@@ -390,10 +375,6 @@ impl Spill {
     }
 
     /// The runs, once all are written.
-    ///
-    /// # Errors
-    ///
-    /// As [`Spill::write`].
     fn runs(&self) -> Result<Runs> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Written { runs, .. } = finish(&mut state)?;

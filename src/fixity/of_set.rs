@@ -473,7 +473,7 @@ impl Statement {
         self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
             let path = contradiction.path(granule_id).to_owned();
             let granule = Some(granule_id.to_string());
-            FileFinding { granule, ..FileFinding::at(path, &FileProblem::Changing) }
+            FileFinding { granule, ..FileFinding::at(path, FileProblem::CHANGING) }
         }));
         Ok(())
     }

@@ -62,10 +62,6 @@ impl GranuleId {
     }
 
     /// Checks whether `text` is an id, without making one.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`GranuleId::new`].
     pub fn check(text: &str) -> Result<(), GranuleIdError> {
         if text.is_empty() {
             return Err(GranuleIdError::Empty);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::chain::{Hashing, Reached};
 use crate::error::Result;
-use crate::model::{Content, EncodedFiles, Timestamp};
+use crate::model::{EncodedFiles, Timestamp};
 use crate::store::{ContentRows, DatasetKey, Period, View};
 
 /// What was known of the files of one granule, since when. It is filled again for each granule.
@@ -134,10 +134,6 @@ impl<'read> Contents<'read> {
 
     /// What was known of a granule during a period in which it was held. Must be called for each period, in
     /// order of granule and time.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
     pub fn during(&mut self, period: &Period<'_>) -> Result<FilesDuring<'_>> {
         if self.granule_id != period.granule_id {
             self.advance_to(period.granule_id)?;
@@ -174,10 +170,6 @@ impl<'read> Contents<'read> {
     }
 
     /// After the last period: the first granule of which something is known at a time when it was not held.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Contents::during`].
     pub fn stray(mut self) -> Result<Option<String>> {
         self.leave();
         match self.rows.peek()? {
@@ -196,19 +188,11 @@ pub(super) struct ContentsAt<'read> {
 
 impl<'read> ContentsAt<'read> {
     /// What is known at an instant.
-    ///
-    /// # Errors
-    ///
-    /// A failed read.
     pub fn new(read: &'read View, dataset: DatasetKey, at: Timestamp) -> Result<Self> {
         Ok(ContentsAt { rows: read.content_until(dataset, at)?, encoded: Vec::new() })
     }
 
     /// What is known of a granule. Must be called in canonical order.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
     pub fn of(&mut self, granule_id: &str) -> Result<EncodedFiles<'_>> {
         self.encoded.clear();
         while let Some(row) = self.rows.peek()?.filter(|row| row.granule_id <= granule_id) {
@@ -220,22 +204,4 @@ impl<'read> ContentsAt<'read> {
         }
         Ok(EncodedFiles::of_checked(&self.encoded))
     }
-}
-
-/// Some granules in canonical order, all of which are held at an instant, with what is known of each then.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
-pub(super) fn among<'ids>(
-    read: &View,
-    dataset: DatasetKey,
-    at: Timestamp,
-    granule_ids: &'ids [&'ids str],
-) -> Result<impl Iterator<Item = (&'ids str, Content)> + use<'ids>> {
-    let mut known = read.content_among(dataset, at, granule_ids)?.into_iter().peekable();
-    Ok(granule_ids.iter().map(move |&granule_id| {
-        let stored = known.next_if(|stored| stored.granule_id.as_str() == granule_id);
-        (granule_id, stored.map(|stored| stored.content).unwrap_or_default())
-    }))
 }

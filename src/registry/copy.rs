@@ -171,10 +171,6 @@ const MAX_SUFFIX: u32 = 1_000;
 impl Registry {
     /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
     /// Returns its path.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::back_up`].
     pub fn back_up_into(&self, directory: &Path, now: Timestamp) -> Result<(PathBuf, BackedUp)> {
         let (name, stamp) = (self.name_of_backups(), stamp_of(now));
         for suffix in 1..MAX_SUFFIX {

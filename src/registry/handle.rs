@@ -14,6 +14,10 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 /// It is cheap to clone and to share between threads: clones use the same pool of connections. A
 /// [`Snapshot`](super::Snapshot) reads it; each method that changes something is one transaction.
 ///
+/// Each method fails if the registry cannot be read or written; one that takes the name of a dataset with
+/// [`ErrorKind::DatasetUnknown`] if no dataset has it; and one that records something with
+/// [`ErrorKind::ClockAhead`] if the registry already has times after now.
+///
 /// # Examples
 ///
 /// ```
@@ -99,10 +103,6 @@ impl OpenOptions {
 
 impl Registry {
     /// Opens a registry, with [`OpenOptions::new`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`OpenOptions::open`].
     pub fn open(path: &Path, access: Access) -> Result<Self> {
         OpenOptions::new(access).open(path)
     }

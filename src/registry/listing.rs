@@ -61,10 +61,6 @@ impl Listing {
     }
 
     /// Adds a granule.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
@@ -149,55 +145,43 @@ impl Listing {
         self.staging.sorted()
     }
 
-    /// The listed granules in canonical order, each once.
-    pub(in crate::registry) fn distinct(&self) -> Result<Distinct> {
-        Ok(Distinct { sorted: Sorted::of(Arc::clone(&self.staging))?.peekable() })
+    /// The listed granules in canonical order, each once, as it was listed first, with all that is stated of
+    /// its files. They share the list with its owner.
+    pub(in crate::registry) fn distinct(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
+        let mut sorted = Sorted::of(Arc::clone(&self.staging))?.peekable();
+        Ok(std::iter::from_fn(move || sorted.next().map(|first| distinct(first?, &mut sorted))))
     }
 }
 
-/// The granules of a [`Listing`] in canonical order, each once, as it was listed first, with all that is
-/// stated of its files. It shares the list with its owner.
-pub(in crate::registry) struct Distinct {
-    sorted: Peekable<Sorted<Arc<Staging>>>,
-}
-
-impl Distinct {
-    fn distinct(&mut self) -> Result<Option<Entry>> {
-        let Some(mut first) = self.sorted.next().transpose()? else { return Ok(None) };
-        let repeats = |event: &Result<Event>| {
-            event.as_ref().is_ok_and(|event| event.granule_id == first.granule_id)
-        };
-        let granule_id = &first.granule_id;
-        let (mut stated, mut last) = (Vec::new(), None);
-        while let Some(repeated) = self.sorted.next_if(repeats).transpose()? {
-            let Some(content) = repeated.content else { continue };
-            stated.extend(content.files());
-            last = repeated.location;
-            // However often a granule is listed, its files fit into memory.
-            if stated.len() > Content::MAX_STATED {
-                let what = format!("the list of the files of {}", quoted(granule_id.as_str()));
-                let most = Content::MAX_STATED;
-                return Err(Error::too_long(&what, "statements", stated.len(), most).at(last));
-            }
+/// The next granule of a sorted list, whose first entry was read.
+fn distinct(mut first: Event, sorted: &mut Peekable<Sorted<Arc<Staging>>>) -> Result<Entry> {
+    let repeats = |event: &Result<Event>| {
+        event.as_ref().is_ok_and(|event| event.granule_id == first.granule_id)
+    };
+    let granule_id = &first.granule_id;
+    let (mut stated, mut last) = (Vec::new(), None);
+    while let Some(repeated) = sorted.next_if(repeats).transpose()? {
+        let Some(content) = repeated.content else { continue };
+        stated.extend(content.files());
+        last = repeated.location;
+        // However often a granule is listed, its files fit into memory.
+        if stated.len() > Content::MAX_STATED {
+            let what = format!("the list of the files of {}", quoted(granule_id.as_str()));
+            let most = Content::MAX_STATED;
+            return Err(Error::too_long(&what, "statements", stated.len(), most).at(last));
         }
-        if !stated.is_empty() {
-            let mut files = first.content.take().unwrap_or_default().files();
-            files.append(&mut stated);
-            let content = Content::of(granule_id, files).map_err(|contradiction| {
-                let message = contradiction.at_once(granule_id);
-                Error::new(ErrorKind::StatedFile, message).at(last)
-            })?;
-            first.content = Some(content);
-        }
-        let Event { granule_id, producer_granule, content, location, .. } = first;
-        Ok(Some(Entry { granule_id, producer_granule, content, location }))
     }
-}
-
-impl Iterator for Distinct {
-    type Item = Result<Entry>;
-
-    fn next(&mut self) -> Option<Result<Entry>> {
-        self.distinct().transpose()
+    if !stated.is_empty() {
+        let mut files = first.content.take().unwrap_or_default().files();
+        files.append(&mut stated);
+        let content = Content::of(granule_id, files).map_err(|contradiction| {
+            let message = contradiction.at_once(granule_id);
+            Error::new(ErrorKind::StatedFile, message).at(last)
+        })?;
+        first.content = Some(content);
     }
+    let Event { granule_id, producer_granule, content, location, .. } = first;
+    Ok(Entry { granule_id, producer_granule, content, location })
 }

@@ -18,10 +18,6 @@ pub(crate) struct LogChanges {
 
 impl LogChanges {
     /// Adds the next change.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, change: &LogChange) -> Result<()> {
         self.first.get_or_insert((change.number, change.timestamp));
         self.spool.add_value(change).map(drop)
@@ -48,19 +44,11 @@ pub(crate) struct Replay {
 
 impl Replay {
     /// Adds an event.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn add(&mut self, event: &Event) -> Result<()> {
         self.staging.add(event)
     }
 
     /// What the events make of a set, or of the empty one: a list of the granules that they are about.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn outcomes(&self, begin_with_set: bool) -> Result<Outcomes<'_>> {
         Ok(Outcomes { sorted: self.staging.sorted()?.peekable(), begin_with_set, next: None })
     }
@@ -170,37 +158,5 @@ impl Cursor for Outcomes<'_> {
 
     fn keeps_others(&self) -> bool {
         self.begin_with_set
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{Digest, Identifier, LineCheck};
-
-    #[test]
-    fn changes_are_read_as_they_were_added() {
-        let notes = [None, Some(String::new()), Some("ä".repeat(30_000))];
-        let changes = |from: u64| {
-            (from..from + 50).map(|number| LogChange {
-                number,
-                timestamp: Timestamp::from_micros(number as i64 - 20).unwrap(),
-                identifier: Identifier::from_bytes([number as u8; 16]),
-                digest: Digest::from_bytes([number as u8; 32]),
-                check: LineCheck::from_bytes([!(number as u8); 32]),
-                bytes: u64::MAX - number,
-                granules: number,
-                ingested: number + 1,
-                described: 0,
-                replaced: 0,
-                deleted: number + 2,
-                note: notes[number as usize % 3].clone(),
-            })
-        };
-        let mut kept = LogChanges::default();
-        assert_eq!(kept.first(), None);
-        changes(7).for_each(|change| kept.add(&change).unwrap());
-        assert_eq!(kept.first(), Some((7, Timestamp::from_micros(-13).unwrap())));
-        assert!(kept.iter().map(Result::unwrap).eq(changes(7)));
     }
 }

@@ -108,20 +108,12 @@ impl Work {
     }
 
     /// Counts one more thing as done.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the monitor stopped the work.
     pub fn advance(&mut self) -> Result<()> {
         self.unreported += 1;
         if self.unreported < REPORTED_THINGS { Ok(()) } else { self.report() }
     }
 
     /// Counts `more` things as done.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Work::advance`].
     pub fn advance_by(&mut self, more: u64) -> Result<()> {
         self.unreported += more;
         self.report()

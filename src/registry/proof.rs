@@ -5,7 +5,6 @@
 //! them on the way ([`Hashing`]) and compares the result with the identifier that the history states.
 //! What reads only a part of a set cannot, and proves nothing.
 
-use super::contents;
 use super::handle::Registry;
 use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
@@ -61,11 +60,7 @@ impl Recomputing {
         self.granules += 1;
     }
 
-    /// Adds granules, all of which are held at an instant.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a row is damaged.
+    /// Adds granules in canonical order, all of which are held at an instant.
     pub fn add_known(
         &mut self,
         read: &View,
@@ -73,8 +68,12 @@ impl Recomputing {
         at: Timestamp,
         granule_ids: &[&str],
     ) -> Result<()> {
-        let known = contents::among(read, dataset, at, granule_ids)?;
-        known.for_each(|(granule_id, content)| self.add(granule_id, content.encoded()));
+        let mut known = read.content_among(dataset, at, granule_ids)?.into_iter().peekable();
+        for granule_id in granule_ids {
+            let known = known.next_if(|known| known.granule_id.as_str() == *granule_id);
+            let content = known.map(|known| known.content).unwrap_or_default();
+            self.add(granule_id, content.encoded());
+        }
         Ok(())
     }
 
@@ -186,10 +185,6 @@ impl Proof {
     }
 
     /// Compares the set with the granules that were added.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Claim::check`].
     pub fn finish(self) -> Result<()> {
         self.claim.check(self.hashing.finish().sweep.latest(), self.granules)
     }

@@ -86,10 +86,6 @@ pub fn restore(
 }
 
 /// Verifies a backup and finds what it lacks, as [`restore`] does, and replaces nothing.
-///
-/// # Errors
-///
-/// Those of [`restore`].
 pub fn rehearse_restore(
     copy: &Path,
     target: &Path,

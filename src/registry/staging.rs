@@ -74,10 +74,6 @@ impl Staging {
     }
 
     /// Adds an event.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn add(&mut self, event: &Event) -> Result<()> {
         let location = self.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
@@ -88,10 +84,6 @@ impl Staging {
 
     /// Adds the event of a stored row, at a time in microseconds. The producer's id is empty if it
     /// is the same.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary), as [`Staging::add`].
     pub fn add_stored(
         &mut self,
         (at, kind): (i64, EventKind),
@@ -177,10 +169,6 @@ impl Staging {
     }
 
     /// The events in order. Equal events are returned in the order in which they were added.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written or read.
     pub fn sorted(&self) -> Result<Sorted<&Staging>> {
         Sorted::of(self)
     }
@@ -236,10 +224,6 @@ const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
 
 /// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch.
 /// `count` is how many events there are.
-///
-/// # Errors
-///
-/// Those of `events` and of `enter`.
 pub(super) fn each_batch<'scope>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,

@@ -167,10 +167,6 @@ impl Store {
     /// as long as this registry is open. `None` means that it cannot be known for less than reading.
     ///
     /// Cost: for a file, a few system calls and no wait; for a server, one statement.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::snapshot`].
     pub fn state(&self) -> Result<Option<u64>> {
         of_opened!(&self.opened, store => store.state())
     }

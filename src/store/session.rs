@@ -143,10 +143,6 @@ impl View {
     /// The same state as others see it: the datasets that have one of some names, or once had it; no name
     /// means all. Any other dataset is as if it did not exist: no name leads to its key, and every statement
     /// about several datasets leaves it out.
-    ///
-    /// # Errors
-    ///
-    /// The names cannot be looked up.
     pub fn for_public(self, names: &[DatasetName]) -> Result<Self> {
         let shown = match names {
             [] => None,
@@ -273,10 +269,6 @@ impl Transaction {
 
     /// Takes the change back, once every statement of it was run: what it would have failed at is an
     /// error.
-    ///
-    /// # Errors
-    ///
-    /// Those of its statements.
     pub fn roll_back(self) -> Result<()> {
         self.session()?.flush()
     }

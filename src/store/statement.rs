@@ -394,25 +394,3 @@ impl<F: Field> Field for Option<F> {
         self.as_ref().map_or(Value::Null, F::value)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tables_and_columns_are_named_for_each_store() {
-        static TAKEN: Sql =
-            Sql::new("SELECT {payment_taken.*} FROM {payment_taken} WHERE id IN rarray(?1)");
-        assert_eq!(
-            TAKEN.for_file(),
-            "SELECT payment_taken.id, payment_taken.row_check FROM payment_taken WHERE id IN rarray(?1)"
-        );
-        #[cfg(feature = "postgres")]
-        assert_eq!(
-            TAKEN.for_server(),
-            "SELECT payment_taken.id, payment_taken.row_check FROM accession.payment_taken WHERE id = ANY ($1)"
-        );
-        static NEXT: Sql = Sql::by_store("SELECT last_insert_rowid()", "SELECT max(id) FROM {t}");
-        assert_eq!(NEXT.for_file(), "SELECT last_insert_rowid()");
-    }
-}

@@ -123,3 +123,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn events_of_a_day_that_contradict_each_other_do_not_cancel_out() {
+    let at = |hours| Timestamp::from_micros(start().as_micros() + hours * HOUR_MICROS).unwrap();
+    let twice = [1, 2].map(|hours| event(at(hours), EventKind::Ingested, "A"));
+    assert!(import(&Registry::in_memory().unwrap(), &twice, at(48)).is_err());
+}

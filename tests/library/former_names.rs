@@ -178,7 +178,6 @@ fn answers(
     add("versions", outcome(snapshot.record_versions(dataset)));
     add("subsets", outcome(snapshot.subsets(dataset)));
     add("instances before", outcome(snapshot.instances_before(dataset, None, 100)));
-    add("first instance", outcome(snapshot.first_instance(dataset)));
     add("count", outcome(snapshot.count_history(dataset, None)));
     add("mirror sources", outcome(snapshot.mirror_sources(dataset)));
     add("history of a granule", outcome(snapshot.history_of_granule(dataset, &mentioned)));

@@ -70,10 +70,6 @@ impl Cited {
 impl Snapshot {
     /// Returns the facts for the citation of an instance, or of a subset that was cited before. An identifier
     /// alone is cited from the dataset that held it first.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::select`].
     pub fn cite(&self, selection: &Selection) -> Result<Cited> {
         let selected = match *selection {
             Selection::Identifier { identifier, dataset: None, at: None } => {
@@ -116,10 +112,6 @@ fn cited_in(read: &store::View, selected: Selected, period: Resolved) -> Result<
 
 impl Snapshot {
     /// The subsets of a dataset that were cited, by identifier.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
         self.ask_of(dataset, |read, key| {
             Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
@@ -141,10 +133,6 @@ impl Snapshot {
 
     /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
     /// dataset is.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.last_subset(key))
     }

@@ -196,10 +196,6 @@ impl Position {
     }
 
     /// The ids of the next page, which is never empty. `None` after the last page.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Position::next`].
     fn next_ids(&mut self, read: &store::View) -> Result<Option<IdPage>> {
         if !matches!(self.kind, Kind::Held) {
             let page = self.next(read)?;

@@ -12,20 +12,12 @@ use crate::store::{Withdrawn, paged};
 
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
         let listed = self.ask(|read| read.listed(name))?;
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
     /// The same without when it was last confirmed, which costs a question more.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::dataset`].
     pub fn described_dataset(&self, name: &DatasetName) -> Result<Listed> {
         let described = self.ask(|read| read.described(name))?;
         described.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
@@ -33,19 +25,11 @@ impl Snapshot {
 
     /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
     /// refused.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn refusal(&self, dataset: &DatasetName) -> Result<Option<RefusedListing>> {
         self.ask_of(dataset, |read, key| read.refusal(key))
     }
 
     /// The record of a dataset alone, by its name or a former one.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::dataset`].
     #[cfg(feature = "serve")]
     pub(crate) fn record(&self, name: &DatasetName) -> Result<Dataset> {
         let found = self.ask(|read| read.dataset(name))?;
@@ -53,40 +37,24 @@ impl Snapshot {
     }
 
     /// The present name of a dataset, by that or a former one.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn present_name(&self, name: &DatasetName) -> Result<DatasetName> {
         self.ask(|read| Ok(dataset_of(read, name)?.1))
     }
 
     /// The only dataset whose name differs from one at most by the case of letters. `None` means that
     /// there is none, or several.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn named_in_any_case(&self, name: &DatasetName) -> Result<Option<DatasetName>> {
         let mut names = self.ask(|read| read.names_in_any_case(name))?;
         Ok(names.pop().filter(|_| names.is_empty()))
     }
 
     /// Whether there is a dataset with this name.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
         self.ask(|read| Ok(read.dataset(name)?.is_some()))
     }
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them. Fewer mean
     /// that there are no more.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn datasets(
         &self,
         after: Option<&DatasetName>,
@@ -98,10 +66,6 @@ impl Snapshot {
     }
 
     /// All datasets, by name, as [`Snapshot::datasets`] lists them.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn all_datasets(&self, withdrawn: Withdrawn) -> Result<Vec<Listed>> {
         let page =
             |after: &Option<DatasetName>, limit| self.datasets(after.as_ref(), withdrawn, limit);
@@ -109,10 +73,6 @@ impl Snapshot {
     }
 
     /// Replaces an instance that takes effect in the future by the one that is in force now.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn set_in_force(&self, listed: &mut Listed, now: Timestamp) -> Result<()> {
         if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
             return Ok(());
@@ -142,20 +102,12 @@ impl Snapshot {
     }
 
     /// The versions of a dataset's record, oldest first.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
         self.ask_of(name, |read, key| read.record_versions(key, 0, u32::MAX))
     }
 
     /// When the record of each of some datasets was edited last, by its name. Without those on a machine
     /// that cannot be reached, nothing is known.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn last_edits(&self, datasets: &[Listed]) -> Result<BTreeMap<String, Timestamp>> {
         let names = || datasets.iter().map(|listed| &listed.dataset.name);
         let (Some(from), Some(to)) = (names().min(), names().max()) else {
@@ -168,10 +120,6 @@ impl Snapshot {
     }
 
     /// When a dataset was registered, and its name then. Neither ever changes.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, name)?;
@@ -184,10 +132,6 @@ impl Snapshot {
     }
 
     /// The names of the datasets that have a DOI, compared without case, by name.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         self.ask(|read| read.datasets_with_doi(doi))
     }

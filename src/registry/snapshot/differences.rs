@@ -283,19 +283,11 @@ pub struct Differences<'a> {
 impl Snapshot {
     /// Compares which granules two sets have. The differences can still be read after this snapshot was
     /// dropped.
-    ///
-    /// # Errors
-    ///
-    /// A set is not in the registry; those of the registry.
     pub fn compare(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
         self.compare_sets(left, right, false)
     }
 
     /// As [`Snapshot::compare`], and what is known of the files of the granules that both have.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::compare`].
     pub fn compare_files(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
         // With equal digests the same is known of them.
         self.compare_sets(left, right, left.digest() != right.digest())
@@ -315,10 +307,6 @@ impl Snapshot {
 
     /// As [`Snapshot::compare`], but only the differences after an id. They are not checked against
     /// the two identifiers, since the sets are not read in full.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::compare`].
     pub fn compare_after(
         &self,
         left: &Set,
@@ -380,10 +368,6 @@ impl<'a> Differences<'a> {
     }
 
     /// Reads the remaining differences, and returns the counts.
-    ///
-    /// # Errors
-    ///
-    /// Those of the iterator.
     pub fn finish(&mut self) -> Result<Counts> {
         self.try_for_each(|difference| difference.map(drop))?;
         Ok(self.counts())

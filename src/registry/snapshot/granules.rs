@@ -34,10 +34,6 @@ impl Snapshot {
     }
 
     /// The first granules of a set, in canonical order, at most `limit` of them.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::granules`].
     pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Granule>> {
         self.ask_of(set.dataset(), |read, _| {
             let position = Position::of(read, set)?.in_pages_of(limit);
@@ -77,10 +73,6 @@ impl Snapshot {
 
     /// Every period in which granules with this producer id were held, past or present, by id and
     /// then by time.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn granules_of_producer(
         &self,
         dataset: &DatasetName,
@@ -182,10 +174,6 @@ impl Iterator for Granules {
 
 impl Snapshot {
     /// What was known of the files of a set when it was in force, in canonical order of the granules.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::granules`].
     pub fn files(&self, set: &Set) -> Result<FileList> {
         let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
         let entries = self.with_files(SetEntries::of(cursor), set)?;
@@ -193,10 +181,6 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::files`], of the granules after one (`None` means from the first), without the proof.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::granules`].
     pub fn files_after(&self, set: &Set, after: Option<&GranuleId>) -> Result<FileList> {
         let cursor = self.cursor(set)?;
         let cursor = match after {
@@ -220,10 +204,6 @@ impl Snapshot {
 impl Snapshot {
     /// The usual algorithm of the first granules of a dataset of which something is known. The outer `None`
     /// means that there is none, the inner one that they have no checksum.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     #[cfg(feature = "serve")]
     pub(crate) fn recorded_algorithm(
         &self,
@@ -315,10 +295,6 @@ impl FileTotals {
 
 impl FileList {
     /// How much is known. Costs a pass over the granules of the set.
-    ///
-    /// # Errors
-    ///
-    /// Those of reading the list.
     pub fn totals(self) -> Result<FileTotals> {
         let mut totals = FileTotals::default();
         for granule in self {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::view::{Snapshot, all_known, as_known, latest_known};
+use super::view::{Snapshot, all_known, latest_known};
 use crate::error::{Error, Result};
 use crate::model::{
     Annotation, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, Identifier, Instance,
@@ -16,10 +16,6 @@ use crate::store::{LargeChange, Span};
 impl Snapshot {
     /// The instances of a dataset in order of time, up to the latest one in this snapshot. They
     /// never change, so they can still be read after the snapshot was dropped.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history(&self, dataset: &DatasetName) -> Result<History> {
         self.ask_of(dataset, |read, key| {
             let latest = latest_known(read, key)?.map(|latest| latest.timestamp);
@@ -38,10 +34,6 @@ impl Snapshot {
 
     /// The instances of a dataset before a time (`None` means from the latest), newest first, at
     /// most `limit` of them.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn instances_before(
         &self,
         dataset: &DatasetName,
@@ -63,23 +55,7 @@ impl Snapshot {
         })
     }
 
-    /// The first instance of a dataset. `None` means that it has none yet.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
-    pub fn first_instance(&self, dataset: &DatasetName) -> Result<Option<Instance>> {
-        self.ask_of(dataset, |read, key| {
-            let first = read.first_instance(key)?;
-            Ok(first.map(|first| as_known(read, first)).transpose()?.flatten())
-        })
-    }
-
     /// The instances of a dataset with this identifier, in order of time.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history_with(
         &self,
         dataset: &DatasetName,
@@ -111,10 +87,6 @@ impl Snapshot {
 
     /// The first annotations of a dataset, with the timestamps of their instances, by that and by the order
     /// in which they were added, at most `limit` of them.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn annotated(
         &self,
         dataset: &DatasetName,
@@ -127,10 +99,6 @@ impl Snapshot {
     }
 
     /// How many changes of a dataset took effect after a time. They are counted up to `most`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     #[cfg(feature = "serve")]
     pub(crate) fn changes_after(
         &self,
@@ -143,10 +111,6 @@ impl Snapshot {
 
     /// How many of the granules that a dataset held at a time it holds now. Costs one statement, which passes
     /// over the dataset.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     #[cfg(feature = "serve")]
     pub(crate) fn still_held(&self, dataset: &DatasetName, at: Timestamp) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.still_held(key, at))
@@ -192,19 +156,11 @@ impl Snapshot {
     }
 
     /// How many annotations the instances of a dataset have together.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_annotations(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, store::View::count_annotations)
     }
 
     /// The number of instances in the history of a dataset up to a time (`None` means all).
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn count_history(&self, dataset: &DatasetName, up_to: Option<Timestamp>) -> Result<u64> {
         self.ask_of(dataset, |read, key| {
             let Some(latest) = latest_known(read, key)? else { return Ok(0) };
@@ -339,10 +295,6 @@ impl Snapshot {
     }
 
     /// The same for the granules whose ids begin with a prefix, by dataset, id and time.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::find`].
     pub fn find_beginning(
         &self,
         prefix: &GranulePrefix,
@@ -354,10 +306,6 @@ impl Snapshot {
 
     /// Every period in which a granule was held in one dataset, in order of time, with the notes of
     /// the changes that began and ended it.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn history_of_granule(
         &self,
         dataset: &DatasetName,

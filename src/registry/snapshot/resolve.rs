@@ -178,10 +178,6 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::resolve`], of an identifier together with a digest (`None` means any).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::resolve`].
     pub fn resolve_with(
         &self,
         identifier: Identifier,
@@ -233,10 +229,6 @@ impl Snapshot {
     }
 
     /// The period in which the identifier of a set was in force, of which the set is a part.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn period(&self, set: Set) -> Result<Resolved> {
         self.ask(|read| period_of(read, set))
     }

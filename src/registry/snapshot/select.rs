@@ -288,10 +288,6 @@ impl Snapshot {
     /// The identifiers that differ in one character from a string, which may be missing or too many;
     /// the letters O, l and I are read as the digits 0 and 1. At most 5 of them. Costs one statement
     /// with up to 512 look-ups.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: the registry cannot be read.
     pub fn similar_identifiers(&self, text: &str) -> Result<Vec<Identifier>> {
         let meant = meant(text);
         if meant.is_empty() {

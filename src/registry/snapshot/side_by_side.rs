@@ -88,10 +88,6 @@ impl SideBySide {
     }
 
     /// Adds a set, which can still be read after the snapshot was dropped.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Snapshot::compare`].
     pub fn add_set(&mut self, snapshot: &Snapshot, set: &Set) -> Result<()> {
         let claim = Claim::of(&snapshot.registry, set);
         self.add(Box::new(snapshot.entries(set)?.proving_files(claim)));
@@ -99,10 +95,6 @@ impl SideBySide {
     }
 
     /// Adds a list, with what it states of files.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
     pub fn add_list(&mut self, listing: &Listing) -> Result<()> {
         self.add(Box::new(Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable()));
         Ok(())

@@ -11,6 +11,10 @@ use crate::store::{self, DatasetKey};
 ///
 /// It should be short-lived, because the registry's write-ahead log grows while one is open.
 ///
+/// Each method fails if the registry cannot be read; one that takes the name of a dataset with
+/// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown) if no dataset has it; one that takes a
+/// selection as [`Snapshot::select`], and one that takes a set as [`Snapshot::granules`].
+///
 /// # Examples
 ///
 /// ```

@@ -69,20 +69,12 @@ impl Verifications {
     }
 
     /// Verifies what is left, and returns the totals.
-    ///
-    /// # Errors
-    ///
-    /// Those of the iterator.
     pub fn finish(mut self) -> Result<Verified> {
         self.by_ref().try_for_each(|verification| verification.map(drop))?;
         Ok(self.verified)
     }
 
     /// The same, but what does not agree is an error.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub(in crate::registry) fn refuse_mismatches(mut self) -> Result<Verified> {
         self.by_ref().try_for_each(|verification| refuse_mismatch(verification?))?;
         Ok(self.verified)
@@ -114,10 +106,6 @@ impl Iterator for Verifications {
 
 impl Registry {
     /// The same as [`Registry::verify_all_on`] with as many jobs as there are cores.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::verify_all_on`].
     pub fn verify_all(&self, datasets: &[DatasetName]) -> Result<Verifications> {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         self.verify_all_on(cores, datasets)

@@ -231,10 +231,6 @@ pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, Er
 }
 
 /// Refuses what does not agree, by the first finding.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
 pub(in crate::registry) fn refuse_mismatch(verification: Verification) -> Result<()> {
     let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
     let Finding { timestamp, granule, text, .. } = finding;

@@ -34,29 +34,17 @@ impl Change {
     }
 
     /// Adds a granule to ingest. Repeated granules are found when the change is made.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     pub fn ingest(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Ingested)
     }
 
     /// Adds a granule to delete. It is marked as deleted; nothing is ever erased.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Change::ingest`].
     pub fn delete(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
     /// Adds what is stated of the files of a granule that is held and stays held. What is stated of one
     /// granule several times counts together.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Change::ingest`].
     pub fn describe(&mut self, entry: impl Into<Entry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Described)
     }
@@ -94,10 +82,6 @@ impl Registry {
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
     /// before. Granules of which something else is known by now are skipped ([`Applied::contradicted`]).
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::change`].
     pub(crate) fn change_computed(
         &self,
         dataset: &DatasetName,
@@ -109,10 +93,6 @@ impl Registry {
 
     /// Applies a change of a pull, if the guard allows it, and takes in the same transaction what is beside
     /// the log that it was made of.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::change`].
     pub(crate) fn change_and_take(
         &self,
         dataset: &DatasetName,

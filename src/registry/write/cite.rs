@@ -133,10 +133,6 @@ impl Registry {
     /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
     /// that cannot be written, and whether its identifier resolves nevertheless: it is stored
     /// already, or is that of a whole instance.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::cite_subset`].
     pub fn describe_subset(
         &self,
         dataset: &DatasetName,

@@ -117,10 +117,6 @@ impl Import {
     }
 
     /// The note that is stored with the change at this time. `None` means none.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn note_at(&self, at: Timestamp) -> Result<Option<String>> {
         self.results.note_at(at)
     }
@@ -155,10 +151,6 @@ impl Registry {
     }
 
     /// Imports a history, and remembers in the same transaction the log that it was read from.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::import`].
     pub(crate) fn import_and_remember<'a>(
         &self,
         dataset: &DatasetName,
@@ -336,49 +328,4 @@ fn net(mut of_day: Vec<Event>) -> (Vec<Event>, u64) {
         of_day.truncate(1);
     }
     (of_day, pairs)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn event(granule_id: &str, at: &str, kind: EventKind) -> Event {
-        let (granule_id, at) = (granule_id.parse().unwrap(), at.parse().unwrap());
-        Event { at, kind, granule_id, producer_granule: None, content: None, location: None }
-    }
-
-    #[test]
-    fn the_events_of_a_day_become_its_last_microsecond_and_pairs_cancel_out() {
-        use EventKind::{Deleted, Ingested};
-        let events = [
-            event("A", "2024-01-01T01:00:00Z", Ingested),
-            event("A", "2024-01-01T02:00:00Z", Deleted),
-            event("A", "2024-01-01T03:00:00Z", Ingested),
-            event("B", "2024-01-01T01:00:00Z", Ingested),
-            event("B", "2024-01-01T02:00:00Z", Deleted),
-            event("C", "2024-01-01T23:59:59Z", Ingested),
-            event("C", "2024-01-02T00:00:00Z", Deleted),
-            event("C", "2024-01-03T00:00:00Z", Ingested),
-        ];
-        let mut daily = Daily::new("2024-01-03".parse().unwrap());
-        let events: Vec<Event> =
-            daily.events(events.into_iter().map(Ok)).map(Result::unwrap).collect();
-        let first = "2024-01-01T23:59:59.999999Z";
-        let expected = [
-            event("A", first, Ingested),
-            event("C", first, Ingested),
-            event("C", "2024-01-02T23:59:59.999999Z", Deleted),
-        ];
-        assert_eq!(events, expected);
-        assert_eq!((daily.cancelled, daily.left_out), (2, 1));
-    }
-
-    #[test]
-    fn events_that_contradict_each_other_remain() {
-        let twice = ["2024-01-01T01:00:00Z", "2024-01-01T02:00:00Z"]
-            .map(|at| Ok(event("A", at, EventKind::Ingested)));
-        let mut daily = Daily::new("2024-01-03".parse().unwrap());
-        assert_eq!(daily.events(twice.into_iter()).count(), 2);
-        assert_eq!(daily.cancelled, 0);
-    }
 }

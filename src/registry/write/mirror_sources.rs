@@ -155,10 +155,6 @@ impl Registry {
     }
 
     /// Remembers what was read of a log for a dataset, in a transaction of its own.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub(crate) fn remember(
         &self,
         dataset: &DatasetName,
@@ -176,10 +172,6 @@ impl Registry {
 
     /// Remembers that the last attempt to read a primary for a dataset, or to pull from it, failed.
     /// What was read before is kept. A primary that was never read is not remembered.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub fn remember_failed_attempt(
         &self,
         dataset: &DatasetName,
@@ -200,10 +192,6 @@ impl Registry {
 
     /// Forgets what was read of a primary for a dataset, and that it was pulled from it. Returns
     /// whether something was remembered.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
     pub fn forget_mirror_source(&self, dataset: &DatasetName, source: &str) -> Result<bool> {
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;

@@ -45,10 +45,6 @@ impl Registry {
     }
 
     /// Stores ids of the old scheme, which are then never issued. Returns how many are new.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry.
     pub fn take_payment_ids(&self, ids: &[PaymentId]) -> Result<u64> {
         let ids: Vec<&str> = ids.iter().map(PaymentId::as_str).collect();
         self.write(|transaction| Ok((transaction.insert_payments_taken(&ids)?, End::Commit)))

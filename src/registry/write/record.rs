@@ -90,10 +90,6 @@ impl Registry {
 
     /// Adds a dataset with limits of its own, which a `sync` obeys, whose DOI another dataset may have if
     /// `shared_doi` says so.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::add_dataset`].
     pub fn add_dataset_with(
         &self,
         dataset: &Dataset,
@@ -129,10 +125,6 @@ impl Registry {
 
     /// Edits the record of a dataset, whose new DOI another dataset may have if `shared_doi` says so, and
     /// its limits.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::edit_dataset`].
     pub fn edit_dataset_with(
         &self,
         name: &DatasetName,
@@ -213,10 +205,6 @@ impl Registry {
     }
 
     /// Ends the withdrawal of a dataset. Does nothing if it is not withdrawn.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
     pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<Dataset> {
         self.write(|transaction| {
             let stored = record_of(transaction, name)?;

@@ -68,10 +68,6 @@ impl Registry {
     }
 
     /// Notes that a listing of a dataset was refused before it was read whole, until one is accepted.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the registry cannot be written.
     pub fn note_refused_listing(
         &self,
         dataset: &DatasetName,

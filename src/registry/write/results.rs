@@ -108,24 +108,3 @@ pub(super) fn check_expected(
         Some(expected) => Err(Error::not_as_expected(at, digest, expected).at(location.cloned())),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_is_that_which_was_set_last() {
-        let at = |micros| Timestamp::from_micros(micros).unwrap();
-        let long = "ä".repeat(30_000);
-        let mut notes = Results::default();
-        for n in (0..50).rev() {
-            notes.note(at(n), Some(if n % 2 == 0 { &long } else { "" })).unwrap();
-        }
-        notes.note(at(3), Some("other")).unwrap();
-        notes.note(at(4), None).unwrap();
-        assert_eq!(notes.note_at(at(2)).unwrap().as_deref(), Some(&*long));
-        assert_eq!(notes.note_at(at(1)).unwrap().as_deref(), Some(""));
-        assert_eq!(notes.note_at(at(3)).unwrap().as_deref(), Some("other"));
-        assert_eq!((notes.note_at(at(4)).unwrap(), notes.note_at(at(99)).unwrap()), (None, None));
-    }
-}

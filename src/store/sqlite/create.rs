@@ -74,10 +74,6 @@ impl NewFile {
     }
 
     /// Gives the registry the permissions of the file at a path, if there is one.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Io`].
     pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
         match files::metadata(path)? {
             Some(metadata) => self.take_permissions(&metadata),

@@ -86,10 +86,6 @@ impl Identity {
     /// registry is in memory.
     ///
     /// The schema is not checked again, so this takes a third of the time of [`open`].
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open`].
     pub fn open_again(&self) -> Result<Option<Connection>> {
         let Some(Location { file, unlocked, .. }) = &self.location else { return Ok(None) };
         let connection = match unlocked {

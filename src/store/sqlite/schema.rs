@@ -80,10 +80,6 @@ pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<u32> {
 
 /// Checks that the file keeps its text in UTF-8. In another encoding SQLite orders ids by other
 /// bytes, so every identifier that depends on their order would be wrong.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`].
 fn check_encoding(connection: &Connection) -> Result<()> {
     let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
     if encoding == "UTF-8" {

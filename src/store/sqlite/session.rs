@@ -61,10 +61,6 @@ impl FileStore {
     }
 
     /// Creates a registry in a file that is put in place at `path` later.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`NewFile::create`].
     pub fn create(path: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
         let (connection, file) = NewFile::create(path, busy_wait)?;
         let identity = Identity::of_connection(Access::Write, busy_wait);

@@ -234,10 +234,6 @@ impl View {
     /// What was known until an instant of the granules that are held then, each since it was ingested, by id
     /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
     /// the granules.
-    ///
-    /// # Errors
-    ///
-    /// A failed read.
     pub fn content_until(&self, dataset: DatasetKey, at: Timestamp) -> Result<ContentRows<'_>> {
         static PAGE: Sql = Sql::new(
             "SELECT {content.*}
