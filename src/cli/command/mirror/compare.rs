@@ -130,7 +130,7 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> 
         Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
         Status::Forked => writeln!(out, "forked: the primary has signed two trees of statements")?,
         Status::Misstated => {
-            writeln!(out, "misstated: the log is not what the primary has stated")?
+            writeln!(out, "misstated: the log is not what the primary has stated")?;
         }
         Status::Rewritten => {
             let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
