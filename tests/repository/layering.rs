@@ -15,7 +15,7 @@ const OUTSIDE: [(&[&str], &[&str]); 19] = [
     (&["maud"], &["pages"]),
     (&["adler2"], &["fixity"]),
     (&["sha1"], &["fixity", "pages"]),
-    (&["sha2"], &["chain", "fixity", "mirror", "server", "signed"]),
+    (&["sha2"], &["chain", "fixity", "mirror", "publish", "server", "signed"]),
     (&["ring"], &["mirror", "signed", "store"]),
     (&["ureq"], &["mirror"]),
     (&["rusqlite"], &["store"]),
