@@ -168,8 +168,8 @@ fn last_in_force(
 }
 
 impl Comparison {
-    /// Compares what is known of files, where the granules are the same and what is known of them is not. Where
-    /// they have other bytes, the digests say who is behind.
+    /// Compares what is known of files, where the granules are the same and what is known of them is not.
+    /// Where they have other bytes, the digests say who is behind.
     fn compare_contents(&mut self) -> Result<()> {
         if self.status.status != Status::Identical || self.status.is_digest_equal() {
             return Ok(());

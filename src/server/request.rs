@@ -191,8 +191,8 @@ impl Asked {
         read().map(Some).ok_or_else(problem)
     }
 
-    /// The address of the page after this one: the same, except for where it begins. For programs, it names the
-    /// limit and the format, too, which may have been asked for by a header.
+    /// The address of the page after this one: the same, except for where it begins. For programs, it names
+    /// the limit and the format, too, which may have been asked for by a header.
     pub fn next_page(&self, site: &Site, after: &str, limit: u64, format: Format) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let own = form_urlencoded::parse(self.query().as_bytes());

@@ -285,8 +285,8 @@ pub(crate) trait Cursor {
         Ok(true)
     }
 
-    /// What the list says was known of the next item, whose id was looked at, before other bytes replaced that
-    /// or it was deleted. `None` means that neither happened.
+    /// What the list says was known of the next item, whose id was looked at, before other bytes replaced
+    /// that or it was deleted. `None` means that neither happened.
     fn replaced(&mut self) -> Option<Vec<Content>> {
         None
     }

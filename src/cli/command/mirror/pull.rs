@@ -63,8 +63,8 @@ pub struct Args {
     max_add: Option<Limit>,
 
     /// Of how many granules the primary's bytes may be taken where others are known here from elsewhere: a
-    /// number, or a percentage of those held [default: that of the dataset, else of none: they are named
-    /// and left]
+    /// number, or a percentage of those held [default: that of the dataset; without one they are
+    /// named and left]
     #[arg(long, value_name = "N|P%")]
     max_replace: Option<Limit>,
 
