@@ -16,7 +16,7 @@ const MOST_LINES: usize = 600;
 const MOST_LINES_OF_SRC: usize = 75_160;
 const MOST_FILES_OF_SRC: usize = 314;
 /// What the tracked files of `tests/` in these languages may have.
-const MOST_LINES_OF_TESTS: usize = 40_181;
+const MOST_LINES_OF_TESTS: usize = 40_182;
 const LANGUAGES_OF_TESTS: [&str; 6] = ["rs", "py", "sh", "md", "mjs", "js"];
 /// Outside `src/store/postgres/`, and `src/store/handle.rs`, which tells the stores apart for all others.
 const MOST_CONDITIONS_ON_POSTGRES: usize = 4;
