@@ -93,7 +93,7 @@ fn a_server_that_sends_a_little_for_ever_is_given_up() {
 fn a_response_whose_headers_never_end_is_given_up() {
     for (pause, kind) in [(Duration::from_millis(10), "timeout"), (Duration::ZERO, "header")] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/datasets/us/", listener.local_addr().unwrap());
+        let site = format!("http://{}/", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 std::thread::spawn(move || {
@@ -108,13 +108,13 @@ fn a_response_whose_headers_never_end_is_given_up() {
             }
         });
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
-        let address = Address::parse(&url, false).unwrap();
+        let address = Address::parse(&format!("{site}datasets/us/"), false).unwrap();
         let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
         let mirror = Registry::in_memory().unwrap();
         let error = compare(&mirror, &name("mirror"), &primary, None).err().unwrap();
         assert_eq!(error.kind().as_str(), "no-response", "{error}");
         let message = error.to_string();
-        assert!(message.contains(&url) && message.contains(kind), "{message}");
+        assert!(message.contains(&site) && message.contains(kind), "{message}");
     }
 }
 
@@ -137,7 +137,7 @@ fn a_server_that_breaks_after_each_line_and_is_slow_is_given_up() {
     });
     let error = world.compare().err().unwrap();
     assert_eq!(error.kind().as_str(), "no-response", "{error}");
-    assert_eq!(world.server.served().len(), 1 + 5, "the head, and five attempts");
+    assert_eq!(world.server.served().len(), 2 + 5, "statements, the head, and five attempts");
 }
 
 #[test]
