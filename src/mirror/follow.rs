@@ -56,10 +56,12 @@ pub(super) fn follow(
     let (mut note, checkpoint) = match place.checkpoint() {
         Ok(Some(read)) => read,
         Ok(None) if is_required => return Err(place.refused("checkpoint", "it is missing")),
-        // Some servers forbid what does not exist.
-        Err(error) if !is_required && error.kind() == ErrorKind::Response => return Ok(None),
         Ok(None) => return Ok(None),
-        Err(error) => return Err(error),
+        // Some servers forbid what does not exist, or send a page in its place.
+        Err(error) => match error.kind() {
+            ErrorKind::Response | ErrorKind::NotPublished if !is_required => return Ok(None),
+            _ => return Err(error),
+        },
     };
     let origin = match (&given, origin) {
         (None, Some(origin)) => origin,
