@@ -28,7 +28,10 @@ fn the_log_of_statements_is_served_as_it_is_published() {
     let served = Served::seed();
     let proof = format!("/DI:{SECOND}/proof");
     for file in FILES {
-        served.get(&format!("/statements/{file}")).problem();
+        let path = format!("/statements/{file}");
+        served.get(&path).problem();
+        let status = if file.starts_with("tile/") { 404 } else { 405 };
+        assert_eq!(served.ask(Method::POST, &path, &[], "").status, status, "{path}");
     }
     assert_eq!(served.get(&proof).problem().1, "not-stated");
     sign(&served);
