@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::mirror::{FollowedStatements, MirrorStatus, Status};
+use accession::mirror::{FollowedStatements, Pulled, Status};
 use accession::model::{Digest, WarningKind, count, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
 use accession::{Access, Applied, DatasetName, Identifier, Instance, Registry, Stamp};
@@ -53,6 +53,8 @@ struct AppliedJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    digest_equal: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     statements: Option<&'a FollowedStatements>,
 }
 
@@ -90,13 +92,13 @@ impl Application<'_> {
         Ok((made, Created { registry: is_new_registry && changed, dataset }))
     }
 
-    /// Prints what was done. `status` is that of a mirror before it was changed.
+    /// Prints what was done. `pulled` is what a pull found and left, if it was one.
     pub fn report(
         &self,
         session: &mut Session,
         applied: &Applied,
         created: Created,
-        status: Option<&MirrorStatus>,
+        pulled: Option<&Pulled>,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
@@ -145,8 +147,9 @@ impl Application<'_> {
                 let KeptAnnotations { added, .. } = applied.annotations;
                 object!({ "subsets": applied.subsets, "annotations": added })
             }),
-            status: status.map(|it| it.status),
-            statements: status.and_then(|it| it.statements.as_ref()),
+            status: pulled.map(|it| it.before.status),
+            digest_equal: pulled.map(Pulled::is_digest_equal),
+            statements: pulled.and_then(|it| it.before.statements.as_ref()),
         };
         session.confirm(&json, |out| {
             let verb = if dry_run { "would create" } else { "created" };

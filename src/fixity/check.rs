@@ -218,7 +218,7 @@ pub struct FileProblem {
 }
 
 impl FileProblem {
-    /// There is no such file.
+    /// The file does not exist.
     pub const MISSING: Self = FileProblem::of_status("missing");
     /// It was written while it was read, or something else became known of it meanwhile.
     pub const CHANGING: Self = FileProblem::of_status("changing");

@@ -147,7 +147,7 @@ impl ComparedFiles {
         Ok(None)
     }
 
-    /// What was found at a path. `None` means that there is no such file.
+    /// What was found at a path. `None` means that nothing was found.
     fn found_at(&mut self, path: &[u8]) -> Result<Option<FoundFile>> {
         let mut all = None;
         while let Some((found, value)) = self.next_found.take_if(|(found, _)| **found <= *path) {

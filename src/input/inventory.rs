@@ -182,7 +182,7 @@ impl Inventory {
             key => Cow::Borrowed(key),
         };
         let decoded: Cow<'_, [u8]> = percent_decode(&spaced).into();
-        // The console of S3 makes such an object for each new folder.
+        // The console of S3 makes one for each new folder.
         if decoded.ends_with(b"/") && matches!(cell(size), b"" | b"0") {
             return Ok(None);
         }

@@ -22,7 +22,7 @@ pub struct PullOptions {
     /// Which mirrors may be changed.
     pub policy: PullPolicy,
     /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means the
-    /// dataset's own limit, or of none: what is known here stays.
+    /// limit of the dataset. Without one, what is known here stays.
     pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,

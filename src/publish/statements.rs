@@ -83,8 +83,8 @@ pub(super) fn published_checkpoint(
 }
 
 /// The bytes of a file of the log of statements, such as `checkpoint` or `tile/0/000`, as
-/// [`publish_statements`] writes them. `None` means that there is no such file, or that statements name
-/// datasets that this snapshot does not show.
+/// [`publish_statements`] writes them. `None` means that the file does not exist, or that statements
+/// name datasets that this snapshot does not show.
 ///
 /// # Errors
 ///

@@ -64,19 +64,9 @@ impl Tile {
         (is_there && tile.path() == path).then_some(tile)
     }
 
-    /// Its path below the directory of the statements: `tile/0/x001/x234/067` of the number 1234067.
+    /// Its path below the directory of the statements.
     pub fn path(&self) -> String {
-        let level = self.level.map_or("entries".to_owned(), |level| level.to_string());
-        let mut number = format!("{:03}", self.number % 1_000);
-        let mut rest = self.number / 1_000;
-        while rest > 0 {
-            number = format!("x{:03}/{number}", rest % 1_000);
-            rest /= 1_000;
-        }
-        match self.width {
-            TILE => format!("tile/{level}/{number}"),
-            width => format!("tile/{level}/{number}.p/{width}"),
-        }
+        StatementTree::tile_path(self.level, self.number, self.width)
     }
 
     /// The bytes of the tile, each statement after its length in two bytes.

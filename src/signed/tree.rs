@@ -56,6 +56,21 @@ impl StatementTree {
     /// How many hashes a full tile has.
     pub const TILE: u64 = 256;
 
+    /// The path of a tile with so many hashes of a level (`None`: with statements): `tile/0/x001/x234/067`
+    /// of the number 1234067, and `tile/0/x001/x234/067.p/5` while it has only 5.
+    pub fn tile_path(level: Option<u32>, number: u64, width: u64) -> String {
+        let level = level.map_or("entries".to_owned(), |level| level.to_string());
+        let (mut path, mut rest) = (format!("{:03}", number % 1_000), number / 1_000);
+        while rest > 0 {
+            path = format!("x{:03}/{path}", rest % 1_000);
+            rest /= 1_000;
+        }
+        match width {
+            StatementTree::TILE => format!("tile/{level}/{path}"),
+            width => format!("tile/{level}/{path}.p/{width}"),
+        }
+    }
+
     /// The hashes of a tile: of a level (0 means the leaves), the number of the tile in it, and how many
     /// hashes it has, which the tree must have (`tlog-tiles`).
     pub(crate) fn tile(&self, level: u32, number: u64, width: u64) -> &[TreeHash] {

@@ -298,7 +298,7 @@ impl Serve {
             snapshot.dataset(name)?;
         }
         drop(snapshot);
-        // If the statements are damaged, who asks for them is told so, and nobody else.
+        // Damaged statements are reported to those who ask for them.
         let log = registry.published(&self.datasets).snapshot()?.statement_log();
         if log.is_ok_and(|log| !log.is_shown) {
             let what = "/statements/ is not served: statements name datasets that are not";

@@ -85,10 +85,10 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// Those of requests; [`ErrorKind::Response`]: there is no such file.
+    /// Those of requests; [`ErrorKind::Response`]: the file does not exist.
     pub(in crate::mirror) fn text(&self, path: &str, limit: u64) -> Result<Vec<u8>> {
         let url = self.address.file(path);
-        let what = "there is no such file: is this the root of a published site?";
+        let what = "the file does not exist: is this the root of a published site?";
         let missing = || Error::of_url(ErrorKind::Response, &url, what);
         self.client.content(&url, limit)?.ok_or_else(missing)
     }

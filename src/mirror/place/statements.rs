@@ -118,11 +118,12 @@ impl<'a> StatementPlace<'a> {
     ) -> Result<()> {
         const TILE: u64 = StatementTree::TILE;
         for tile in first / TILE..size.div_ceil(TILE) {
-            let mut file = bundle(tile, (size - tile * TILE).min(TILE));
+            let path = |width| StatementTree::tile_path(None, tile, width);
+            let mut file = path((size - tile * TILE).min(TILE));
             let mut content = self.file(&file, MAX_BUNDLE_BYTES)?;
             if content.is_none() {
                 // The parts of a tile go when it is full.
-                file = bundle(tile, TILE);
+                file = path(TILE);
                 content = self.file(&file, MAX_BUNDLE_BYTES)?;
             }
             let content = content.ok_or_else(|| self.refused(&file, "it is missing"))?;
@@ -142,18 +143,5 @@ impl<'a> StatementPlace<'a> {
             }
         }
         Ok(())
-    }
-}
-
-/// The file of a bundle of statements: `tile/entries/x001/x234/067.p/5` of the number 1234067, which has 5.
-fn bundle(number: u64, width: u64) -> String {
-    let (mut path, mut rest) = (format!("{:03}", number % 1_000), number / 1_000);
-    while rest > 0 {
-        path = format!("x{:03}/{path}", rest % 1_000);
-        rest /= 1_000;
-    }
-    match width {
-        StatementTree::TILE => format!("tile/entries/{path}"),
-        width => format!("tile/entries/{path}.p/{width}"),
     }
 }

@@ -162,10 +162,14 @@ impl Args {
         session: &mut Session,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
-        let status = Some(&pulled.before);
         // Where nobody reads what was done, the warnings are still read.
-        let reported =
-            self.application(dataset).report(session, &pulled.applied, *created, status, text);
+        let reported = self.application(dataset).report(
+            session,
+            &pulled.applied,
+            *created,
+            Some(pulled),
+            text,
+        );
         session.warn_all(pulled.warnings(dataset));
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
