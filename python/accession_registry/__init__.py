@@ -38,6 +38,7 @@ __all__ = [
     "FilesChecked",
     "Finding",
     "FixityCheck",
+    "FollowedStatements",
     "Identified",
     "Instance",
     "Interval",

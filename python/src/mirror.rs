@@ -89,17 +89,18 @@ pub fn pulled<'py>(
     pulled: &Pulled,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let applied = &pulled.applied;
     warn_all(py, &pulled.warnings(mirror))?;
     let value = serde_json::json!({
         "status": pulled.before.status,
         "identical": pulled.is_identical(),
-        "changed": applied.instance().is_some(),
-        "added": applied.added(),
-        "removed": applied.removed(),
+        "digest_equal": pulled.is_digest_equal(),
+        "changed": pulled.applied.instance().is_some(),
+        "added": pulled.applied.added(),
+        "removed": pulled.applied.removed(),
         "dry_run": dry_run,
-        "instance": applied.in_force,
+        "instance": pulled.applied.in_force,
         "primary": pulled.before.primary,
+        "statements": pulled.before.statements,
     });
     object(py, "Pulled", &value)
 }
@@ -122,8 +123,8 @@ pub fn compare(
     let compared = source.compare(&registry, writable, mirror, wanted, &stamp);
     let ComparedMirror { status: found, sides, .. } = compared.map_err(Error::from)?;
     let behind = found.standing.filter(|_| found.status == Status::Behind);
-    let status = serde_json::to_value(found.status).ok();
-    let status = status.as_ref().and_then(|status| status.as_str()).unwrap_or_default().to_owned();
+    let status = serde_json::to_value(found.status).unwrap_or_default();
+    let status = status.as_str().unwrap_or_default().to_owned();
     Ok((status, behind.map(|behind| behind.changes_ago), sides.into()))
 }
 
@@ -185,11 +186,10 @@ pub fn import(
     import.is_daily = wanted.is_daily;
     import.not_after = Some(now());
     let registry = opened.writer(Arc::clone(monitor))?;
-    let stamp = opened.stamp(at);
     let name = wanted.source.to_string_lossy();
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
-        return Ok((replica.import(&registry, dataset, &import, &stamp)?, Vec::new()));
+        return Ok((replica.import(&registry, dataset, &import, &opened.stamp(at))?, Vec::new()));
     }
     let mut warnings = Vec::new();
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
@@ -212,7 +212,7 @@ pub fn import(
             .missing()
             .map_or(Ok(()), |missing| Err(Error::new(ErrorKind::PagesMissing, missing)))?;
     }
-    Ok((registry.import(dataset, &import, &stamp)?, warnings))
+    Ok((registry.import(dataset, &import, &opened.stamp(at))?, warnings))
 }
 
 /// What an import did.
