@@ -9,6 +9,7 @@
  *                        from    that call and every later one fail
  *                        short   that call, if it writes, writes only half, and reports it
  *                        fill    the same, and every later one fails: a disk that is full now
+ *                        kill    the process is killed before that call
  *   INTERPOSE_REPORT     a file to which a line is written for each call that was made to fail,
  *                        with its operation and path, and at the end the number of calls
  *   INTERPOSE_JOURNAL    a file to which each successful call is written, with its data:
@@ -95,6 +96,8 @@ static enum fate fate_of(const char *what, const char *path)
         fate = calls == nth ? FAILS : MADE;
     else if (!strcmp(mode, "from"))
         fate = FAILS;
+    else if (!strcmp(mode, "kill"))
+        kill(getpid(), SIGKILL);
     else if (!strcmp(mode, "short"))
         fate = calls == nth && *what == 'W' ? SHORT : MADE;
     else if (!strcmp(mode, "fill"))

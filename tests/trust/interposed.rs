@@ -28,6 +28,7 @@ pub enum Mode {
     From,
     Short,
     Fill,
+    Kill,
 }
 
 /// The error number of the call that fails, as on Linux.
@@ -46,6 +47,7 @@ impl Interposed {
             Mode::From => "from",
             Mode::Short => "short",
             Mode::Fill => "fill",
+            Mode::Kill => "kill",
         };
         let variables = vec![
             ("INTERPOSE_NTH", fault.nth.to_string()),

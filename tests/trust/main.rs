@@ -11,10 +11,11 @@
 //! - [`first_open`], [`rivals`]: many processes at once
 //! - [`rot`]: bits that flip, and files that are truncated
 //! - [`hostile_log`]: the memory of a mirror, whatever its primary sends
+//! - [`signing`]: `sign`, killed before each of its calls
 //! - [`serve`]: a server under load, while the registry is written and restored
 //!
-//! [`faults`], [`full_disk`], [`hostile_log`], [`restore`] and [`power_loss`] need Linux; the first, [`restore`] and the last also need a C
-//! compiler, as the bundled SQLite does.
+//! [`faults`], [`full_disk`], [`hostile_log`], [`restore`], [`signing`] and [`power_loss`] need Linux; the first and the last three also
+//! need a C compiler, as the bundled SQLite does.
 //!
 //! A test that could pass without having tested anything fails: each one counts the faults that
 //! took effect, and prints the counts (`--nocapture`). Random choices depend on a seed, which is
@@ -80,3 +81,5 @@ mod rivals;
 mod rot;
 #[cfg(all(target_os = "linux", feature = "serve"))]
 mod serve;
+#[cfg(target_os = "linux")]
+mod signing;
