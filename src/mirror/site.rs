@@ -8,13 +8,14 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::place::{Address, HttpOptions, Remote};
+use super::place::{Address, HttpOptions, Remote, StatementPlace};
 use super::primary::Primary;
 use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
-use crate::disk::{Directory, scratch};
+use crate::disk::{Directory, Spool, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
 use crate::registry::{Import, Registry, Stamp};
+use crate::signed::{LogCheckpoint, Note, Policy};
 
 /// The directory of the shards of a site.
 pub(crate) const SHARDS: &str = "di";
@@ -105,6 +106,33 @@ impl PublishedSite {
         let kept: serde_json::Value =
             serde_json::from_reader(file.take(MAX_SHARD_BYTES)).unwrap_or_default();
         Ok(kept["public_url"].as_str().map(str::to_owned))
+    }
+
+    /// Reads the log of statements that is published there, by its keys in a policy: what was signed, with
+    /// the signatures of known keys, and the texts of its statements.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotSigned`]: none of these keys signed it; [`ErrorKind::NotPublished`]: a file is missing
+    /// or is not what was signed; those of requests.
+    pub fn statements(
+        &self,
+        origin: &str,
+        policy: &Policy,
+        (options, now): (HttpOptions, Timestamp),
+    ) -> Result<(Note, LogCheckpoint, Spool)> {
+        let remote;
+        let place = match &self.root {
+            Root::Address(address) => {
+                remote = Remote::new(address.clone(), options, now)?;
+                remote.statements_of_site()
+            }
+            Root::Directory(path) => StatementPlace::in_directory(path),
+        };
+        let (mut note, checkpoint) = place.checkpoint(true)?.expect("what is required is there");
+        place.verify(&mut note, origin, policy)?;
+        let (_, texts) = place.all_of(&checkpoint)?;
+        Ok((note, checkpoint, texts))
     }
 
     /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory

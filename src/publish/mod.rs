@@ -48,9 +48,7 @@ pub use dataset::PublishedDataset;
 use files::PublishDirectory;
 #[cfg(feature = "serve")]
 pub use pages::{SiteSettings, publish_pages};
-pub use statements::{
-    PublishedStatements, publish_statements, read_published_statements, statement_file,
-};
+pub use statements::{publish_statements, statement_file};
 pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_statements};
 
 /// Publishes datasets (none means all of the registry) into a directory, which is created if it does

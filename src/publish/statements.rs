@@ -1,17 +1,15 @@
 //! Publishes the log of statements as `tlog-tiles`: bundles of statements, tiles of hashes, and the signed
 //! checkpoint.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::files::{PublishDirectory, text_in};
-use super::tile::{TILE, Tile, replace};
+use super::tile::{Tile, replace};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::ValueError;
 use crate::registry::{Registry, SignedCheckpoint, Snapshot, StatementLog};
-use crate::signed::{LogCheckpoint, Note, SetStatement, StatementTree};
+use crate::signed::{LogCheckpoint, Note};
 
 /// The directory of the statements.
 pub(super) const STATEMENTS: &str = "statements";
@@ -19,10 +17,6 @@ pub(super) const STATEMENTS: &str = "statements";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 /// With which keys and witnesses.
 pub(super) const POLICY: &str = "policy";
-
-/// The longest checkpoint or policy that is read, and the longest bundle of statements.
-const MAX_TEXT_BYTES: u64 = 256 * 1_024;
-const MAX_BUNDLE_BYTES: u64 = TILE * (SetStatement::MAX_BYTES as u64 + 2);
 
 /// Publishes what was stated and signed into a directory into which datasets are published. Returns the
 /// number of statements; 0 means that nothing was signed. Statements name all datasets of the registry.
@@ -98,64 +92,6 @@ pub fn statement_file(snapshot: &Snapshot, path: &str) -> Result<Option<Vec<u8>>
         path => {
             let tile = Tile::named(path, signed.checkpoint.size);
             tile.map(|tile| tile.content(&log, snapshot)).transpose()
-        }
-    }
-}
-
-/// What was published of a log of statements.
-pub struct PublishedStatements {
-    /// The texts of the statements.
-    pub texts: Vec<String>,
-    /// The checkpoint, whose root is that of their tree. Its signatures were not verified.
-    pub note: Note,
-    /// The policy with which it was signed.
-    pub policy: String,
-}
-
-/// Reads what was published of a log of statements in a directory, and compares it with its checkpoint.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`]: a file cannot be read; [`ErrorKind::PublishedDamaged`]: it is not as it was published.
-pub fn read_published_statements(directory: &Path) -> Result<PublishedStatements> {
-    let statements = directory.join(STATEMENTS);
-    let read = |name: &str, most: u64| {
-        let path = statements.join(name);
-        let mut content = Vec::new();
-        let opened = File::open(&path).and_then(|file| file.take(most).read_to_end(&mut content));
-        opened.map(|_| content).map_err(|source| Error::cannot("read", &path, source))
-    };
-    let text = |name: &str| {
-        let damaged = |_| Error::published_damaged(&statements.join(name), None, "it is not UTF-8");
-        String::from_utf8(read(name, MAX_TEXT_BYTES)?).map_err(damaged)
-    };
-    let broken =
-        |name: &str, what: String| Error::published_damaged(&statements.join(name), None, what);
-    let note: Note = text("checkpoint")?
-        .parse()
-        .map_err(|error: ValueError| broken("checkpoint", error.to_string()))?;
-    let checkpoint = note.body.parse();
-    let LogCheckpoint { size, root, .. } =
-        checkpoint.map_err(|error: ValueError| broken("checkpoint", error.to_string()))?;
-    let (mut texts, mut tree) = (Vec::new(), StatementTree::default());
-    for bundle in Tile::new_in(size, 0).take_while(Tile::has_statements) {
-        let name = bundle.path();
-        let content = read(&name, MAX_BUNDLE_BYTES)?;
-        let mut rest = &content[..];
-        for _ in 0..bundle.width() {
-            let entry = rest.split_first_chunk().and_then(|(length, rest)| {
-                rest.split_at_checked(u16::from_be_bytes(*length).into())
-            });
-            let (statement, after) = entry.ok_or_else(|| broken(&name, "it is cut".to_owned()))?;
-            tree.push(statement);
-            texts.push(String::from_utf8_lossy(statement).into_owned());
-            rest = after;
-        }
-    }
-    match tree.root(size) == Some(root) {
-        true => Ok(PublishedStatements { texts, note, policy: text("policy")? }),
-        false => {
-            Err(broken("checkpoint", "the statements are not those of this checkpoint".to_owned()))
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::registry::{Snapshot, StatementLog};
 use crate::signed::StatementTree;
 
 /// How many hashes or statements a full tile has.
-pub(super) const TILE: u64 = StatementTree::TILE;
+const TILE: u64 = StatementTree::TILE;
 
 /// A file with some statements, or with some hashes of their tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,16 +34,6 @@ impl Tile {
                 Tile { level, number, width }
             })
         })
-    }
-
-    /// Whether it is one of statements.
-    pub fn has_statements(&self) -> bool {
-        self.level.is_none()
-    }
-
-    /// How many statements or hashes it has.
-    pub fn width(&self) -> u64 {
-        self.width
     }
 
     /// The tile with a path in a log of `size` statements. `None` means that there is none.

@@ -11,6 +11,7 @@ use super::Stamp;
 use super::followed::{check_followed, prove_followed};
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
+use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, count};
 use crate::signed::{
@@ -184,34 +185,37 @@ impl Registry {
 impl Registry {
     /// Takes statements back that were published, signed as stated, by a registry of which this one was
     /// restored from an older backup. Returns how many were missing here. What was stated here must be their
-    /// beginning.
+    /// beginning, or continue them.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it is not, or a dataset or a subset that
+    /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a dataset or a subset that
     /// was stated is not in the registry. Nothing is taken.
-    pub fn recover_statements(&self, texts: &[String], signed: &SignedCheckpoint) -> Result<u64> {
+    pub fn recover_statements(&self, texts: &Spool, signed: &SignedCheckpoint) -> Result<u64> {
         let differs = |what: String| Error::new(ErrorKind::TreeDiffers, what);
         self.write(|transaction| {
             transaction.lock_registry()?;
             let mut log = StatementLog::read(transaction)?;
-            let known = texts.len().min(log.tree.size() as usize);
-            let mut before = StatementTree::default();
-            texts.iter().take(known).for_each(|text| before.push(text.as_bytes()));
-            if before.root(known as u64) != log.tree.root(known as u64) {
-                let what = "the registry has stated something else than what was published";
-                return Err(differs(what.to_owned()));
-            }
-            for (text, number) in texts.iter().zip(0..).skip(known) {
-                let row = row_of(transaction, number, text.clone())?;
+            for (text, number) in texts.records().zip(0..) {
+                let text = text?;
+                if number < log.tree.size() && log.tree.is_leaf(number, &text) {
+                    continue;
+                }
+                if number < log.tree.size() {
+                    let what = "the registry has stated something else than what was published";
+                    return Err(differs(format!("{what}, in the statement {number}")));
+                }
                 let missing = || {
                     let what = format!("the history lacks what the statement {number} is of");
                     differs(format!("{what}: import the days that the registry lost first"))
                 };
-                log.tree.push(text.as_bytes());
-                transaction.insert(REGISTRY, &[row.ok_or_else(missing)?])?;
+                log.tree.push(&text);
+                let text = String::from_utf8_lossy(&text).into_owned();
+                let row = row_of(transaction, number, text)?.ok_or_else(missing)?;
+                transaction.insert(REGISTRY, &[row])?;
+                log.added += 1;
             }
-            let taken = (texts.len() - known) as u64;
+            let taken = log.added;
             // What is here of as many statements may have been cosigned since it was published.
             if taken > 0 {
                 check_continued(&log.tree, signed.checkpoint.size, &signed.checkpoint.root)?;

@@ -10,6 +10,7 @@ mod harness {
     pub mod program;
     pub mod seal;
     mod two_streams;
+    pub mod web_server;
 }
 
 mod clock;

@@ -10,6 +10,7 @@ use accession::signed::{KeyUse, LogCheckpoint, Note, SigningKey};
 use accession::{Access, Registry};
 
 use crate::harness::console::Sandbox;
+use crate::harness::web_server::WebServer;
 
 /// The key of every witness here.
 fn witness_key() -> SigningKey {
@@ -176,4 +177,87 @@ fn several_that_sign_with_one_key_wait_for_each_other() {
     assert_eq!(*first, format!("stated 1 new {signed}"));
     assert!(others.iter().all(|it| *it == format!("stated 0 new {signed}")), "{printed:?}");
     assert!(sandbox.run("accession verify").ends_with("all ok\n"));
+}
+
+#[test]
+fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_signed() {
+    let sandbox = sandbox();
+    sandbox.run("accession sign --key us.key; cp accession.db older.db; cp us.key.last older.last");
+    sandbox.run("accession publish old; accession ingest D --at 2001-01-03 C");
+    sandbox.run("accession sign --key us.key; accession publish www");
+    // The registry is restored from a backup, and the day that it lost is brought back.
+    sandbox.run("mv accession.db lost.db; cp older.db accession.db");
+    sandbox.run("accession ingest D --at 2001-01-03 C");
+    let server = WebServer::over(&sandbox.path().join("www"));
+    let recover = || {
+        let site = server.dataset("D");
+        let printed = sandbox.run(&format!("accession sign --key us.key --recover {site}"));
+        printed.lines().next().unwrap_or_default().to_owned()
+    };
+    let tile = "statements/tile/entries/000.p/3";
+    for (file, status, body, printed) in [
+        ("statements/checkpoint", 200, &b"<p>Hello"[..], "checkpoint: not a signed note"),
+        ("statements/checkpoint", 404, b"", "checkpoint: it is missing"),
+        ("statements/checkpoint", 403, b"", "checkpoint: the server responded with 403"),
+        (tile, 404, b"", "000: it is missing"),
+        (tile, 200, b"\0\x01{", "000.p/3: the statement 0 is not a statement"),
+        (tile, 200, b"\x01\0{", "000.p/3: it is cut"),
+    ] {
+        server.misbehave(move |request, reply| {
+            if request.path == file {
+                (reply.status, reply.body) = (status, body.to_vec());
+            }
+        });
+        let shown = recover();
+        assert!(shown.contains(printed), "{printed}: {shown}");
+    }
+    // One that is a byte another; one that is signed by somebody else; an older state; another log.
+    server.misbehave(move |request, reply| {
+        if request.path == tile {
+            let at = reply.body.windows(13).position(|it| it == b"\"granules\":2,").unwrap();
+            reply.body[at + 11] = b'7';
+        }
+    });
+    assert!(recover().contains("the statements are not those of this checkpoint"));
+    sandbox.run("accession key generate us.example.org/statements --output other.key");
+    sandbox.run("accession --registry other.db ingest D --create --at 2001-01-02 A B X");
+    let publish_other =
+        "accession --registry other.db publish other; mv other/statements www/other";
+    sandbox.run(&format!("accession --registry other.db sign --key other.key; {publish_other}"));
+    sandbox.run("mv old/statements www/old; mkdir once; cp us.key once/");
+    sandbox.run("accession --registry again.db ingest D --create --at 2001-01-02 A B X");
+    sandbox.run("accession --registry again.db sign --key once/us.key");
+    sandbox.run("accession --registry again.db publish again; mv again/statements www/again");
+    for (place, printed) in [
+        ("other", "it is not signed by a key of \"us.example.org/statements\" that is believed"),
+        ("old", "took back 0 statements that were published"),
+        (
+            "again",
+            "the registry has stated something else than what was published, in the statement 0",
+        ),
+    ] {
+        server.misbehave(move |request, reply| {
+            if let Some(file) = request.path.strip_prefix("statements/") {
+                (reply.status, reply.body) = (301, Vec::new());
+                reply.headers = vec![("Location".to_owned(), format!("/{place}/{file}"))];
+            }
+        });
+        let shown = recover();
+        assert!(shown.contains(printed), "{printed}: {shown}");
+        assert!(sandbox.run("accession sign --key us.key").contains("but 3 were signed"));
+    }
+    // The whole one, also where what the key signed last is lost, and once more.
+    server.misbehave(|_, _| {});
+    sandbox.run("mv us.key.last kept.last");
+    server.served();
+    assert_eq!(recover(), "took back 2 statements that were published");
+    // Whom readers believe is not for the site to say.
+    assert!(server.served().iter().all(|(request, _)| request.path != "statements/policy"));
+    assert_eq!(sandbox.run("cmp us.key.last kept.last"), "");
+    assert_eq!(recover(), "took back 0 statements that were published");
+    assert!(sandbox.run("accession verify").ends_with("all ok\n"));
+    assert_eq!(
+        sandbox.run("accession publish www --quiet; accession publish www --verify").lines().last(),
+        Some("3 statements: ok")
+    );
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
-use accession::mirror::{HttpOptions, ask_witness};
+use accession::mirror::{HttpOptions, PublishedSite, ask_witness};
 use accession::model::{ValueError, WarningKind, quoted};
-use accession::publish::{PublishedStatements, read_published_statements};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
@@ -43,12 +42,12 @@ pub struct Sign {
     #[arg(long, value_name = "FILE")]
     policy: Option<InputFile>,
 
-    /// First take back the statements that were published in this directory: after the registry was
-    /// restored from an older backup, and the days that it lost were imported
-    #[arg(long, value_name = "DIR")]
-    recover: Option<PathBuf>,
+    /// First take back the statements that were published in this directory or at this address of the site:
+    /// after the registry was restored from an older backup, and the days that it lost were imported
+    #[arg(long, value_name = "DIR|URL")]
+    recover: Option<String>,
 
-    /// How long to wait for a witness, in seconds
+    /// How long to wait for a witness or the site, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
 }
@@ -96,15 +95,6 @@ impl Sign {
         }
         let registry = session.open(Access::Write)?;
         let now = session.now()?;
-        let mut recovered = 0;
-        if let Some(directory) = &self.recover {
-            recovered = recover(&registry, directory, &keys, now)?;
-            session.note_commit();
-            if !session.is_quiet() && !session.is_json() {
-                let taken = count(recovered, "statement");
-                writeln!(session.out(), "took back {taken} that were published")?;
-            }
-        }
         let stored = registry.snapshot()?.last_signed()?;
         self.refuse_moved(&keys, stored.as_ref())?;
         if let Some(other) = stored.as_ref().filter(|it| it.checkpoint.origin != origin) {
@@ -126,6 +116,15 @@ impl Sign {
             return Err(Error::usage("the policy has none of the keys with which is signed").with_hint(
                 "readers verify by the policy: add a line `log VKEY`, with the key that `accession key show` prints",
             ));
+        }
+        let mut recovered = 0;
+        if let Some(place) = &self.recover {
+            recovered = self.recover(&registry, place, &origin, (&policy, &parsed), now)?;
+            session.note_commit();
+            if !session.is_quiet() && !session.is_json() {
+                let taken = count(recovered, "statement");
+                writeln!(session.out(), "took back {taken} that were published")?;
+            }
         }
         let mut log = registry.state_sets(now, &last)?;
         if log.is_behind {
@@ -184,6 +183,34 @@ impl Sign {
         }
     }
 
+    /// How witnesses and the site are asked.
+    fn http(&self) -> HttpOptions {
+        let timeout = Duration::from_secs(self.timeout.max(1));
+        HttpOptions { timeout, ..HttpOptions::default() }
+    }
+
+    /// Takes back what was published, signed with a key of the policy. Returns how many statements were
+    /// missing. The policy of the site is not taken: who writes there would choose whom readers believe.
+    fn recover(
+        &self,
+        registry: &Registry,
+        place: &str,
+        origin: &str,
+        (text, policy): (&str, &Policy),
+        now: Timestamp,
+    ) -> Result<u64> {
+        let site = PublishedSite::named(place)?;
+        let read = site.statements(origin, policy, (self.http(), now));
+        let (note, checkpoint, texts) = read.map_err(|error| match error.kind() {
+            ErrorKind::NotPublished | ErrorKind::NotSigned => Error::from(error).with_hint(
+                "nothing was taken back and nothing was signed; name another copy of what was published",
+            ),
+            _ => error.into(),
+        })?;
+        let signed = SignedCheckpoint { checkpoint, note, policy: text.to_owned(), signed: now };
+        Ok(registry.recover_statements(&texts, &signed)?)
+    }
+
     /// Asks the witnesses that have not cosigned the note.
     ///
     /// # Errors
@@ -204,9 +231,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            let timeout = Duration::from_secs(self.timeout.max(1));
-            let options = HttpOptions { timeout, ..HttpOptions::default() };
-            match ask_witness(url, key, (&log.tree, note), old, options) {
+            match ask_witness(url, key, (&log.tree, note), old, self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(error.into());
@@ -220,24 +245,6 @@ impl Sign {
         }
         Ok(())
     }
-}
-
-/// Takes back what was published and signed with one of the keys. Returns how many statements were missing.
-fn recover(
-    registry: &Registry,
-    directory: &Path,
-    keys: &[KeyInUse],
-    now: Timestamp,
-) -> Result<u64> {
-    let PublishedStatements { texts, note, policy } = read_published_statements(directory)?;
-    let is_own = |key: &KeyInUse| matches!(note.verified(key.key.verification_key()), Ok(Some(_)));
-    if !keys.iter().any(is_own) {
-        return Err(Error::usage("what was published was not signed with this key"));
-    }
-    let checkpoint = note.body.parse();
-    let checkpoint = checkpoint.map_err(|error: ValueError| Error::usage(error.to_string()))?;
-    let signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
-    Ok(registry.recover_statements(&texts, &signed)?)
 }
 
 /// The name of the log, which all keys have.
