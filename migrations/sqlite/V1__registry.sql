@@ -222,6 +222,7 @@ CREATE TABLE mirror_source (
     identical  INTEGER,                                                 -- when the mirror was last identical to it, microseconds
     etag       TEXT,                                                    -- what the server called the state that was read. NULL: nothing
     origin     TEXT,                                                    -- the log of statements that is read with it. NULL: none is
+    agreed     TEXT CHECK (agreed IS NULL OR origin IS NOT NULL),       -- how many of them agree with its log, and the edge of their tree
     pulled     INTEGER,                                                 -- when the dataset was last pulled from it; it is pulled again from the latest. NULL: it was only compared
     options    TEXT CHECK (json_valid(options)),                        -- with which it was pulled, a JSON object
     failed     INTEGER,                                                 -- when it was last tried without success. NULL: not since it was last read

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use accession::disk::AtomicFile;
+use accession::mirror::RootOf;
 use accession::model::{ValueError, count, quoted};
-use accession::signed::{KeyUse, LogCheckpoint, NoteSignature, SigningKey, StatementTree};
+use accession::signed::{KeyUse, LogCheckpoint, NoteSignature, SigningKey};
 use accession::{ErrorKind, Timestamp};
 
 use super::error::{Context, Error, Result};
@@ -137,14 +138,14 @@ impl WitnessKey {
     /// Cosigns a checkpoint whose tree continues the one of the same log that was cosigned last.
     pub fn cosign(
         &self,
-        tree: &StatementTree,
+        root_of: &RootOf<'_>,
         checkpoint: &LogCheckpoint,
         now: Timestamp,
     ) -> accession::error::Result<NoteSignature> {
         let LogCheckpoint { origin, size, .. } = checkpoint;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = seen.iter().find(|last| last.origin == *origin)
-            && tree.root(last.size) != Some(last.root)
+            && root_of(last.size)? != Some(last.root)
         {
             let what = format!(
                 "{} has cosigned {} of {origin}, and these {size} do not continue them",

@@ -2,9 +2,9 @@
 
 use super::follow::{Following, follow};
 use super::place::{FoundHead, HeadResponse};
-use super::plan::{Reading, read_primary};
+use super::plan::{Reading, known, read_primary};
 use super::primary::Primary;
-use super::read::{annotations, read_beside};
+use super::read::{annotations, read_beside, read_head};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
@@ -32,6 +32,8 @@ pub struct Comparison {
     is_of_latest: bool,
     /// The head that was read at an address. `None` means that the mirror agreed with it.
     head: Option<Box<FoundHead>>,
+    /// Whether the log continues what was read of it before.
+    is_continued: bool,
     /// The statements that were read. `None` means that they are not followed.
     following: Option<Following>,
 }
@@ -82,9 +84,16 @@ pub fn compare(
     drop(here);
     let empty = (Identifier::EMPTY, Digest::EMPTY);
     let held = latest.as_ref().map_or(empty, |latest| (latest.identifier, latest.digest));
+    let source = primary.place.source();
+    let before = source.map(|source| known(mirror, dataset, &source)).transpose()?.flatten();
+    // Where nothing is, the error is of the address that was named.
+    let first = before.is_none().then(|| read_head(&*primary.place, None)).transpose()?;
     // What is stated now is in the log that is read after it.
-    let following = follow(primary, mirror, dataset)?;
-    let (reading, read, agreed_etag) = read_primary(primary, mirror, dataset, held, at)?;
+    let following = follow(primary, mirror, before.as_ref())?;
+    let is_settled = following.as_ref().is_none_or(Following::is_settled);
+    let head = first.filter(|_| following.is_none());
+    let (reading, read, agreed_etag) =
+        read_primary(primary, mirror, dataset, (held, at), (before, head), is_settled)?;
     let (head, etag, renamed) = match read {
         HeadResponse::NotModified(renamed) => (None, agreed_etag, renamed),
         HeadResponse::Head(of) => {
@@ -109,6 +118,7 @@ pub fn compare(
         renamed,
         is_of_latest: at.is_none(),
         head,
+        is_continued: true,
         following,
     };
     compared.recall(dataset)?;
@@ -219,15 +229,21 @@ impl Comparison {
         let until = of.head.timestamp;
         let read = read_beside(place, of, |of| annotations(place, of, until))?;
         let mut annotations = PrimaryAnnotations::of(read);
-        self.each_change(dataset, &mut |change| annotations.add_change(change))?;
+        self.each_change(dataset, 1, &mut |change| annotations.add_change(change))?;
         Ok(annotations)
     }
 
-    /// Shows all changes of the log, those that were read before and those that were read now.
-    fn each_change(&self, dataset: &DatasetName, show: &mut dyn FnMut(&LogChange)) -> Result<()> {
+    /// Shows the changes of the log from a number on, those that were read before and those that were read
+    /// now.
+    fn each_change(
+        &self,
+        dataset: &DatasetName,
+        from: u64,
+        show: &mut dyn FnMut(&LogChange),
+    ) -> Result<()> {
         let first = self.reading.first_read();
-        if let Some(source) = &self.source {
-            self.mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
+        if let Some(source) = self.source.as_ref().filter(|_| from < first) {
+            self.mirror.snapshot()?.each_change_read(dataset, source, from - 1, |change| {
                 let is_before = change.number < first;
                 if is_before {
                     show(&change);
@@ -247,8 +263,8 @@ impl Comparison {
         if let Some(of) = self.head.as_ref().filter(|_| following.found.fork.is_none()) {
             let mut names = of.head.former_names.clone();
             names.push(of.head.record.name.clone());
-            following
-                .compare_with_log(&self.mirror, &names, |show| self.each_change(dataset, show))?;
+            let each = |first, show: &mut dyn FnMut(&_)| self.each_change(dataset, first, show);
+            following.compare_with_log(&self.mirror, &names, self.is_continued, each)?;
         }
         if following.found.fork.is_some() {
             self.status.status = Status::Forked;
@@ -268,7 +284,7 @@ impl Comparison {
             matches!(status, Identical | OtherContent | Behind | Ahead | Diverged) && is_remembered;
         let cosign = primary.follow.cosign.as_deref().filter(|_| is_verified);
         if let (Some(following), Some(cosign)) = (&mut self.following, cosign) {
-            following.cosign(cosign)?;
+            following.cosign(&self.mirror, cosign)?;
             self.status.statements = Some(following.found.clone());
         }
         Ok(())
@@ -296,6 +312,7 @@ impl Comparison {
         if let Some(error) = unreadable {
             return Err(error);
         }
+        self.is_continued = first_difference.is_none() && !is_stale;
         if first_difference.is_some() {
             self.status.status = Status::Rewritten;
             self.status.first_difference = first_difference;
@@ -348,7 +365,7 @@ impl Comparison {
 
     /// What is to be remembered. `None`: nothing is remembered of the primary.
     pub(super) fn remembered(&self, outcome: Outcome) -> Option<Remembered<'_>> {
-        let source = self.source.as_deref()?;
+        let (source, following) = (self.source.as_deref()?, self.following.as_ref());
         let is_pulled =
             matches!(outcome, Outcome::Pulled | Outcome::Contradicted { is_changed: true });
         // What a mirror is to an earlier state says nothing about whether it follows its primary.
@@ -380,7 +397,7 @@ impl Comparison {
             },
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(changes),
-            statements: self.following.as_ref().map(|following| following.to_keep(is_pulled)),
+            statements: following.map(|it| it.to_keep(is_pulled, self.is_continued)),
         })
     }
 

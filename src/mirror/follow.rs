@@ -3,12 +3,11 @@
 
 use super::followed::{Cosign, DatasetStatements, FollowedStatements};
 use super::place::StatementPlace;
-use super::plan::known;
 use super::primary::Primary;
 use crate::disk::Spool;
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, LogChange, quoted};
-use crate::registry::{KeptLog, LogToKeep, Registry};
+use crate::error::{Error, Result};
+use crate::model::{DatasetName, LogChange};
+use crate::registry::{KeptLog, LogToKeep, MirrorSource, Registry};
 use crate::signed::{LogCheckpoint, Note, Policy, StatementTree};
 
 /// The statements of a primary, read and verified.
@@ -23,14 +22,20 @@ pub(super) struct Following {
     is_continued: bool,
     /// Another tree, which was seen before, and of which it is not decided whether it is followed.
     fork: Option<Note>,
+    /// What follows the statements that agreed with the log before, or all.
     tree: StatementTree,
     /// Statements of that tree from a number on: those before are kept.
     first: u64,
     texts: Spool,
+    /// The tree of those that agreed with the log, as far as it was read before.
+    agreed: StatementTree,
+    /// Whether the log as it was read now agrees with all of them.
+    is_agreed: bool,
 }
 
-/// Reads the statements of a primary. `None` means that they are not followed: the place is not a site, the
-/// site publishes none, or they were not followed when the primary was read before.
+/// Reads the statements of a primary, of which this was read before. `None` means that they are not followed:
+/// the place is not a site, the site publishes none, or they were not followed when the primary was read
+/// before.
 ///
 /// # Errors
 ///
@@ -39,35 +44,28 @@ pub(super) struct Following {
 pub(super) fn follow(
     primary: &Primary,
     mirror: &Registry,
-    dataset: &DatasetName,
+    before: Option<&MirrorSource>,
 ) -> Result<Option<Following>> {
     let given = primary.follow.policy.clone();
     let Some(place) = primary.place.statements() else {
         return if given.is_some() { Err(Error::not_a_site()) } else { Ok(None) };
     };
-    let source = primary.place.source();
-    let before = source.map(|source| known(mirror, dataset, &source)).transpose()?.flatten();
-    let is_first = before.is_none();
-    let origin = before.and_then(|before| before.origin);
-    if given.is_none() && origin.is_none() && !is_first {
+    let origin = before.and_then(|before| before.origin.clone());
+    if given.is_none() && origin.is_none() && before.is_some() {
         return Ok(None);
     }
     let is_required = given.is_some() || origin.is_some();
-    let (mut note, checkpoint) = match place.checkpoint() {
-        Ok(Some(read)) => read,
-        Ok(None) if is_required => return Err(place.refused("checkpoint", "it is missing")),
-        Ok(None) => return Ok(None),
-        // Some servers forbid what does not exist, or send a page in its place.
-        Err(error) => match error.kind() {
-            ErrorKind::Response | ErrorKind::NotPublished if !is_required => return Ok(None),
-            _ => return Err(error),
-        },
-    };
+    let Some((mut note, checkpoint)) = place.checkpoint(is_required)? else { return Ok(None) };
+    let mut agreed = before
+        .and_then(|before| StatementTree::of_edge_text(before.agreed.as_ref()?))
+        // All of the tree is needed to find an older state in it.
+        .filter(|agreed| agreed.size() <= checkpoint.size)
+        .unwrap_or_default();
     let origin = match (&given, origin) {
         (None, Some(origin)) => origin,
         _ => checkpoint.origin.clone(),
     };
-    let kept = mirror.snapshot()?.kept_log(&origin)?;
+    let kept = mirror.snapshot()?.kept_log(&origin, &mut agreed)?;
     let mut pinned = Vec::new();
     let policy = match (given, &kept) {
         (Some(given), _) => given,
@@ -79,44 +77,21 @@ pub(super) fn follow(
             policy
         }
     };
-    verify(&mut note, &origin, &believed(&policy, &place)?, &place)?;
-    Following::read(&place, (note, checkpoint), policy, kept, pinned).map(Some)
+    place.verify(&mut note, &origin, &believed(&policy, &place)?)?;
+    let found = FollowedStatements {
+        origin,
+        size: 0,
+        cosigned: false,
+        fork: None,
+        misstated: None,
+        of_former: None,
+        pinned,
+    };
+    Following::read(&place, (note, checkpoint), (found, policy), kept, agreed).map(Some)
 }
 
 fn believed(policy: &str, place: &StatementPlace<'_>) -> Result<Policy> {
     policy.parse().map_err(|error| place.refused("policy", error))
-}
-
-/// Verifies that a key of a log signed its checkpoint, and that no signature of a known key is wrong. Those
-/// of unknown keys are removed: anyone can add them.
-fn verify(
-    note: &mut Note,
-    origin: &str,
-    policy: &Policy,
-    place: &StatementPlace<'_>,
-) -> Result<()> {
-    let refused = |what: String| {
-        Error::new(ErrorKind::NotSigned, format!("{}: {what}", place.name("checkpoint")))
-    };
-    let logs = || policy.logs.iter().filter(|key| key.name() == origin);
-    let keys: Vec<_> = logs().chain(policy.witnesses.iter().map(|it| &it.key)).collect();
-    for key in &keys {
-        note.verified(key).map_err(|error| refused(error.to_string()))?;
-    }
-    let is_of_log = note.body.lines().next() == Some(origin);
-    if is_of_log && logs().any(|key| matches!(note.verified(key), Ok(Some(_)))) {
-        note.signatures.retain(|signature| keys.iter().any(|key| key.is_named_by(signature)));
-        // There is room for a cosignature.
-        note.signatures.truncate(Note::MAX_SIGNATURES - 1);
-        return Ok(());
-    }
-    let signed_by = note.signatures.iter().map(|it| format!("{}+{:08x}", it.name, it.key_id));
-    let signed_by = signed_by.collect::<Vec<_>>().join(" ");
-    Err(refused(format!(
-        "it is not signed by a key of {} that is believed, but by {}",
-        quoted(origin),
-        quoted(&signed_by)
-    )))
 }
 
 impl Following {
@@ -124,44 +99,46 @@ impl Following {
     fn read(
         place: &StatementPlace<'_>,
         (note, checkpoint): (Note, LogCheckpoint),
-        policy: String,
+        (mut found, policy): (FollowedStatements, String),
         kept: Option<KeptLog>,
-        pinned: Vec<String>,
+        agreed: StatementTree,
     ) -> Result<Self> {
-        let LogCheckpoint { origin, size, root } = checkpoint;
-        let (mut tree, kept, fork) = match kept {
-            Some(KeptLog { tree, note, fork, .. }) => (tree, Some(note), fork),
-            None => (StatementTree::default(), None, None),
+        let size = checkpoint.size;
+        let (mut tree, kept, fork, agreed) = match kept {
+            Some(KeptLog { tree, note, fork, .. }) => (tree, Some(note), fork, agreed),
+            None => (StatementTree::default(), None, None, StatementTree::default()),
         };
         let (mut first, mut texts) = (tree.size(), Spool::default());
-        let read = |first: u64, tree: &mut StatementTree, texts: &mut Spool| {
-            place.statements(first.min(size), size, |text| {
-                tree.push(text);
-                texts.add(text).map(drop)
-            })
-        };
-        read(first, &mut tree, &mut texts)?;
-        let is_continued = tree.root(size) == Some(root);
+        place.statements(first, size, |text| {
+            tree.push(text);
+            texts.add(text).map(drop)
+        })?;
+        let is_continued = tree.root(size) == Some(checkpoint.root);
         if !is_continued {
-            (first, tree, texts) = (0, StatementTree::default(), Spool::default());
-            read(0, &mut tree, &mut texts)?;
-            if tree.root(size) != Some(root) {
-                let what = "the statements are not those of this checkpoint";
-                return Err(place.refused("checkpoint", what));
-            }
+            first = 0;
+            (tree, texts) = place.all_of(&checkpoint)?;
         }
-        let found = FollowedStatements {
-            origin,
-            size: tree.size(),
-            cosigned: false,
-            fork: None,
-            misstated: None,
-            pinned,
+        found.size = tree.size();
+        let mut following = Following {
+            found,
+            policy,
+            note,
+            kept,
+            is_continued,
+            fork,
+            tree,
+            first,
+            texts,
+            agreed,
+            is_agreed: false,
         };
-        let mut following =
-            Following { found, policy, note, kept, is_continued, fork, tree, first, texts };
         following.compare_with_kept(size);
         Ok(following)
+    }
+
+    /// Whether nothing was stated since the log was compared with what is stated.
+    pub fn is_settled(&self) -> bool {
+        self.found.fork.is_none() && self.is_continued && self.agreed.size() == self.tree.size()
     }
 
     /// Compares the checkpoint of the site, of so many statements, with the one that was kept.
@@ -181,55 +158,74 @@ impl Following {
         }
     }
 
-    /// Compares what was stated of a dataset, under these names, with the changes of its log, all of which
-    /// `each` shows, in order.
+    /// Compares what was stated of a dataset, under these names, with the changes of its log. Those from a
+    /// number on are shown by `each`, in order. What agreed with the log before is not compared again if the
+    /// log continues what was read then: its changes are the same, and an end that was unknown says nothing.
     pub fn compare_with_log(
         &mut self,
         mirror: &Registry,
         names: &[DatasetName],
-        each: impl FnOnce(&mut dyn FnMut(&LogChange)) -> Result<()>,
+        is_continued: bool,
+        each: impl FnOnce(u64, &mut dyn FnMut(&LogChange)) -> Result<()>,
     ) -> Result<()> {
         let mut stated = DatasetStatements::default();
-        let mut number = 0;
-        if self.first > 0 {
-            mirror.snapshot()?.each_followed_statement(&self.found.origin, |text| {
-                stated.add(number, text.as_bytes(), names);
-                number += 1;
-                Ok(())
+        let agreed = if is_continued { self.agreed.size() } else { 0 };
+        let kept = agreed..self.first;
+        if !kept.is_empty() {
+            mirror.snapshot()?.each_followed_statement(&self.found.origin, kept, |it| {
+                stated.add(it.number, it.text.as_bytes(), names);
             })?;
         }
-        for text in self.texts.records() {
+        for (number, text) in (self.first..).zip(self.texts.records()) {
             stated.add(number, &text?, names);
-            number += 1;
         }
-        let mut before: Option<LogChange> = None;
-        each(&mut |change| {
-            if let Some(before) = before.replace(change.clone()) {
-                stated.compare(&before, Some(change.timestamp));
+        if let Some(first) = stated.first_change() {
+            let mut before: Option<LogChange> = None;
+            each(first, &mut |change| {
+                if let Some(before) = before.replace(change.clone()) {
+                    stated.compare(&before, Some(change.timestamp));
+                }
+            })?;
+            if let Some(last) = before {
+                stated.compare(&last, None);
             }
-        })?;
-        if let Some(last) = before {
-            stated.compare(&last, None);
         }
-        self.found.misstated = stated.difference();
+        (self.found.misstated, self.found.of_former) = stated.differences();
+        self.is_agreed = self.found.misstated.is_none();
         Ok(())
     }
 
     /// Cosigns the checkpoint, which was verified.
-    pub fn cosign(&mut self, cosign: &Cosign) -> Result<()> {
+    pub fn cosign(&mut self, mirror: &Registry, cosign: &Cosign) -> Result<()> {
         let FollowedStatements { origin, size, .. } = &self.found;
         let root = self.tree.root(*size).expect("the tree has its own size");
         let checkpoint = LogCheckpoint { origin: origin.clone(), size: *size, root };
-        let signature = cosign(&self.tree, &checkpoint)?;
+        let root_of = |older: u64| match self.tree.root(older) {
+            None if older < self.first => {
+                let mut tree = StatementTree::default();
+                mirror.snapshot()?.each_followed_statement(origin, 0..older, |it| {
+                    tree.push(it.text.as_bytes());
+                })?;
+                Ok(tree.root(older))
+            }
+            root => Ok(root),
+        };
+        let signature = cosign(&root_of, &checkpoint)?;
         self.note.add(signature);
         self.found.cosigned = true;
         Ok(())
     }
 
     /// What is to be kept of it. As long as it is not decided which of two trees is followed, that is the one
-    /// that was kept.
-    pub fn to_keep(&self, is_decided: bool) -> LogToKeep<'_> {
+    /// that was kept. What agrees with a log that does not continue what was read before agrees with the log
+    /// that is followed only if the mirror was pulled from it.
+    pub fn to_keep(&self, is_decided: bool, is_continued: bool) -> LogToKeep<'_> {
         let before = self.kept.as_ref();
+        let agreed = match (is_decided, is_continued) {
+            (true, _) | (_, true) if self.is_agreed => Some(&self.tree),
+            (true, false) => None,
+            _ => Some(&self.agreed),
+        };
         let mut keep = LogToKeep {
             origin: &self.found.origin,
             policy: &self.policy,
@@ -237,6 +233,7 @@ impl Following {
             before,
             statements: Some((self.first, &self.texts)),
             fork: self.fork.as_ref().map(|fork| (fork, true)),
+            agreed: agreed.filter(|agreed| agreed.size() > 0),
         };
         let Some(kept) = before.filter(|_| self.found.fork.is_some()) else { return keep };
         let other = if self.is_continued { self.fork.as_ref() } else { Some(&self.note) };

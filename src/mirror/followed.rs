@@ -7,11 +7,14 @@ use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, LogChange, Timestamp};
-use crate::signed::{LogCheckpoint, NoteSignature, SetStatement, StatementTree};
+use crate::signed::{LogCheckpoint, NoteSignature, SetStatement, TreeHash};
+
+/// Finds the root that a tree had when it had so many statements. `None` means that it has fewer.
+pub type RootOf<'a> = dyn Fn(u64) -> Result<Option<TreeHash>> + 'a;
 
 /// Cosigns a checkpoint, of which a mirror has verified that its tree continues what it has kept. It fails if
 /// the key has cosigned another tree.
-pub type Cosign = dyn Fn(&StatementTree, &LogCheckpoint) -> Result<NoteSignature> + Send + Sync;
+pub type Cosign = dyn Fn(&RootOf<'_>, &LogCheckpoint) -> Result<NoteSignature> + Send + Sync;
 
 /// How the statements of a primary are read.
 #[derive(Clone, Default)]
@@ -39,6 +42,10 @@ pub struct FollowedStatements {
     /// Where the log of the dataset is not what was stated of it. `None` means that they agree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub misstated: Option<String>,
+    /// How many statements that were compared now are of another dataset, which had the name before.
+    /// `None` means that none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of_former: Option<u64>,
     /// The keys of the site that are believed from now on, if it was read for the first time. The reader
     /// should compare them with what the archive says elsewhere.
     #[serde(skip)]
@@ -54,10 +61,18 @@ impl Error {
 }
 
 /// What was stated of a dataset: for each number of a change, the statements with their numbers.
+///
+/// A name that was given up may have been that of another dataset before. Its statements name changes of a
+/// history that began anew: they differ from the log in the time of the change, and precede one of the first
+/// change of this dataset, or one under another of its names.
 #[derive(Default)]
 pub(super) struct DatasetStatements {
     of_change: BTreeMap<u64, Vec<(u64, SetStatement)>>,
-    difference: Option<String>,
+    /// The last statement under each name that agrees with the log, and (`None`) of the first change.
+    agreed: BTreeMap<Option<DatasetName>, u64>,
+    /// Those that the log contradicts: the number, the name, whether they may be of another dataset, and what
+    /// they say.
+    contradicted: Vec<(u64, DatasetName, bool, String)>,
 }
 
 impl DatasetStatements {
@@ -79,26 +94,44 @@ impl DatasetStatements {
             let is_set = it.part || names == (*identifier, *digest);
             let is_until = it.until.is_none() || it.until == until;
             if it.from == *timestamp && is_set && is_until {
+                let begins = (*number == 1 && !it.part).then_some(None);
+                for name in begins.into_iter().chain([Some(it.dataset)]) {
+                    let last = self.agreed.entry(name).or_default();
+                    *last = statement_number.max(*last);
+                }
                 continue;
             }
-            self.difference.get_or_insert_with(|| {
-                let end = |until: Option<Timestamp>| {
-                    until.map_or("then".to_owned(), |until| until.to_string())
-                };
-                format!(
-                    "the statement {statement_number} is that {} of {} was held from {} until {}, and the log has {identifier} from {timestamp} until {} in its change {number}",
-                    it.identifier, it.dataset, it.from, end(it.until), end(until)
-                )
-            });
+            let SetStatement { dataset, identifier: other, from, until: ended, .. } = it;
+            let [ended, until] = [ended, until]
+                .map(|until| until.map_or("then".to_owned(), |until| until.to_string()));
+            let what = format!(
+                "the statement {statement_number} is that {other} of {dataset} was held from {from} until {ended}, and the log has {identifier} from {timestamp} until {until} in its change {number}"
+            );
+            self.contradicted.push((statement_number, dataset, from != *timestamp, what));
         }
     }
 
-    /// The first statement that the log contradicts, in words.
-    pub fn difference(self) -> Option<String> {
-        let beyond = self.of_change.into_values().flatten().next();
-        self.difference.or(beyond.map(|(number, statement)| {
-            let SetStatement { dataset, changes, .. } = statement;
-            format!("the statement {number} is of change {changes} of {dataset}, which the log does not have")
-        }))
+    /// The number of the first change of which something was stated. `None` means that nothing was.
+    pub fn first_change(&self) -> Option<u64> {
+        self.of_change.keys().next().copied()
+    }
+
+    /// The first statement that the log contradicts, in words, and how many are of another dataset that had
+    /// the name before.
+    pub fn differences(mut self) -> (Option<String>, Option<u64>) {
+        for (number, it) in self.of_change.into_values().flatten() {
+            let of = format!("change {} of {}", it.changes, it.dataset);
+            let what = format!("the statement {number} is of {of}, which the log does not have");
+            self.contradicted.push((number, it.dataset, true, what));
+        }
+        let is_of_other = |(number, name, may_be, _): &(u64, DatasetName, bool, String)| {
+            let mut others = self.agreed.iter().filter(|(other, _)| other.as_ref() != Some(name));
+            *may_be && others.any(|(_, last)| number < last)
+        };
+        let (of_other, mut wrong): (Vec<_>, Vec<_>) =
+            self.contradicted.into_iter().partition(is_of_other);
+        wrong.sort();
+        let of_other = Some(of_other.len() as u64).filter(|count| *count > 0);
+        (wrong.into_iter().next().map(|(.., what)| what), of_other)
     }
 }

@@ -22,7 +22,7 @@ mod source;
 mod warnings;
 
 pub use compare::{Comparison, Outcome, compare};
-pub use followed::{Cosign, FollowOptions, FollowedStatements};
+pub use followed::{Cosign, FollowOptions, FollowedStatements, RootOf};
 pub use log::manifest::{self, export};
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};

@@ -34,16 +34,17 @@ pub(super) fn is_of_log(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NotPublished | ErrorKind::NotAGranuleId)
 }
 
-/// The last of the changes that were read before for which `is_wanted` returns `true`. It returns
-/// `None` to end the search.
+/// The last of the changes that were read before, after one (0 means from the first), for which `is_wanted`
+/// returns `true`. It returns `None` to end the search.
 pub(super) fn last_change_read(
     mirror: &Registry,
     dataset: &DatasetName,
     source: &str,
+    after: u64,
     is_wanted: impl Fn(&LogChange) -> Option<bool>,
 ) -> Result<Option<LogChange>> {
     let mut found = None;
-    mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
+    mirror.snapshot()?.each_change_read(dataset, source, after, |change| {
         let wanted = is_wanted(&change);
         if wanted == Some(true) {
             found = Some(change);
@@ -53,8 +54,12 @@ pub(super) fn last_change_read(
     Ok(found)
 }
 
-/// Reads the log of a primary, from the mirror's last known change. The result has the entity tag of the head
-/// with which the mirror agreed, too.
+/// How many of the last changes are searched first.
+const RECENT_CHANGES: u64 = 256;
+
+/// Reads the log of a primary, from the mirror's last known change, with the head if that was just read.
+/// `is_settled` means that what is stated needs no comparison with the log. The result has the entity tag of
+/// the head with which the mirror agreed, too.
 ///
 /// # Errors
 ///
@@ -64,22 +69,20 @@ pub(super) fn read_primary(
     primary: &Primary,
     mirror: &Registry,
     dataset: &DatasetName,
-    held: (Identifier, Digest),
-    at: Option<Moment>,
+    (held, at): ((Identifier, Digest), Option<Moment>),
+    (before, head): (Option<MirrorSource>, Option<HeadResponse>),
+    is_settled: bool,
 ) -> Result<(Reading, HeadResponse, Option<String>)> {
     let (place, source) = (&*primary.place, primary.place.source());
-    let known = source.as_ref().map(|source| known(mirror, dataset, source)).transpose()?;
-    let known = known.flatten();
-    let last = known.as_ref().and_then(|known| known.last.clone());
+    let last = before.as_ref().and_then(|before| before.last.clone());
     // The tag is that of a head that the mirror agreed with. Only where it still holds that set, nothing but
     // the head is needed; what is stated is compared with all names in it.
-    let is_followed = known.as_ref().is_some_and(|known| known.origin.is_some());
     let is_settled = at.is_none()
-        && !is_followed
+        && is_settled
         && primary.follow.policy.is_none()
         && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == held);
-    let etag = known.and_then(|known| known.etag).filter(|_| is_settled);
-    let of = match read_head(place, etag.as_deref())? {
+    let etag = before.and_then(|before| before.etag).filter(|_| is_settled);
+    let of = match head.map_or_else(|| read_head(place, etag.as_deref()), Ok)? {
         HeadResponse::Head(of) => of,
         HeadResponse::NotModified(renamed) => {
             let (name, location) = (place.provisional_name(), place.location_of_head(None)?);
@@ -88,15 +91,23 @@ pub(super) fn read_primary(
         }
     };
     let up_to = at.map(Moment::last_instant);
-    // What follows with the same digest states what that leaves out, which the mirror may lack.
-    let was_held = Cell::new(false);
-    let is_base = |change: &LogChange| {
-        let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
-        let is_held = (change.identifier, change.digest) == held;
-        let is_base = is_held && !was_held.replace(is_held);
-        (change.number <= of.head.changes && is_in_time).then_some(is_base)
+    let base_after = |source: &str, after: u64| {
+        // What follows with the same digest states what that leaves out, which the mirror may lack. Whether
+        // the first one follows such a change is not known.
+        let was_held = Cell::new(after > 0);
+        last_change_read(mirror, dataset, source, after, |change| {
+            let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
+            let is_held = (change.identifier, change.digest) == held;
+            let is_base = is_held && !was_held.replace(is_held);
+            (change.number <= of.head.changes && is_in_time).then_some(is_base)
+        })
     };
-    let base = source.map(|source| last_change_read(mirror, dataset, &source, is_base));
+    // Most nights it is one of the last.
+    let recent = last.map_or(0, |last| last.number.saturating_sub(RECENT_CHANGES));
+    let base = source.map(|source| match base_after(&source, recent) {
+        Ok(None) if recent > 0 => base_after(&source, 0),
+        found => found,
+    });
     let base = base.transpose()?.flatten().filter(|base| of.head.may_have(base));
     let read_after = |base: Option<LogChange>| -> Result<Reading> {
         let location = (!place.is_one_file()).then(|| place.location_of_head(Some(&of)));

@@ -151,7 +151,7 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
     let is_free = listed.gives_up(dataset);
     let Some(latest) = listed.latest.filter(|_| !is_free) else { return Ok(None) };
     drop(snapshot);
-    last_change_read(registry, dataset, source, |change| {
+    last_change_read(registry, dataset, source, 0, |change| {
         (change.timestamp <= latest.timestamp).then_some(
             (change.timestamp, change.identifier, change.digest)
                 == (latest.timestamp, latest.identifier, latest.digest),

@@ -1,9 +1,11 @@
 //! The logs of statements of other archives, as a mirror has verified and kept them: it proves from them when
 //! the archive is gone.
 
+use std::ops::Range;
+
 use super::snapshot::Snapshot;
 use crate::disk::Spool;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Moment, Set, Timestamp, ValueError, quoted};
 use crate::signed::{LogCheckpoint, Note, Policy, SetStatement, StatementProof, StatementTree};
 use crate::store::{self, FollowedLog, FollowedStatement, Transaction};
@@ -15,21 +17,23 @@ pub(crate) struct KeptLog {
     pub policy: String,
     /// The checkpoint with its signatures.
     pub note: Note,
-    /// The tree of its statements.
+    /// The tree of its statements, or what follows those that agree with the log of a dataset.
     pub tree: StatementTree,
     /// The checkpoint of another tree that was signed, too, until it is decided which one is followed.
     pub fork: Option<Note>,
 }
 
 impl KeptLog {
-    /// Reads all of it, and calls `each` for every statement.
+    /// Reads what follows a tree, and calls `each` for every statement.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered, or do not continue
+    /// that tree.
     fn read(
         read: &store::View,
         log: &FollowedLog,
+        mut tree: StatementTree,
         mut each: impl FnMut(u64, &str),
     ) -> Result<Self> {
         let FollowedLog { origin, policy, note, fork, settled } = log;
@@ -40,8 +44,7 @@ impl KeptLog {
         let LogCheckpoint { size, root, .. } = note.body.parse().map_err(broken)?;
         let fork = fork.as_ref().filter(|_| settled.is_none());
         let fork = fork.map(|fork| fork.parse()).transpose().map_err(broken)?;
-        let mut tree = StatementTree::default();
-        for statement in read.followed_statements(origin) {
+        for statement in read.followed_statements(origin, tree.size()..i64::MAX as u64) {
             let FollowedStatement { number, text, .. } = statement?;
             if number != tree.size() {
                 return Err(damaged(&format!("its statement {} is missing", tree.size())));
@@ -70,6 +73,9 @@ pub(crate) struct LogToKeep<'a> {
     pub statements: Option<(u64, &'a Spool)>,
     /// The checkpoint of another tree that was signed, too, and whether it is decided which one is followed.
     pub fork: Option<(&'a Note, bool)>,
+    /// The tree of those that agree with the log of the dataset that was read with them. `None` means that
+    /// none was compared.
+    pub agreed: Option<&'a StatementTree>,
 }
 
 /// How many statements are stored at once.
@@ -127,25 +133,41 @@ impl LogToKeep<'_> {
 }
 
 impl Snapshot {
-    /// What is kept of a log of statements. `None` means that it is not followed.
+    /// What is kept of a log of statements, of which those of a tree are not read again. That is empty
+    /// afterwards if they are not the first ones of what is kept. `None` means that it is not followed.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
-    pub(crate) fn kept_log(&self, origin: &str) -> Result<Option<KeptLog>> {
+    pub(crate) fn kept_log(
+        &self,
+        origin: &str,
+        agreed: &mut StatementTree,
+    ) -> Result<Option<KeptLog>> {
         self.ask(|read| {
-            let log = read.followed_log(origin)?;
-            log.map(|log| KeptLog::read(read, &log, |_, _| {})).transpose()
+            let Some(log) = read.followed_log(origin)? else { return Ok(None) };
+            match KeptLog::read(read, &log, agreed.clone(), |_, _| {}) {
+                // Another tree was followed since.
+                Err(error) if error.kind() == ErrorKind::Damaged && agreed.size() > 0 => {
+                    *agreed = StatementTree::default();
+                    KeptLog::read(read, &log, agreed.clone(), |_, _| {}).map(Some)
+                }
+                read => read.map(Some),
+            }
         })
     }
 
-    /// Calls `each` for every statement that is kept of a log.
+    /// Calls `each` for every statement that is kept of a log from a number on, up to another.
     pub(crate) fn each_followed_statement(
         &self,
         origin: &str,
-        mut each: impl FnMut(&str) -> Result<()>,
+        numbers: Range<u64>,
+        mut each: impl FnMut(&FollowedStatement),
     ) -> Result<()> {
-        self.ask(|read| read.followed_statements(origin).try_for_each(|it| each(&it?.text)))
+        self.ask(|read| {
+            let mut statements = read.followed_statements(origin, numbers);
+            statements.try_for_each(|it| it.map(|it| each(&it)))
+        })
     }
 }
 
@@ -162,7 +184,7 @@ pub(super) fn prove_followed(
     let mut best: Option<(bool, StatementProof, bool)> = None;
     for log in read.followed_logs()? {
         let mut found: Option<(bool, u64, SetStatement)> = None;
-        let kept = KeptLog::read(read, &log, |number, text| {
+        let kept = KeptLog::read(read, &log, StatementTree::default(), |number, text| {
             // Most are of other sets, and need not be read.
             let statement = Some(text).filter(|text| text.contains(&digits));
             let statement = statement.and_then(|text| SetStatement::read(text.as_bytes()).ok());
@@ -190,5 +212,6 @@ pub(super) fn prove_followed(
 /// Reads every log that is followed, whose statements must be those of its checkpoint.
 pub(super) fn check_followed(read: &store::View) -> Result<()> {
     let logs = read.followed_logs()?;
-    logs.iter().try_for_each(|log| KeptLog::read(read, log, |_, _| {}).map(drop))
+    let whole = |log| KeptLog::read(read, log, StatementTree::default(), |_, _| {}).map(drop);
+    logs.iter().try_for_each(whole)
 }

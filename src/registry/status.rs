@@ -341,6 +341,8 @@ pub struct MirrorSource {
     pub etag: Option<String>,
     /// The log of statements that is read with it. `None` means that none is.
     pub origin: Option<String>,
+    /// How many of its statements agree with the log of the primary, and the edge of their tree.
+    pub agreed: Option<String>,
     /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
     /// never.
     pub pulled: Option<LastPull>,
@@ -370,6 +372,7 @@ impl Snapshot {
                     identical: stored.identical,
                     etag: stored.etag,
                     origin: stored.origin,
+                    agreed: stored.agreed,
                     pulled: stored.pulled,
                     failed: stored.failed,
                 })

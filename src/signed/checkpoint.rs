@@ -6,7 +6,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::tree::TreeHash;
+use super::tree::{StatementTree, TreeHash};
 use crate::model::ValueError;
 
 /// What a tree is at a time: the body of the note that is signed.
@@ -42,6 +42,21 @@ pub(super) fn number(text: &str) -> Option<u64> {
 /// A hash in base64.
 pub(super) fn hash(text: &str) -> Option<TreeHash> {
     BASE64.decode(text).ok()?.try_into().ok()
+}
+
+impl StatementTree {
+    /// What is enough to go on with the tree: a line with its size, and one with each hash of its edge.
+    pub fn edge_text(&self) -> String {
+        let edge = self.edge().iter().map(LogCheckpoint::hash_text).collect::<Vec<_>>().join("\n");
+        format!("{}\n{edge}", self.size())
+    }
+
+    /// The tree with this edge. `None` means that the text is not one.
+    pub fn of_edge_text(text: &str) -> Option<Self> {
+        let (size, edge) = text.split_once('\n')?;
+        let edge: Vec<TreeHash> = edge.split_terminator('\n').map(hash).collect::<Option<_>>()?;
+        StatementTree::of_edge(number(size)?, &edge)
+    }
 }
 
 impl FromStr for LogCheckpoint {

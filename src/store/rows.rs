@@ -62,6 +62,9 @@ pub(crate) struct StoredSource {
     pub etag: Option<String>,
     /// The log of statements that is read with it. `None` means that none is.
     pub origin: Option<String>,
+    /// The edge of the tree of its first statements, of which those of the dataset agree with the log of the
+    /// primary, as far as that was read. `None` means that they were not compared.
+    pub agreed: Option<String>,
     /// When the dataset was last pulled from it. `None` means never.
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed.

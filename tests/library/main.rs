@@ -18,6 +18,7 @@ mod harness {
     pub mod seal;
     pub mod seed;
     pub mod server;
+    pub mod signing;
     pub mod store;
     pub mod values;
     pub mod web_server;
@@ -55,6 +56,7 @@ mod lost_rows;
 mod mirror_annotations;
 mod mirror_http;
 mod mirror_http_faults;
+mod mirror_http_statements;
 mod mirror_http_writing;
 mod mirror_memory;
 mod mirror_nginx;

@@ -445,3 +445,28 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     after.retain(|file| !file.starts_with("tile/entries") && !file.starts_with("policy"));
     assert_eq!(after, listed);
 }
+
+#[test]
+fn a_tree_goes_on_from_its_edge() {
+    let leaves: Vec<[u8; 4]> = (0..600_u32).map(u32::to_be_bytes).collect();
+    let tree_of = |leaves: &[[u8; 4]]| {
+        let mut tree = StatementTree::default();
+        leaves.iter().for_each(|leaf| tree.push(leaf));
+        tree
+    };
+    let whole = tree_of(&leaves);
+    for (known, size) in [(0, 600), (1, 2), (5, 7), (6, 10), (255, 257), (256, 600), (599, 599)] {
+        let edge = tree_of(&leaves[..known]).edge_text();
+        let mut tree = StatementTree::of_edge_text(&edge).unwrap();
+        leaves[known..size].iter().for_each(|leaf| tree.push(leaf));
+        for size in known as u64..=size as u64 {
+            assert_eq!(tree.root(size), whole.root(size), "{size} after {known}");
+        }
+        // Of what was before, only the subtrees of the edge are known.
+        assert!(known < 5 || tree.root(3).is_none(), "{known}");
+        assert_eq!(tree.edge_text(), tree_of(&leaves[..size]).edge_text());
+    }
+    for text in ["", "1\n", "2\nAA==", "x\n", "0\nAA==", "18446744073709551616\n"] {
+        assert!(StatementTree::of_edge_text(text).is_none(), "{text}");
+    }
+}

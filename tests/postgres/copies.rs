@@ -49,8 +49,13 @@ pub fn filled(directory: &Path) -> String {
         &["dataset", "withdraw", "THIRD", "--note", "wrong"],
         &["dataset", "add", "EMPTY"],
         &["payment-id", "new", "--worker", "3"],
+        &["key", "generate", "us.example.org/statements", "--output", "us.key"],
+        &["sign", "--key", "us.key"],
+        &["publish", "www"],
+        // What it has stated is followed here, too, as that of another archive.
+        &["mirror", "pull", "MIRROR", "www/datasets/OURS", "--create"],
     ] {
-        succeed(command(&path, arguments).output().unwrap());
+        succeed(command(&path, arguments).current_dir(directory).output().unwrap());
     }
     path
 }
@@ -61,8 +66,11 @@ pub fn reports(registry: &str) -> Vec<String> {
         succeed(command(registry, &["dataset", "list", "--all", "--json"]).output().unwrap()),
         succeed(command(registry, &["verify", "--json"]).output().unwrap()),
         succeed(command(registry, &["find", "A", "--json"]).output().unwrap()),
+        succeed(command(registry, &["prove", "OURS"]).output().unwrap()),
+        succeed(command(registry, &["prove", "MIRROR"]).output().unwrap()),
+        succeed(command(registry, &["mirror", "status", "MIRROR", "--json"]).output().unwrap()),
     ];
-    for name in ["US", "OURS", "LARGE", "THIRD", "EMPTY"] {
+    for name in ["US", "OURS", "LARGE", "THIRD", "EMPTY", "MIRROR"] {
         for arguments in [
             &["export", name][..],
             &["history", name, "--json"],

@@ -87,7 +87,7 @@ const CA: &[&str] = &["--ca-file", "ca.pem"];
 fn a_certificate_of_a_private_authority_is_accepted_with_its_file_only() {
     let world = World::new();
     let root = format!("https://{}", world.front("127.0.0.1", Validity::Now));
-    let head = format!("{root}/statements/checkpoint: ");
+    let head = format!("{root}/datasets/US/head.json: ");
     for options in [&[][..], &["--insecure"]] {
         let printed = world.pull(&root, options, &[]);
         let words = [head.as_str(), "not from an authority that is trusted", "--ca-file"];

@@ -108,7 +108,7 @@ fn a_request_that_is_repeated_is_reported_with_verbose() {
     };
     let text = pull(&["--verbose"]);
     let line = text.lines().next().unwrap();
-    assert!(line.contains("checkpoint: the server responded with 503"), "{text}");
+    assert!(line.contains("head.json: the server responded with 503"), "{text}");
     assert!(line.ends_with("attempt 1 of 5 failed, trying again in 0.5 s"), "{text}");
     let json = pull(&["--verbose", "--json"]);
     let row: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();

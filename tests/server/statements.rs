@@ -1,5 +1,6 @@
 //! `/statements/…` has the bytes that `publish` writes, and `/DI:…/proof` what `prove` prints.
 
+use accession::Registry;
 use accession::publish::publish_statements;
 use accession::registry::SignedCheckpoint;
 use accession::server::ServerLimits;
@@ -10,15 +11,15 @@ use crate::site::{FIRST, SECOND, Served};
 use crate::values::{name, now};
 
 /// States what is new, and signs it.
-fn sign(served: &Served) {
+pub fn sign(registry: &Registry) {
     let key = SigningKey::of_seed("us.example/statements", KeyUse::Log, [1; 32]).unwrap();
-    let log = served.registry.state_sets(now(), &[]).unwrap();
+    let log = registry.state_sets(now(), &[]).unwrap();
     let checkpoint = log.checkpoint(key.verification_key().name());
     let body = checkpoint.to_string();
     let note = Note { signatures: vec![key.sign(&body, now())], body };
     let policy = format!("log {}\nquorum none\n", key.verification_key());
     let signed = SignedCheckpoint { checkpoint, note, policy, signed: now() };
-    served.registry.save_checkpoint(&log.tree, &signed).unwrap();
+    registry.save_checkpoint(&log.tree, &signed).unwrap();
 }
 
 const FILES: [&str; 4] = ["checkpoint", "policy", "tile/entries/000.p/5", "tile/0/000.p/5"];
@@ -34,7 +35,7 @@ fn the_log_of_statements_is_served_as_it_is_published() {
         assert_eq!(served.ask(Method::POST, &path, &[], "").status, status, "{path}");
     }
     assert_eq!(served.get(&proof).problem().1, "not-stated");
-    sign(&served);
+    sign(&served.registry);
     let directory = tempfile::tempdir().unwrap();
     assert_eq!(publish_statements(&served.registry, directory.path()).unwrap(), 5);
     for file in FILES {
@@ -102,10 +103,10 @@ fn statements_that_name_another_dataset_are_not_served() {
     let served = Served::with(&["OPEN"], ServerLimits::default());
     let status = |file: &str| served.get(&format!("/statements/{file}")).status;
     served.change("OPEN", "2001-01-01T00:00:00Z", &["A", "B"], &[]);
-    sign(&served);
+    sign(&served.registry);
     assert_eq!([status("checkpoint"), status("tile/0/000.p/1")], [200, 200]);
     served.change("SECRET", "2002-01-01T00:00:00Z", &["HIDDEN"], &[]);
-    sign(&served);
+    sign(&served.registry);
     assert_eq!(["checkpoint", "policy", "tile/0/000.p/1"].map(status), [404; 3]);
     // A proof names no other dataset, and a server over all of them has both.
     let proof = served.get(&format!("/DI:{}/proof", served.latest("OPEN"))).text();

@@ -60,7 +60,7 @@ impl PrimaryArgs {
         let policy = self.policy.as_ref().map(read_policy).transpose()?;
         let (key, now) = (self.key.as_deref().map(WitnessKey::open).transpose()?, session.now()?);
         let cosign = key.map(|key| -> Arc<Cosign> {
-            Arc::new(move |tree, checkpoint| key.cosign(tree, checkpoint, now))
+            Arc::new(move |root_of, checkpoint| key.cosign(root_of, checkpoint, now))
         });
         Ok(FollowOptions { policy: policy.map(|(text, _)| text), cosign })
     }

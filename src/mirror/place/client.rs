@@ -210,8 +210,9 @@ impl Client {
         Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
-    /// The content of a file, at most `limit` bytes of it. `None` means that there is none.
-    pub fn content(&self, url: &Url, limit: u64) -> Result<Option<Vec<u8>>> {
+    /// The content of a file, at most `limit` bytes of it. `None` means that there is none. A failure that
+    /// passes has not passed after several attempts.
+    pub fn content(&self, url: &Url, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
         let once = || -> Result<Option<Vec<u8>>, Failure> {
             let response = self.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
             if response.status().as_u16() != 200 {
@@ -225,8 +226,10 @@ impl Client {
         let mut attempt = 1;
         loop {
             match once() {
-                Ok(content) => return Ok(content),
-                Err(failure) => self.wait(attempt, failure)?,
+                Err(failure @ Failure::Passing(..)) if attempt < ATTEMPTS => {
+                    self.wait(attempt, failure)?;
+                }
+                read => return read,
             }
             attempt += 1;
         }
@@ -243,9 +246,7 @@ impl Client {
         let request = self.agent.post(url.as_str()).content_type("text/plain");
         let request = request.config().timeout_global(Some(self.options.timeout)).build();
         let response = request.send(body);
-        response.map_err(|error| match failure(url, self.proxy.as_ref(), error) {
-            Failure::Passing(error, _) | Failure::Lasting(error) => error,
-        })
+        response.map_err(|error| failure(url, self.proxy.as_ref(), error).into())
     }
 
     /// Waits before an attempt is repeated that made no progress. The first one has the number 1.

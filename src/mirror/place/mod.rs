@@ -85,6 +85,14 @@ pub(crate) enum Failure {
     Lasting(Error),
 }
 
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Passing(error, _) | Failure::Lasting(error) => error,
+        }
+    }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Failure::Lasting(error)
@@ -149,9 +157,7 @@ pub(crate) trait Place: Send + Sync {
     ///
     /// The failure, if it will not be repeated.
     fn retry(&self, failure: Failure, _attempt: u32, _has_progressed: bool) -> Result<u32> {
-        match failure {
-            Failure::Passing(error, _) | Failure::Lasting(error) => Err(error),
-        }
+        Err(failure.into())
     }
 
     /// Where the head was read.

@@ -93,6 +93,11 @@ impl Remote {
         self.client.content(&url, limit)?.ok_or_else(missing)
     }
 
+    /// The log of statements of the site whose root is the address.
+    pub(in crate::mirror) fn statements_of_site(&self) -> StatementPlace<'_> {
+        StatementPlace::at_address(&self.client, self.address.clone())
+    }
+
     fn head_once(
         &self,
         url: &Url,

@@ -3,15 +3,17 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::Failure;
 use super::address::Address;
 use super::client::Client;
-use crate::disk::Directory;
+use crate::disk::{Directory, Spool};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::ValueError;
-use crate::signed::{LogCheckpoint, Note, SetStatement, StatementTree};
+use crate::model::{ValueError, quoted};
+use crate::signed::{LogCheckpoint, Note, Policy, SetStatement, StatementTree};
 
-/// The directory of the statements of a site.
+/// The directory of the statements of a site, and the file of what was signed last.
 const STATEMENTS: &str = "statements";
+const CHECKPOINT: &str = "checkpoint";
 
 /// The longest policy that is read, and the longest bundle of statements.
 const MAX_POLICY_BYTES: u64 = 256 * 1_024;
@@ -41,23 +43,18 @@ impl<'a> StatementPlace<'a> {
     }
 
     /// Reads a file. `None` means that there is none.
-    fn file(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
+    fn file(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Failure> {
         let root = match &self.0 {
             Root::Address(client, root) => {
                 return client.content(&root.file(&format!("{STATEMENTS}/{name}")), most);
             }
             Root::Directory(root) => root,
         };
-        let mut directory = Directory::open(root)?;
-        let (directories, file) = name.rsplit_once('/').unwrap_or((".", name));
-        for name in std::iter::once(STATEMENTS).chain(directories.split('/')) {
-            let Some(inner) = directory.enter(name)? else { return Ok(None) };
-            directory = inner;
-        }
-        let Some(opened) = directory.read(file)? else { return Ok(None) };
+        let opened = Directory::open(root)?.read_below(&format!("{STATEMENTS}/{name}"))?;
+        let Some(opened) = opened else { return Ok(None) };
         let mut content = Vec::new();
         let read = opened.take(most).read_to_end(&mut content);
-        read.map_err(|source| Error::cannot("read", &directory.path_of(file), source))?;
+        read.map_err(|source| Error::cannot("read", Path::new(&self.name(name)), source))?;
         Ok(Some(content))
     }
 
@@ -76,25 +73,73 @@ impl<'a> StatementPlace<'a> {
         Error::new(ErrorKind::NotPublished, format!("{}: {what}", self.name(file)))
     }
 
-    fn text(&self, file: &str, most: u64) -> Result<Option<String>> {
+    fn text(&self, file: &str, most: u64) -> Result<Option<String>, Failure> {
         let content = self.file(file, most)?;
         let text = content.map(String::from_utf8).transpose();
-        text.map_err(|_| self.refused(file, "it is not UTF-8"))
+        Ok(text.map_err(|_| self.refused(file, "it is not UTF-8"))?)
     }
 
     /// The checkpoint, of which no signature was verified. `None` means that nothing is published here.
-    pub fn checkpoint(&self) -> Result<Option<(Note, LogCheckpoint)>> {
-        let file = "checkpoint";
-        let Some(text) = self.text(file, Note::MAX_BYTES as u64 + 1)? else { return Ok(None) };
-        let refused = |error: ValueError| self.refused(file, error);
+    ///
+    /// # Errors
+    ///
+    /// It is not a checkpoint; it is required, and missing; those of requests.
+    pub fn checkpoint(&self, is_required: bool) -> Result<Option<(Note, LogCheckpoint)>> {
+        match self.checkpoint_if_any() {
+            Ok(None) if is_required => Err(self.refused(CHECKPOINT, "it is missing")),
+            // Some servers forbid what does not exist, or send a page in its place.
+            Err(Failure::Lasting(error))
+                if !is_required
+                    && matches!(error.kind(), ErrorKind::Response | ErrorKind::NotPublished) =>
+            {
+                Ok(None)
+            }
+            read => Ok(read?),
+        }
+    }
+
+    fn checkpoint_if_any(&self) -> Result<Option<(Note, LogCheckpoint)>, Failure> {
+        let text = self.text(CHECKPOINT, Note::MAX_BYTES as u64 + 1)?;
+        let Some(text) = text else { return Ok(None) };
+        let refused = |error: ValueError| self.refused(CHECKPOINT, error);
         let note: Note = text.parse().map_err(refused)?;
         let checkpoint: LogCheckpoint = note.body.parse().map_err(refused)?;
-        match checkpoint.size <= MAX_STATEMENTS {
-            true => Ok(Some((note, checkpoint))),
-            false => {
-                Err(self.refused(file, format!("it has more than {MAX_STATEMENTS} statements")))
-            }
+        if checkpoint.size > MAX_STATEMENTS {
+            let what = format!("it has more than {MAX_STATEMENTS} statements");
+            return Err(self.refused(CHECKPOINT, what).into());
         }
+        Ok(Some((note, checkpoint)))
+    }
+
+    /// Verifies that a key of a log signed its checkpoint, and that no signature of a known key is wrong.
+    /// Those of unknown keys are removed: anyone can add them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotSigned`].
+    pub fn verify(&self, note: &mut Note, origin: &str, policy: &Policy) -> Result<()> {
+        let refused = |what: String| {
+            Error::new(ErrorKind::NotSigned, format!("{}: {what}", self.name(CHECKPOINT)))
+        };
+        let logs = || policy.logs.iter().filter(|key| key.name() == origin);
+        let keys: Vec<_> = logs().chain(policy.witnesses.iter().map(|it| &it.key)).collect();
+        for key in &keys {
+            note.verified(key).map_err(|error| refused(error.to_string()))?;
+        }
+        let is_of_log = note.body.lines().next() == Some(origin);
+        if is_of_log && logs().any(|key| matches!(note.verified(key), Ok(Some(_)))) {
+            note.signatures.retain(|signature| keys.iter().any(|key| key.is_named_by(signature)));
+            // There is room for a cosignature.
+            note.signatures.truncate(Note::MAX_SIGNATURES - 1);
+            return Ok(());
+        }
+        let signed_by = note.signatures.iter().map(|it| format!("{}+{:08x}", it.name, it.key_id));
+        let signed_by = signed_by.collect::<Vec<_>>().join(" ");
+        Err(refused(format!(
+            "it is not signed by a key of {} that is believed, but by {}",
+            quoted(origin),
+            quoted(&signed_by)
+        )))
     }
 
     /// The text of the policy with which it was signed.
@@ -103,6 +148,26 @@ impl<'a> StatementPlace<'a> {
             Error::cannot("read", Path::new(&self.name("policy")), io::ErrorKind::NotFound.into())
         };
         self.text("policy", MAX_POLICY_BYTES)?.ok_or_else(missing)
+    }
+
+    /// Reads all statements of a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// Their tree is another one; those of [`StatementPlace::statements`].
+    pub fn all_of(&self, checkpoint: &LogCheckpoint) -> Result<(StatementTree, Spool)> {
+        let (mut tree, mut texts) = (StatementTree::default(), Spool::default());
+        self.statements(0, checkpoint.size, |text| {
+            tree.push(text);
+            texts.add(text).map(drop)
+        })?;
+        match tree.root(checkpoint.size) == Some(checkpoint.root) {
+            true => Ok((tree, texts)),
+            false => {
+                let what = "the statements are not those of this checkpoint";
+                Err(self.refused(CHECKPOINT, what))
+            }
+        }
     }
 
     /// Reads the statements of a log of `size` from a number on.
@@ -117,6 +182,9 @@ impl<'a> StatementPlace<'a> {
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         const TILE: u64 = StatementTree::TILE;
+        if first >= size {
+            return Ok(());
+        }
         for tile in first / TILE..size.div_ceil(TILE) {
             let path = |width| StatementTree::tile_path(None, tile, width);
             let mut file = path((size - tile * TILE).min(TILE));

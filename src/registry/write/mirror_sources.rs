@@ -11,6 +11,7 @@ use crate::registry::followed::LogToKeep;
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
 use crate::registry::snapshot::dataset_of;
+use crate::signed::StatementTree;
 use crate::store::{DatasetKey, StoredSource, Transaction};
 
 /// What was read of a primary, to be remembered.
@@ -57,6 +58,7 @@ impl Remembered<'_> {
             identical: self.is_identical.then_some(read),
             etag: self.etag.map(str::to_owned),
             origin: self.statements.map(|statements| statements.origin.to_owned()),
+            agreed: self.statements.and_then(|it| it.agreed).map(StatementTree::edge_text),
             pulled: self
                 .pulled_with
                 .map(|options| LastPull { recorded: read, options: options.clone() }),

@@ -1,6 +1,8 @@
 //! The tables `followed_log` and `followed_statement`: what other archives have stated, as a mirror has
 //! verified it.
 
+use std::ops::Range;
+
 use crate::store::Result;
 use crate::store::page::paged;
 use crate::store::row::row;
@@ -27,22 +29,24 @@ impl View {
         Ok(self.select(&BY_ORIGIN, &[origin.into()])?.pop())
     }
 
-    /// The statements of a log, in order.
+    /// The statements of a log with these numbers, in order.
     pub fn followed_statements(
         &self,
         origin: &str,
+        numbers: Range<u64>,
     ) -> impl Iterator<Item = Result<FollowedStatement>> {
         static PAGE: Sql = Sql::new(
             "SELECT {followed_statement.*}
             FROM {followed_statement}
-            WHERE origin = ?1 AND number >= ?2
+            WHERE origin = ?1 AND number >= ?2 AND number < ?3
             ORDER BY number
-            LIMIT ?3",
+            LIMIT ?4",
         );
         paged(
-            0,
+            numbers.start,
             move |next: &u64, limit| {
-                self.select(&PAGE, &[origin.into(), (*next).into(), limit.into()])
+                let values = [origin.into(), (*next).into(), numbers.end.into(), limit.into()];
+                self.select(&PAGE, &values)
             },
             |last: &FollowedStatement| last.number + 1,
         )

@@ -15,7 +15,7 @@ impl Row for (SourceKey, StoredSource) {
     }
 }
 
-part!(StoredSource { source, read, identical, etag, origin, pulled, failed });
+part!(StoredSource { source, read, identical, etag, origin, agreed, pulled, failed });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
 optional_part!(LastPull);
@@ -111,7 +111,9 @@ impl Transaction {
         if let Some(before) = before {
             stored.identical = stored.identical.or(before.identical);
             stored.pulled = stored.pulled.or(before.pulled);
-            stored.origin = stored.origin.or(before.origin);
+            if stored.origin.is_none() {
+                (stored.origin, stored.agreed) = (before.origin, before.agreed);
+            }
         }
         self.put(dataset, &(key, stored))?;
         Ok(key)

@@ -150,7 +150,7 @@ fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> 
 /// two trees: who is sent them needs nothing else to see it.
 pub fn write_statements(out: &mut impl Write, found: &MirrorStatus) -> io::Result<()> {
     let Some(statements) = &found.statements else { return Ok(()) };
-    let FollowedStatements { origin, size, cosigned, fork, misstated, .. } = statements;
+    let FollowedStatements { origin, size, cosigned, fork, misstated, of_former, .. } = statements;
     match (fork, misstated) {
         (Some([kept, other]), _) => {
             writeln!(out, "{origin} has signed two trees of statements, that which is kept:\n")?;
@@ -159,7 +159,11 @@ pub fn write_statements(out: &mut impl Write, found: &MirrorStatus) -> io::Resul
         (_, Some(misstated)) => writeln!(out, "{origin}: {misstated}"),
         _ => {
             let cosigned = if *cosigned { ", and cosigned" } else { "" };
-            writeln!(out, "{} of {origin} verified{cosigned}", count(*size, "statement"))
+            let of_former = match of_former {
+                None => String::new(),
+                Some(of_former) => format!("; {of_former} of a dataset that had the name before"),
+            };
+            writeln!(out, "{} of {origin} verified{cosigned}{of_former}", count(*size, "statement"))
         }
     }
 }
