@@ -93,6 +93,6 @@ pub use model::{
 };
 pub use registry::{
     Access, Applied, Change, ChangeOptions, Cited, Difference, Differences, EarlierSet, Exported,
-    Finding, Granules, History, Import, Listing, Members, Monitor, OpenOptions, Registry,
-    Resolution, Selected, Selection, Snapshot, Stamp, Verification,
+    Finding, Granules, History, Import, Listing, Members, Monitor, Registry, Resolution, Selected,
+    Selection, Snapshot, Stamp, Verification,
 };

@@ -7,7 +7,7 @@
 //! # Unsafe code
 //!
 //! The call of the function that is compiled for AVX2 is the only unsafe code in this crate. It is
-//! sound because only [`Lanes::all`] makes a [`Lanes`] that uses these instructions, and it asks the
+//! sound because only [`Lanes::fastest`] makes a [`Lanes`] that uses these instructions, and it asks the
 //! processor first. Everything in the called function is safe: it uses no pointers, and reads and writes
 //! through slices only.
 //!
@@ -17,81 +17,60 @@
 //! compiler makes vectors of, reach a third of the speed of AVX2.
 
 #[cfg(target_arch = "x86_64")]
-use super::md5::Block;
-use super::md5::Md5State;
-use super::step::Message;
+use super::step::Block;
+use super::step::{Md5State, Message};
 
 /// The words of many links: the first word of each, then the second word of each, and so on.
 pub(super) type Words<'links> = [&'links mut [u32]; 4];
 
 /// The instructions that hash chains side by side; the result is the same with all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lanes(Instructions);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Instructions {
-    Plain,
-    #[cfg(target_arch = "x86_64")]
-    Avx2,
-}
-
-impl Instructions {
-    const ALL: &[Self] = &[
-        Instructions::Plain,
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2,
-    ];
-
-    /// Whether this processor has them.
-    fn are_available(self) -> bool {
-        match self {
-            Instructions::Plain => true,
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => is_x86_feature_detected!("avx2"),
-        }
-    }
+pub struct Lanes {
+    /// Whether they are those of AVX2, which this processor has.
+    avx2: bool,
 }
 
 impl Lanes {
     /// Two chains at a time, without vectors.
     pub fn plain() -> Self {
-        Lanes(Instructions::Plain)
+        Lanes { avx2: false }
     }
 
     /// The fastest instructions that this processor has.
     pub fn fastest() -> Self {
-        Lanes::all().last().copied().unwrap_or(Lanes::plain())
+        #[cfg(target_arch = "x86_64")]
+        let avx2 = is_x86_feature_detected!("avx2");
+        #[cfg(not(target_arch = "x86_64"))]
+        let avx2 = false;
+        Lanes { avx2 }
     }
 
     /// All that this processor has, the fastest last.
     pub fn all() -> Vec<Self> {
-        let all = Instructions::ALL.iter().filter(|instructions| instructions.are_available());
-        all.copied().map(Lanes).collect()
+        let mut all = vec![Lanes::plain(), Lanes::fastest()];
+        all.dedup();
+        all
     }
 
     /// The name of the instructions: `plain` or `AVX2`.
     pub fn name(self) -> &'static str {
-        match self.0 {
-            Instructions::Plain => "plain",
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => "AVX2",
-        }
+        if self.avx2 { "AVX2" } else { "plain" }
     }
 
     /// Pushes the id of a message to every link.
     #[inline]
     pub(super) fn push(self, links: Words<'_>, message: &Message) {
-        match self.0 {
-            Instructions::Plain => push_each(links, message),
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => in_groups(links, message, |links, blocks| {
-                // SAFETY: `Lanes::all` found that the processor has AVX2.
+        #[cfg(target_arch = "x86_64")]
+        if self.avx2 {
+            return in_groups(links, message, |links, blocks| {
+                // SAFETY: `Lanes::fastest` found that the processor has AVX2.
                 #[expect(unsafe_code, reason = "the function needs AVX2, which the processor has")]
                 unsafe {
                     avx2::push(links, blocks);
                 }
-            }),
+            });
         }
+        push_each(links, message);
     }
 }
 
@@ -156,7 +135,7 @@ fn in_groups<const LANES: usize>(
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::md5::{Block, SINES, START, four_rounds, rounds, words};
+    use super::super::step::{Block, SINES, START, four_rounds, rounds, words};
 
     /// One of the 64 rounds.
     macro_rules! vector_round {

@@ -30,7 +30,6 @@
 mod hashing;
 mod lanes;
 mod list;
-mod md5;
 mod step;
 mod sweep;
 

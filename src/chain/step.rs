@@ -1,6 +1,11 @@
-//! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start.
+//! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start; and the compression
+//! function of MD5, for one chain or two, with its rounds for many (RFC 1321 § 3.4).
+//!
+//! The tests compare it with the crate `md-5` on messages of every length. It exists because a chain
+//! cannot begin a step before the previous one ends, so its speed is that of the longest path of
+//! dependent operations in one compression. This path is as short here as plain Rust allows: a step
+//! is 1.3 times as fast as with the `Digest` of `md-5` (`cargo bench --bench sweep`).
 
-use super::md5::{Block, Md5State, START, compress, words};
 use crate::model::Identifier;
 
 /// The hash of the ids so far, as four words; `None` means that there were none.
@@ -141,6 +146,131 @@ pub(super) fn link(identifier: Identifier) -> ChainLink {
         *word = u32::from_le_bytes(*bytes);
     }
     (identifier != Identifier::EMPTY).then_some(words)
+}
+
+/// The four words of a running hash.
+pub(super) type Md5State = [u32; 4];
+
+/// The part of a message that one compression takes.
+pub(super) type Block = [u8; 64];
+
+/// A block as the sixteen words of RFC 1321.
+#[inline(always)]
+pub(super) fn words(block: &Block) -> [u32; 16] {
+    let bytes = block.as_chunks::<4>().0;
+    std::array::from_fn(|word| u32::from_le_bytes(bytes[word]))
+}
+
+/// The state before the first block (RFC 1321 § 3.3).
+pub(super) const START: Md5State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+
+/// The constant of each round: `floor(2^32 * abs(sin(i + 1)))` (RFC 1321 § 3.4).
+pub(super) static SINES: [u32; 64] = [
+    0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
+    0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
+    0xf61e2562, 0xc040b340, 0x265e5a51, 0xe9b6c7aa, 0xd62f105d, 0x02441453, 0xd8a1e681, 0xe7d3fbc8,
+    0x21e1cde6, 0xc33707d6, 0xf4d50d87, 0x455a14ed, 0xa9e3e905, 0xfcefa3f8, 0x676f02d9, 0x8d2a4c8a,
+    0xfffa3942, 0x8771f681, 0x6d9d6122, 0xfde5380c, 0xa4beea44, 0x4bdecfa9, 0xf6bb4b60, 0xbebfbc70,
+    0x289b7ec6, 0xeaa127fa, 0xd4ef3085, 0x04881d05, 0xd9d4d039, 0xe6db99e5, 0x1fa27cf8, 0xc4ac5665,
+    0xf4292244, 0x432aff97, 0xab9423a7, 0xfc93a039, 0x655b59c3, 0x8f0ccc92, 0xffeff47d, 0x85845dd1,
+    0x6fa87e4f, 0xfe2ce6e0, 0xa3014314, 0x4e0811a1, 0xf7537e82, 0xbd3af235, 0x2ad7d2bb, 0xeb86d391,
+];
+
+/// The 64 rounds: calls of `$round!($with, function, a b c d, round, word of the message, rotation)`.
+///
+/// The names of the four words rotate from round to round, so that no value is moved.
+macro_rules! rounds {
+    ($round:ident!($($with:tt)*), $words:tt) => {
+        four_rounds!($round!($($with)*), $words, f1, 0, 0 1 2 3, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f1, 4, 4 5 6 7, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f1, 8, 8 9 10 11, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f1, 12, 12 13 14 15, 7 12 17 22);
+        four_rounds!($round!($($with)*), $words, f2, 16, 1 6 11 0, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f2, 20, 5 10 15 4, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f2, 24, 9 14 3 8, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f2, 28, 13 2 7 12, 5 9 14 20);
+        four_rounds!($round!($($with)*), $words, f3, 32, 5 8 11 14, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f3, 36, 1 4 7 10, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f3, 40, 13 0 3 6, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f3, 44, 9 12 15 2, 4 11 16 23);
+        four_rounds!($round!($($with)*), $words, f4, 48, 0 7 14 5, 6 10 15 21);
+        four_rounds!($round!($($with)*), $words, f4, 52, 12 3 10 1, 6 10 15 21);
+        four_rounds!($round!($($with)*), $words, f4, 56, 8 15 6 13, 6 10 15 21);
+        four_rounds!($round!($($with)*), $words, f4, 60, 4 11 2 9, 6 10 15 21);
+    };
+}
+
+/// Four rounds, after which each word is in its place again.
+macro_rules! four_rounds {
+    (
+        $round:ident!($($with:tt)*), ($a:ident $b:ident $c:ident $d:ident), $f:ident, $i:literal,
+        $w0:literal $w1:literal $w2:literal $w3:literal, $t0:literal $t1:literal $t2:literal $t3:literal
+    ) => {
+        $round!($($with)*, $f, $a $b $c $d, { $i }, $w0, $t0);
+        $round!($($with)*, $f, $d $a $b $c, { $i + 1 }, $w1, $t1);
+        $round!($($with)*, $f, $c $d $a $b, { $i + 2 }, $w2, $t2);
+        $round!($($with)*, $f, $b $c $d $a, { $i + 3 }, $w3, $t3);
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use {four_rounds, rounds};
+
+/// The states of some chains after one more block of the message of each.
+///
+/// One chain leaves most of the processor idle, since each operation waits for the one before it: two
+/// chains, round by round in turn, take 1.1 to 1.4 times as long as one.
+#[inline(always)]
+pub(super) fn compress<const N: usize>(
+    states: [Md5State; N],
+    blocks: [&[u32; 16]; N],
+) -> [Md5State; N] {
+    // Hides the constants from the optimiser. If it knows them, it adds each constant last, on the
+    // longest path, although the message word and the constant can be added long before: 3.9 M
+    // steps/s, instead of 4.7.
+    let sines = std::hint::black_box(&SINES);
+    let [mut a, mut b, mut c, mut d]: [[u32; N]; 4] =
+        std::array::from_fn(|word| std::array::from_fn(|chain| states[chain][word]));
+    macro_rules! round {
+        (_, $f:ident, $a:ident $b:ident $c:ident $d:ident, $i:block, $word:literal, $turn:literal) => {
+            for n in 0..N {
+                let early = $a[n].wrapping_add(blocks[n][$word].wrapping_add(sines[$i]));
+                $a[n] = $f(early, $b[n], $c[n], $d[n]).rotate_left($turn).wrapping_add($b[n]);
+            }
+        };
+    }
+    rounds!(round!(_), (a b c d));
+    std::array::from_fn(|n| {
+        let [first, second, third, fourth] = states[n];
+        [
+            first.wrapping_add(a[n]),
+            second.wrapping_add(b[n]),
+            third.wrapping_add(c[n]),
+            fourth.wrapping_add(d[n]),
+        ]
+    })
+}
+
+// The four functions of RFC 1321, added to `early`. `b` is the input that is known last.
+
+#[inline(always)]
+fn f1(early: u32, b: u32, c: u32, d: u32) -> u32 {
+    early.wrapping_add(d ^ (b & (c ^ d)))
+}
+
+/// The two halves share no bit, so both can be added, and the one without `b` is added early.
+#[inline(always)]
+fn f2(early: u32, b: u32, c: u32, d: u32) -> u32 {
+    early.wrapping_add(c & !d).wrapping_add(b & d)
+}
+
+#[inline(always)]
+fn f3(early: u32, b: u32, c: u32, d: u32) -> u32 {
+    early.wrapping_add((c ^ d) ^ b)
+}
+
+#[inline(always)]
+fn f4(early: u32, b: u32, c: u32, d: u32) -> u32 {
+    early.wrapping_add(c ^ (b | !d))
 }
 
 #[cfg(test)]

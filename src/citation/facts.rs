@@ -8,7 +8,7 @@ use crate::model::{
     Annotation, Criteria, Dataset, DatasetName, Day, Doi, Identifier, Instance, Licence, Listed,
     Moment, Pattern, Set, Subset, Timestamp, ValueError, count, is_interpreted,
 };
-use crate::registry::{Cited, Identified};
+use crate::registry::{Cited, Identified, Resolved};
 
 /// A citation of a dataset as it was held at a time, or of a subset of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -411,8 +411,8 @@ impl Citation {
             confirmed: None,
         };
         let set = Set::Instance(instance);
-        let (others, period) = (Vec::new(), Vec::new());
-        let cited = Cited { dataset, set, others, period, previous: None, next: None };
+        let period = Resolved { set, instances: Vec::new(), agreement: None };
+        let cited = Cited { dataset, period, others: Vec::new(), previous: None, next: None };
         let citation = Citation::new(cited, Some(Moment::Day(now.day())), now.day());
         Citation { states_digest: true, is_listed: true, ..citation }
     }

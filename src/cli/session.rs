@@ -13,8 +13,7 @@ use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::Effort;
 use accession::{
-    Access, DatasetName, Error, ErrorKind, Moment, Monitor, OpenOptions, Registry, Snapshot, Stamp,
-    Timestamp,
+    Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
 };
 use clap::ArgAction;
 use serde::Serialize;
@@ -203,7 +202,7 @@ impl Session {
     ) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         let busy_wait = Duration::from_secs(5);
-        move || OpenOptions { busy_wait, ..OpenOptions::new(Access::Write) }.open(&path)
+        move || Registry::open_waiting(&path, Access::Write, busy_wait)
     }
 
     /// The clock, for other threads.

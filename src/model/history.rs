@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::content::Content;
 use super::dataset_name::DatasetName;
-use super::digest::{Digest, LineCheck};
 use super::granule_id::GranuleId;
-use super::identifier::Identifier;
+use super::identifier::{Digest, Identifier, LineCheck};
 use super::message::{SourceLocation, quoted};
 use super::time::Moment;
 use super::time::Timestamp;

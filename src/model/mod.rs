@@ -7,7 +7,6 @@ mod checksum;
 mod content;
 mod creator;
 mod dataset_name;
-mod digest;
 mod granule_id;
 mod history;
 mod identifier;
@@ -21,7 +20,6 @@ mod record;
 mod set;
 mod text;
 mod time;
-mod warning;
 mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
@@ -29,21 +27,21 @@ pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentMatch, Contradiction, Effect, Extent};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
-pub(crate) use digest::not_a_digest;
-pub use digest::{Digest, DigestPrefix, LineCheck};
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use history::{
     Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, FoundPeriod, Granule, Instance,
     LogChange, RefusedListing, Withdrawal,
 };
-pub(crate) use identifier::meant;
-pub use identifier::{Identifier, IdentifierPrefix};
+pub use identifier::{Digest, DigestPrefix, Identifier, IdentifierPrefix, LineCheck};
+pub(crate) use identifier::{meant, not_a_digest};
 pub(crate) use known_file::EncodedFiles;
 pub use known_file::KnownFile;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
-pub use message::{SourceLocation, ValueError, count, is_interpreted, quoted};
+pub use message::{
+    SourceLocation, ValueError, Warning, WarningKind, count, is_interpreted, quoted,
+};
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use pattern::Pattern;
@@ -52,5 +50,4 @@ pub use record::{Dataset, Doi, Keyword, Listed, RecordVersion, Temporal, Year};
 pub use set::{Criteria, Set, Subset};
 pub(crate) use text::{debug, shown_as_str};
 pub use time::{Day, Moment, Timestamp, TimestampError, age};
-pub use warning::{Warning, WarningKind};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -3,9 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::dataset_name::DatasetName;
-use super::digest::Digest;
 use super::history::Instance;
-use super::identifier::Identifier;
+use super::identifier::{Digest, Identifier};
 use super::pattern::Pattern;
 use super::time::Timestamp;
 

@@ -25,9 +25,7 @@ use crate::error::Result;
 use crate::model::{
     Annotation, DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
 };
-use crate::registry::{
-    Agreement, Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot,
-};
+use crate::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -127,12 +125,8 @@ impl SetPage {
         detail: Detail,
     ) -> Result<Self> {
         let cited = snapshot.cite(&Selection::Dataset { name: name.clone(), at: Some(at) })?;
-        let period = Resolved {
-            set: cited.set.clone(),
-            instances: cited.period.clone(),
-            agreement: Some(Agreement::AsKnownNow),
-        };
-        SetPage::of(snapshot, cited, AskedBy::Time(at), vec![period], now, detail)
+        let periods = vec![cited.period.clone()];
+        SetPage::of(snapshot, cited, AskedBy::Time(at), periods, now, detail)
     }
 
     /// Reads what patterns select from a set. `Err` is the identifier of that, if it is saved: it has a page
@@ -206,7 +200,8 @@ impl SetPage {
                 "of": instance.identifier,
             });
         }
-        let (digests, others) = (self.cited.digests(), self.cited.others.as_slice());
+        let digests = DigestPeriod::of(&self.cited.instances);
+        let others = self.cited.others.as_slice();
         serde_json::to_value(Lookup { instance, digests, others }).unwrap_or_default()
     }
 

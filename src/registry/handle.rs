@@ -45,15 +45,6 @@ pub struct Registry {
     published: Option<Arc<[DatasetName]>>,
 }
 
-/// How a registry is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OpenOptions {
-    /// What it is opened for.
-    pub access: Access,
-    /// How long to wait for another writer before failing.
-    pub busy_wait: Duration,
-}
-
 /// A new registry that does not exist at its path until it is put in place, so that a failure
 /// before that leaves no file.
 pub struct NewRegistry {
@@ -81,30 +72,23 @@ impl End {
     }
 }
 
-impl OpenOptions {
-    /// Returns options with the default busy wait: ten seconds for another writer.
-    pub fn new(access: Access) -> Self {
-        OpenOptions { access, busy_wait: BUSY_WAIT }
-    }
-
-    /// Opens a registry.
+impl Registry {
+    /// Opens a registry, whose changes wait ten seconds for another writer before they fail.
     ///
     /// # Errors
     ///
     /// The error of a registry: the file does not exist (`registry-missing`), is not a registry
     /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened with this
     /// access.
-    pub fn open(self, path: &Path) -> Result<Registry> {
-        let store = Store::open(path, self.access, self.busy_wait);
+    pub fn open(path: &Path, access: Access) -> Result<Self> {
+        Registry::open_waiting(path, access, BUSY_WAIT)
+    }
+
+    /// The same with another time to wait for another writer.
+    pub fn open_waiting(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
+        let store = Store::open(path, access, busy_wait);
         let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
         Ok(Registry::of(store))
-    }
-}
-
-impl Registry {
-    /// Opens a registry, with [`OpenOptions::new`].
-    pub fn open(path: &Path, access: Access) -> Result<Self> {
-        OpenOptions::new(access).open(path)
     }
 
     /// Creates an empty registry at a path where no file exists yet.

@@ -32,7 +32,7 @@ mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
 pub(crate) use followed::{KeptLog, LogToKeep};
-pub use handle::{NewRegistry, OpenOptions, Registry};
+pub use handle::{NewRegistry, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Replay};
 pub use monitor::Monitor;
@@ -47,9 +47,7 @@ pub use snapshot::{
     TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
-pub use status::{
-    DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest, OpenFinding,
-};
+pub use status::{DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest};
 pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
 pub use write::{
     Annotated, Applied, CameBack, Change, ChangeOptions, CitedMembers, EarlierSet, Edit, Effort,
@@ -61,7 +59,7 @@ pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
 pub use crate::model::{FoundPeriod, Listed, RecordVersion};
-pub use crate::store::{Access, BUSY_WAIT, MirrorState, RootState, Withdrawn};
+pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, Withdrawn};
 #[cfg(feature = "serve")]
 pub(crate) use crate::store::{LargeChange, Span};
 

@@ -238,7 +238,7 @@ impl Resolving {
         let read = copy.read()?;
         let (mut lacks, mut lacking) = (Lacks::default(), HashSet::new());
         for names in self.datasets {
-            let has = |name| Ok::<_, Error>(read.dataset(name)?.is_some());
+            let has = |name| Ok::<_, Error>(read.key_and_name(name)?.is_some());
             if !names.iter().map(has).collect::<Result<Vec<bool>>>()?.contains(&true) {
                 lacks.datasets.extend(names.into_iter().next());
             }

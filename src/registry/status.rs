@@ -14,11 +14,9 @@ use crate::model::{
     Timestamp, quoted,
 };
 use crate::store::{
-    self, DatasetKey, MirrorState, RootState, SourceKey, StoredFinding, Withdrawn, paged,
+    self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
+    paged,
 };
-
-/// The number of datasets that are read at once.
-const PAGE_DATASETS: u32 = 1_000;
 
 /// How many findings of a dataset are listed.
 const SHOWN_FINDINGS: u32 = 10;
@@ -96,34 +94,28 @@ impl Registry {
         now: Timestamp,
         oldest: Oldest,
     ) -> Result<Vec<DatasetStatus>> {
-        let mut rows = Vec::new();
         let mut unwitnessed = match oldest.seen {
             Some(_) => self.snapshot()?.unwitnessed()?,
             None => BTreeMap::new(),
         };
         unwitnessed.retain(|_, since| Some(*since) < oldest.seen);
-        if !names.is_empty() {
+        let mut rows = if names.is_empty() {
+            let page = |after: &Option<DatasetName>, limit| {
+                let snapshot = self.snapshot()?;
+                let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, limit)?;
+                of_page(&snapshot, page, now, oldest)
+            };
+            let rows = paged(None, page, |last| Some(last.dataset.clone()));
+            rows.collect::<Result<Vec<_>>>()?
+        } else {
             let snapshot = self.snapshot()?;
             let named = names.iter().map(|name| snapshot.dataset(name));
             let mut named = named.collect::<Result<Vec<_>>>()?;
             // A dataset may be named twice, once by a former name.
             let mut names = BTreeSet::new();
             named.retain(|it| it.withdrawn.is_none() && names.insert(it.dataset.name.clone()));
-            rows = of_page(&snapshot, named, now, oldest)?;
-        } else {
-            let mut after = None;
-            loop {
-                let snapshot = self.snapshot()?;
-                let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, PAGE_DATASETS)?;
-                let Some(last) = page.last() else { break };
-                after = Some(last.dataset.name.clone());
-                let is_last = page.len() < PAGE_DATASETS as usize;
-                rows.append(&mut of_page(&snapshot, page, now, oldest)?);
-                if is_last {
-                    break;
-                }
-            }
-        }
+            of_page(&snapshot, named, now, oldest)?
+        };
         for row in &mut rows {
             row.problems.extend(unwitnessed.get(&row.dataset).map(|since| {
                 format!("unwitnessed: not enough witnesses have seen what was stated at {since}")
@@ -142,9 +134,9 @@ fn of_page(
     oldest: Oldest,
 ) -> Result<Vec<DatasetStatus>> {
     let names: Vec<&DatasetName> = datasets.iter().map(|listed| &listed.dataset.name).collect();
-    let mut mirrors: BTreeMap<DatasetName, Vec<MirrorState>> = BTreeMap::new();
-    for state in snapshot.mirror_states(&names)? {
-        mirrors.entry(state.dataset.clone()).or_default().push(state);
+    let mut mirrors: BTreeMap<DatasetName, Vec<StoredSource>> = BTreeMap::new();
+    for (dataset, stored) in snapshot.ask(|read| read.mirror_sources_of(&names))? {
+        mirrors.entry(dataset).or_default().push(stored);
     }
     let mut rows = Vec::new();
     for mut listed in datasets {
@@ -162,7 +154,7 @@ fn of_page(
 }
 
 impl DatasetStatus {
-    fn of(listed: Listed, mirrors: Vec<MirrorState>, oldest: Option<Timestamp>) -> Self {
+    fn of(listed: Listed, mirrors: Vec<StoredSource>, oldest: Option<Timestamp>) -> Self {
         let Listed { dataset, latest, confirmed, .. } = listed;
         let mut problems = Vec::new();
         let annotations = latest.iter().flat_map(|latest| &latest.annotations);
@@ -173,8 +165,9 @@ impl DatasetStatus {
         );
         let changed = latest
             .map(|latest| LastChange { timestamp: latest.timestamp, recorded: latest.recorded });
-        let default = mirrors.iter().filter_map(|state| state.pulled).max();
-        let is_default = |state: &&MirrorState| state.pulled.is_some() && state.pulled == default;
+        let pulled = |stored: &StoredSource| stored.pulled.as_ref().map(|pulled| pulled.recorded);
+        let default = mirrors.iter().filter_map(pulled).max();
+        let is_default = |stored: &&StoredSource| default.is_some() && pulled(stored) == default;
         for state in mirrors.iter().filter(is_default) {
             let source = quoted(&state.source);
             if let Some(failed) = &state.failed {
@@ -256,25 +249,6 @@ impl DatasetStatus {
     }
 }
 
-/// A file that is not as it is recorded: what the last check of it has found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OpenFinding {
-    /// The name of the root directory.
-    pub root: String,
-    /// The granule. `None` means that no granule has the file.
-    pub granule: Option<String>,
-    /// The path below the root.
-    pub path: String,
-    /// What is wrong: `missing`, `size`, `checksum`, …
-    pub status: String,
-    /// What is recorded. `None` means nothing.
-    pub expected: Option<String>,
-    /// What was found instead. `None` means nothing.
-    pub found: Option<String>,
-    /// When it was first found like this.
-    pub first_seen: Timestamp,
-}
-
 impl RootState {
     /// Whether it was neither checked completely nor begun to be, since a time.
     pub(crate) fn is_older_than(&self, oldest: Timestamp) -> bool {
@@ -282,29 +256,20 @@ impl RootState {
     }
 }
 
-impl From<StoredFinding> for OpenFinding {
-    fn from(stored: StoredFinding) -> Self {
-        let StoredFinding { root, granule_id, path, status, expected, found, first_seen } = stored;
-        let granule = Some(granule_id).filter(|granule_id| !granule_id.is_empty());
-        OpenFinding { root, granule, path, status, expected, found, first_seen }
-    }
-}
-
 impl Snapshot {
     /// The directories in which files of a dataset were checked, by name.
     pub fn checked_roots(&self, dataset: &DatasetName) -> Result<Vec<RootState>> {
-        self.ask_of(dataset, store::View::fixity_roots)
+        self.ask_of(dataset, |read, key| read.first(key, u32::MAX))
     }
 
     /// What is wrong with files of a dataset, by granule, path and root: the first `most` findings.
     pub fn open_findings(&self, dataset: &DatasetName, most: u32) -> Result<Vec<OpenFinding>> {
-        let first = self.ask_of(dataset, |read, key| read.first_fixity_findings(key, most))?;
-        Ok(first.into_iter().map(OpenFinding::from).collect())
+        self.ask_of(dataset, |read, key| read.first(key, most))
     }
 
     /// How many files of a dataset are not as recorded, each counted at every root.
     pub fn count_open_findings(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask_of(dataset, store::View::count_fixity_findings)
+        self.ask_of(dataset, store::View::count_of::<OpenFinding>)
     }
 
     /// The datasets of which files were checked, by name.
@@ -318,7 +283,7 @@ impl Snapshot {
         &self,
         dataset: &DatasetName,
     ) -> Result<Option<Timestamp>> {
-        let first = self.ask_of(dataset, |read, key| read.first_content(key, 1))?;
+        let first: Vec<StoredContent> = self.ask_of(dataset, |read, key| read.first(key, 1))?;
         Ok(first.first().map(|known| known.since))
     }
 }
@@ -381,12 +346,6 @@ impl Snapshot {
         })
     }
 
-    /// When some datasets were last identical to their primaries, by dataset and source: one query,
-    /// whatever their number.
-    pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
-        self.ask(|read| read.mirror_states(datasets))
-    }
-
     /// Calls `show` for each change that was read of a log after one (0 means from the first), until
     /// it returns `false`.
     pub(crate) fn each_change_read(
@@ -398,8 +357,7 @@ impl Snapshot {
     ) -> Result<()> {
         self.ask(|read| {
             let Some((key, source)) = source_of(read, dataset, source)? else { return Ok(()) };
-            let page = |after: &u64, limit| read.changes_read_after(key, source, *after, limit);
-            for change in paged(after, page, |last| last.number) {
+            for change in read.changes_read_after(key, source, after) {
                 if !show(change?) {
                     break;
                 }
@@ -415,7 +373,7 @@ fn source_of(
     dataset: &DatasetName,
     source: &str,
 ) -> Result<Option<(DatasetKey, SourceKey)>> {
-    let Some((key, _)) = read.dataset(dataset)? else { return Ok(None) };
+    let Some((key, _)) = read.key_and_name(dataset)? else { return Ok(None) };
     let mut sources = read.mirror_sources(key)?.into_iter();
     Ok(sources.find(|(_, stored)| stored.source == source).map(|(source, _)| (key, source)))
 }

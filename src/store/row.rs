@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::LazyLock;
 
-use super::page::check_order;
+use super::page::{check_order, paged};
 use super::rows::DatasetKey;
 use super::session::{Transaction, View};
 use super::statement::{Columns, Existing, Field, Sql, StoredTable, TABLES, Value, damaged};
@@ -228,7 +228,7 @@ fn add(checked: &mut Vec<u8>, value: &Value<'_>) {
         Value::TooLarge(count) => (1, *count, &[]),
         Value::Text(text) => (2, text.len() as u64, text.as_bytes()),
         Value::Bytes(bytes) => (3, bytes.len() as u64, bytes),
-        Value::Flag(_) | Value::Texts(_) | Value::Ints(_) | Value::Identifiers(_) => {
+        Value::Texts(_) | Value::Ints(_) | Value::Identifiers(_) => {
             unreachable!("a column has a number, a string or bytes")
         }
     };
@@ -342,30 +342,78 @@ impl View {
         }
     }
 
-    /// The rows of a dataset after one (empty means from the first) in the order of their key, at most
-    /// `limit` of them. `after` is the key without the dataset. Rows that belong to no dataset are read
-    /// without one.
+    /// The first rows of a dataset in the order of their key, at most `limit` of them. Rows that belong to no
+    /// dataset are read without one.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum, or they are not in
     /// order.
-    pub(super) fn after<R: Row>(
+    pub fn first<R: Row>(
         &self,
         dataset: impl Into<Option<DatasetKey>>,
-        after: &[Value<'_>],
         limit: u32,
     ) -> Result<Vec<R>> {
+        let rows = self.with_keys(dataset.into(), &[], [Rows::First; 2], limit)?;
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// All rows after a key, which is given without the dataset (empty means from the first), in its order.
+    /// Each may be an error, as [`View::first`] returns it.
+    pub fn all<R: Row>(
+        &self,
+        dataset: impl Into<Option<DatasetKey>>,
+        after: Vec<Value<'static>>,
+    ) -> impl Iterator<Item = Result<R>> {
+        self.in_pages(dataset.into(), after, [Rows::First, Rows::After])
+    }
+
+    /// The same of those whose keys have the same first value.
+    pub fn all_within<R: Row>(
+        &self,
+        dataset: impl Into<Option<DatasetKey>>,
+        after: Vec<Value<'static>>,
+    ) -> impl Iterator<Item = Result<R>> {
+        self.in_pages(dataset.into(), after, [Rows::Within; 2])
+    }
+
+    fn in_pages<R: Row>(
+        &self,
+        dataset: Option<DatasetKey>,
+        after: Vec<Value<'static>>,
+        rows: [Rows; 2],
+    ) -> impl Iterator<Item = Result<R>> {
+        let page = move |after: &Key, limit| self.with_keys(dataset, after, rows, limit);
+        paged(after, page, |(key, _): &(Key, R)| key.clone()).map(|row| row.map(|(_, row)| row))
+    }
+
+    fn with_keys<R: Row>(
+        &self,
+        dataset: Option<DatasetKey>,
+        after: &[Value<'static>],
+        rows: [Rows; 2],
+        limit: u32,
+    ) -> Result<Vec<(Key, R)>> {
         let table = R::table();
-        let (sql, given) = page_of(table, dataset.into(), after, limit);
+        let (sql, given) = page_of(table, dataset, after, rows, limit);
         let keyed = |row, columns: &dyn Columns, _| {
             let key = table.key_in_dataset().map(|column| Ok(columns.value(column)?.into_owned()));
-            Ok((key.collect::<Result<Vec<_>>>()?, row))
+            Ok((key.collect::<Result<Key>>()?, row))
         };
-        let keyed = self.select_with(sql, &given, keyed)?;
+        let keyed: Vec<(Key, R)> = self.select_with(sql, &given, keyed)?;
         let start = Some(after).filter(|after| !after.is_empty());
         check_order(table.name, start, keyed.iter().map(|(key, _)| key.as_slice()))?;
-        Ok(keyed.into_iter().map(|(_, row)| row).collect())
+        Ok(keyed)
+    }
+
+    /// How many rows a dataset has in a table.
+    pub fn count_of<R: Row>(&self, dataset: DatasetKey) -> Result<u64> {
+        self.count(&QUERIES[R::table().name].count, &[dataset.into()])
+    }
+
+    /// The last number that rows of a dataset have as their keys, from 1 on. 0 means that it has none.
+    pub fn last_number<R: Row>(&self, dataset: DatasetKey) -> Result<u64> {
+        self.count(&QUERIES[R::table().name].last, &[dataset.into()])
     }
 
     /// The same for a table of any kind, whose rows `each` is called for.
@@ -377,7 +425,7 @@ impl View {
         limit: u32,
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()> {
-        let (sql, given) = page_of(table, dataset, after, limit);
+        let (sql, given) = page_of(table, dataset, after, [Rows::First, Rows::After], limit);
         match table.what {
             Some(_) => self.each_sound(sql, &given, table, each),
             None => self.session()?.rows(sql, &given, each),
@@ -411,48 +459,85 @@ pub(super) fn differing(
     damaged(format_args!("{what}{of} differs from its checksum ({position})"))
 }
 
-/// The query for the rows after a key, and its values.
+/// The key of a row, without the dataset.
+type Key = Vec<Value<'static>>;
+
+/// Which rows of a table a page has.
+#[derive(Clone, Copy)]
+enum Rows {
+    First,
+    /// Those after a key.
+    After,
+    /// Those of them whose keys have the same first value.
+    Within,
+}
+
+/// The query for the first page or, after a key, the next one, and its values.
 fn page_of<'a>(
     table: &StoredTable,
     dataset: Option<DatasetKey>,
     after: &[Value<'a>],
+    [first, next]: [Rows; 2],
     limit: u32,
 ) -> (&'static Sql, Vec<Value<'a>>) {
-    let [first, next] = &PAGES[table.name];
     let mut given: Vec<Value<'a>> = dataset.into_iter().map(Value::from).collect();
     given.extend_from_slice(after);
     given.push(limit.into());
-    (if after.is_empty() { first } else { next }, given)
+    let rows = if after.is_empty() { first } else { next };
+    (&QUERIES[table.name].pages[rows as usize], given)
 }
 
-/// The queries for the first page of each table, and for the next ones.
-static PAGES: LazyLock<BTreeMap<&str, [Sql; 2]>> = LazyLock::new(|| {
-    let queries = |table: &&'static StoredTable| {
+/// The queries about the rows of a table.
+struct TableQueries {
+    /// By [`Rows`].
+    pages: [Sql; 3],
+    count: Sql,
+    last: Sql,
+}
+
+static QUERIES: LazyLock<BTreeMap<&str, TableQueries>> =
+    LazyLock::new(|| TABLES.iter().map(|table| (table.name, TableQueries::of(table))).collect());
+
+impl TableQueries {
+    fn of(table: &StoredTable) -> Self {
         let name = table.name;
         let keys = &table.columns[table.key_in_dataset()];
         let of_dataset = table.dataset_column().map(|column| table.columns[column]);
-        let start = usize::from(of_dataset.is_some());
-        let given: Vec<_> = (1..=keys.len()).map(|key| format!("?{}", start + key)).collect();
-        let (keys, given) = (keys.join(", "), given.join(", "));
         let of_dataset = of_dataset.map(|column| format!("{column} = ?1"));
-        let after = Some(format!("({keys}) > ({given})")).filter(|_| !keys.is_empty());
-        let query = |conditions: &[&Option<String>], limit: usize| {
-            let conditions: Vec<_> = conditions.iter().copied().flatten().cloned().collect();
+        let before = usize::from(of_dataset.is_some());
+        // Whether each key after the first `alike`, which are given, is after the one that is given.
+        let after = |alike: usize| {
+            let given: Vec<_> = (1..=keys.len()).map(|key| format!("?{}", before + key)).collect();
+            let equal =
+                keys.iter().zip(&given).take(alike).map(|(key, it)| format!("{key} = {it}"));
+            let rest = (keys[alike..].join(", "), given[alike..].join(", "));
+            let greater = keys.get(alike).map(|_| format!("({}) > ({})", rest.0, rest.1));
+            equal.chain(greater).collect::<Vec<_>>()
+        };
+        let query = |of_keys: Vec<String>| {
+            let limit = before + 1 + if of_keys.is_empty() { 0 } else { keys.len() };
             let mut sql = format!("SELECT {{{name}.*}} FROM {{{name}}}");
+            let conditions: Vec<_> = of_dataset.iter().cloned().chain(of_keys).collect();
             if !conditions.is_empty() {
                 sql.push_str(&format!(" WHERE {}", conditions.join(" AND ")));
             }
             if !keys.is_empty() {
-                sql.push_str(&format!(" ORDER BY {keys}"));
+                sql.push_str(&format!(" ORDER BY {}", keys.join(", ")));
             }
             Sql::of(format!("{sql} LIMIT ?{limit}"))
         };
-        let keys = table.key_in_dataset().len();
-        let first = query(&[&of_dataset], start + 1);
-        (name, [first, query(&[&of_dataset, &after], start + keys + 1)])
-    };
-    TABLES.iter().map(queries).collect()
-});
+        let counting = |what: &str| {
+            let of_dataset = of_dataset.as_deref().unwrap_or("true");
+            Sql::of(format!("SELECT {what} FROM {{{name}}} WHERE {of_dataset}"))
+        };
+        let last = format!("coalesce(max({}), 0)", keys.last().unwrap_or(&"0"));
+        TableQueries {
+            pages: [query(Vec::new()), query(after(0)), query(after(keys.len().min(1)))],
+            count: counting("count(*)"),
+            last: counting(&last),
+        }
+    }
+}
 
 impl Transaction {
     /// Adds rows to a dataset, once it is locked.

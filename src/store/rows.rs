@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Annotation, Content, Dataset, DatasetName, FailedAttempt, GranuleId, Instance, LastPull,
-    Limits, Timestamp, Withdrawal,
+    Annotation, Content, Dataset, FailedAttempt, GranuleId, Instance, LastPull, Limits, Timestamp,
+    Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -68,22 +68,6 @@ pub(crate) struct StoredSource {
     /// When the dataset was last pulled from it. `None` means never.
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed.
-    pub failed: Option<FailedAttempt>,
-}
-
-/// When a dataset that mirrors a primary was last identical to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorState {
-    /// The dataset.
-    pub dataset: DatasetName,
-    /// Where the primary is: a URL or an absolute path.
-    pub source: String,
-    /// When the dataset was last identical to it. `None` means that it never was.
-    pub identical: Option<Timestamp>,
-    /// When the dataset was last pulled from it. `None` means never. The latest is that from which it is
-    /// pulled again.
-    pub pulled: Option<Timestamp>,
-    /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
 }
 
@@ -212,18 +196,28 @@ pub struct RootState {
     pub(crate) lock: Option<(String, Timestamp)>,
 }
 
-/// A file that is not as it is recorded, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredFinding {
+/// A file that is not as it is recorded: what the last check of it has found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OpenFinding {
+    /// The name of the root directory.
     pub root: String,
-    /// Empty if no granule has the file.
-    pub granule_id: String,
+    /// The granule. Empty, or `null` in JSON, if no granule has the file.
+    #[serde(serialize_with = "null_if_empty")]
+    pub granule: String,
+    /// The path below the root.
     pub path: String,
+    /// What is wrong: `missing`, `size`, `checksum`, …
     pub status: String,
+    /// What is recorded. `None` means nothing.
     pub expected: Option<String>,
+    /// What was found instead. `None` means nothing.
     pub found: Option<String>,
     /// When it was first found like this.
     pub first_seen: Timestamp,
+}
+
+fn null_if_empty<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    Some(text).filter(|text| !text.is_empty()).serialize(serializer)
 }
 
 /// What was stated of a set.

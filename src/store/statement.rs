@@ -213,7 +213,6 @@ pub(crate) enum Value<'a> {
     TooLarge(u64),
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
-    Flag(bool),
     Texts(&'a [&'a str]),
     Ints(&'a [i64]),
     Identifiers(&'a [Identifier]),

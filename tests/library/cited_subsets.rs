@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Access, Criteria, Listing, Members, Moment, Monitor, OpenOptions, Pattern, Registry, Selection,
-    Stamp, Subset, Timestamp,
+    Access, Criteria, Listing, Members, Moment, Monitor, Pattern, Registry, Selection, Stamp,
+    Subset, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -82,10 +82,10 @@ fn cite(
         assert_eq!(result.unwrap_err().kind().as_str(), "selects-nothing");
         return None;
     }
-    let set = result.unwrap().set;
+    let set = result.unwrap().period.set;
     assert_eq!(set.instance().granules, held.len() as u64);
     let later = second(1_000_000);
-    let again = registry.cite_subset(&dataset, moment, wanted, later).unwrap().set;
+    let again = registry.cite_subset(&dataset, moment, wanted, later).unwrap().period.set;
     assert_eq!(again, set, "the same selection of the same set is one record");
     // If every granule is selected, the citation is that of the instance, and nothing is stored.
     let Some(part) = set.subset().cloned() else {
@@ -256,8 +256,7 @@ struct Writer {
 
 impl Writer {
     fn of(path: &Path) -> Arc<Self> {
-        let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
-        let registry = options.open(path).unwrap();
+        let registry = Registry::open_waiting(path, Access::Write, Duration::ZERO).unwrap();
         let [selections, periods] = [0; 2].map(AtomicU64::new);
         Arc::new(Writer { registry, current: Mutex::new(""), selections, periods })
     }

@@ -7,7 +7,6 @@ use accession::{Dataset, Stamp};
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::harness::history::{name, now, second};
-use crate::harness::seal::seal_rows;
 use crate::harness::store::is_on_server;
 use crate::harness::values::{stating, with_file};
 use crate::stored::{granule_id, latest};
@@ -193,28 +192,6 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
         }
         let found = world.registry.check_file().unwrap();
         assert!(found[0].text.contains(&format!("rows of {table} differ")), "{found:?}");
-    }
-}
-
-#[test]
-fn a_last_change_that_takes_effect_long_after_it_was_recorded_is_damage() {
-    if is_on_server() {
-        return;
-    }
-    let world = World::new();
-    let connection = rusqlite::Connection::open(&world.path).unwrap();
-    let ahead = 40 * 365 * 86_400_000_000_i64;
-    let last = second(2).as_micros();
-    let sql =
-        format!("UPDATE instance SET timestamp = timestamp + {ahead} WHERE timestamp = {last}");
-    connection.execute(&sql, []).unwrap();
-    seal_rows(&connection);
-    drop(connection);
-    let trials: [fn(&World) -> Done; 2] =
-        [|world| world.ingest("zzz"), |world| world.sync(&[7_000])];
-    for trial in trials {
-        let (kind, text) = outcome(&world, trial).unwrap();
-        assert!(kind == "damaged" && text.contains("long before it"), "{text}");
     }
 }
 

@@ -79,7 +79,7 @@ impl World {
         }
         let cite = |wanted| {
             let cited = registry.cite_subset(&dataset, Some(first()), &wanted, now()).unwrap();
-            cited.set
+            cited.period.set
         };
         let mut list = Listing::new();
         list.add(id(&granule_id(1_000))).unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use accession::registry::Withdrawn;
-use accession::{Access, Change, Entry, OpenOptions, Registry, SourceLocation, Stamp};
+use accession::{Access, Change, Entry, Registry, SourceLocation, Stamp};
 
 use crate::harness::history::{change, id, name, now};
 use crate::harness::oracle::naive;
@@ -126,8 +126,7 @@ fn a_writer_that_has_waited_long_enough_for_another_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("accession.db");
     drop(Registry::create(&path).unwrap());
-    let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
-    let registry = options.open(&path).unwrap();
+    let registry = Registry::open_waiting(&path, Access::Write, Duration::ZERO).unwrap();
     let other = rusqlite::Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let (change, stamp) = (change(["A"], []), Stamp::now(now()));

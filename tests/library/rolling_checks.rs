@@ -11,9 +11,7 @@ use accession::fixity::{
 };
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, GranuleFiles, NewCheck, Oldest, OpenFinding, RootState};
-use accession::{
-    Access, Error, ErrorKind, OpenOptions, Registry, Selection, Set, Snapshot, Stamp, Timestamp,
-};
+use accession::{Access, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::harness::history::{cases, change, name, now, stating, with_file};
@@ -57,7 +55,7 @@ fn open(registry: &Registry) -> Vec<OpenFinding> {
 }
 
 fn statuses(registry: &Registry) -> Vec<String> {
-    open(registry).into_iter().map(|it| it.granule.unwrap() + " " + &it.status).collect()
+    open(registry).into_iter().map(|it| it.granule + " " + &it.status).collect()
 }
 
 fn record(registry: &Registry, granule: &str, path: &str, byte: u8, stamp: &Stamp) {
@@ -255,8 +253,7 @@ fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions
 #[test]
 fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
     let (directory, path, _) = with_directory(&["A", "B"]);
-    let options = OpenOptions { busy_wait: Duration::ZERO, ..OpenOptions::new(Access::Write) };
-    let registry = options.open(&path).unwrap();
+    let registry = Registry::open_waiting(&path, Access::Write, Duration::ZERO).unwrap();
     let locked = |work: &dyn Fn() -> CheckSummary| {
         let writer = rusqlite::Connection::open(&path).unwrap();
         writer.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -354,7 +351,7 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
     assert_eq!(row.problems, [problem]);
     let fixity = row.fixity.unwrap();
     assert_eq!((fixity.open, fixity.first.len()), (25, 10));
-    assert_eq!(fixity.first[9].granule.as_deref(), Some("G09"));
+    assert_eq!(fixity.first[9].granule, "G09");
     let old = format!("not all files were checked at here since {}", (at(3).clock)());
     assert_eq!(status(Some(4)).problems, [problem, &old]);
 }

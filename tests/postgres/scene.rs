@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use accession::model::{Checksum, Content, Extent, FilePath, KnownFile};
-use accession::{
-    Access, Change, DatasetName, Entry, GranuleId, OpenOptions, Registry, Stamp, Timestamp,
-};
+use accession::{Access, Change, DatasetName, Entry, GranuleId, Registry, Stamp, Timestamp};
 
 use crate::harness::program::program;
 use crate::harness::server::{Server, client};
@@ -53,9 +51,7 @@ impl Scene {
     /// A handle that waits for a lock no longer than this.
     pub fn impatient(&self, milliseconds: u64) -> Registry {
         let wait = std::time::Duration::from_millis(milliseconds);
-        OpenOptions { busy_wait: wait, ..OpenOptions::new(Access::Write) }
-            .open(&self.path())
-            .unwrap()
+        Registry::open_waiting(&self.path(), Access::Write, wait).unwrap()
     }
 
     pub fn client(&self) -> postgres::Client {

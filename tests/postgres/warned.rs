@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use accession::{Access, OpenOptions};
+use accession::{Access, Registry};
 
 use crate::proxy::Proxy;
 use crate::scene::{Scene, ingest, name, periods_of, stamp};
@@ -45,9 +45,8 @@ fn change_with_a_warning(scene: &Scene, granule_id: &str, takes_more: bool) -> R
             to.write_all(bytes)
         },
     );
-    let options =
-        OpenOptions { busy_wait: Duration::from_millis(300), ..OpenOptions::new(Access::Write) };
-    let registry = options.open(Path::new(&proxy.url())).unwrap();
+    let wait = Duration::from_millis(300);
+    let registry = Registry::open_waiting(Path::new(&proxy.url()), Access::Write, wait).unwrap();
     let changed = registry.change(&name("D"), &ingest(granule_id), &stamp());
     changed.map(drop).map_err(|error| error.kind().as_str().to_owned())
 }

@@ -6,8 +6,8 @@ use accession::mirror::{Comparison, Primary, Remote};
 use accession::registry::Verifications;
 use accession::{
     Access, Applied, Change, ChangeOptions, Cited, Dataset, Difference, Differences, Error,
-    ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, OpenOptions,
-    Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
+    ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, Registry,
+    Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
 };
 
 use crate::{root, rust_files};
@@ -45,7 +45,6 @@ fn what_an_embedder_holds_can_be_sent_to_another_thread() {
     fn owned_and_send<T: Send + 'static>() {}
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<Registry>();
-    shared::<OpenOptions>();
     shared::<ChangeOptions>();
     shared::<Stamp>();
     owned_and_send::<(Snapshot, Granules, History, Differences<'static>)>();

@@ -79,7 +79,7 @@ fn statements() -> Vec<String> {
                     Some((text.split(' ').next().unwrap(), strings[begin..].to_vec()))
                 })
                 .collect();
-            for text in text.split(" static ").skip(1) {
+            for text in text.replace("\nstatic ", "\n static ").split(" static ").skip(1) {
                 let text = text.split(';').next().unwrap();
                 let strings = strings_of(text);
                 let called = |(name, _): &&(&str, Vec<&str>)| text.contains(&format!("{name}!("));

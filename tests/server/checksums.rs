@@ -38,7 +38,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     assert_eq!(served.get(&list).text(), "A\nB\n");
     let cite = || {
         let members = Members::Patterns(vec!["A".parse().unwrap()]);
-        served.registry.cite_subset(&name("US"), None, &members, now()).unwrap().set
+        served.registry.cite_subset(&name("US"), None, &members, now()).unwrap().period.set
     };
     let part = cite();
     for (granule, byte) in [("A", 1), ("B", 2)] {

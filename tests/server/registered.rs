@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::server::{Registration, ServerLimits};
-use accession::{Access, Error, ErrorKind, OpenOptions};
+use accession::{Access, Error, ErrorKind, Registry};
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::Method;
@@ -24,8 +24,8 @@ fn served(token: Option<&str>, limits: ServerLimits) -> Served {
     let path = std::sync::Arc::clone(&at);
     let open = Box::new(move || {
         let busy_wait = Duration::from_millis(50);
-        let options = OpenOptions { busy_wait, ..OpenOptions::new(Access::Write) };
-        Ok(options.open(path.get().unwrap())?.published(&["US.FOOL2.002".parse().unwrap()]))
+        let registry = Registry::open_waiting(path.get().unwrap(), Access::Write, busy_wait)?;
+        Ok(registry.published(&["US.FOOL2.002".parse().unwrap()]))
     });
     let token = token.map(str::to_owned);
     let served = Served::registering(Registration { open, token }, limits);

@@ -45,7 +45,7 @@ pub(in crate::registry) struct SetCursor<R = Registry> {
     reads: R,
     position: Position,
     /// `None` means that only some of the set are read.
-    proof: Option<Proof>,
+    pub(super) proof: Option<Proof>,
     is_over: bool,
 }
 
@@ -65,12 +65,6 @@ impl<R: Reads> SetCursor<R> {
     /// `damaged`.
     pub fn proving(self, proof: Option<Proof>) -> Self {
         SetCursor { proof, ..self }
-    }
-
-    /// Hashes the granules on the thread that reads them.
-    #[cfg(feature = "serve")]
-    pub fn hashed_here(self) -> Self {
-        SetCursor { proof: self.proof.map(Proof::hashed_here), ..self }
     }
 
     /// The granules of the next page, of which there is at least one. `None` after the last page.

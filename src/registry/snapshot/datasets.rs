@@ -32,8 +32,8 @@ impl Snapshot {
     /// The record of a dataset alone, by its name or a former one.
     #[cfg(feature = "serve")]
     pub(crate) fn record(&self, name: &DatasetName) -> Result<Dataset> {
-        let found = self.ask(|read| read.dataset(name))?;
-        found.map(|(_, record)| record).ok_or_else(|| Error::dataset_unknown(name))
+        let found = self.ask(|read| read.stored_dataset(name))?;
+        found.map(|stored| stored.dataset).ok_or_else(|| Error::dataset_unknown(name))
     }
 
     /// The present name of a dataset, by that or a former one.
@@ -50,7 +50,7 @@ impl Snapshot {
 
     /// Whether there is a dataset with this name.
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
-        self.ask(|read| Ok(read.dataset(name)?.is_some()))
+        self.ask(|read| Ok(read.key_and_name(name)?.is_some()))
     }
 
     /// The datasets after a name (`None` means from the first), by name, at most `limit` of them. Fewer mean
@@ -103,7 +103,7 @@ impl Snapshot {
 
     /// The versions of a dataset's record, oldest first.
     pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
-        self.ask_of(name, |read, key| read.record_versions(key, 0, u32::MAX))
+        self.ask_of(name, |read, key| read.first(key, u32::MAX))
     }
 
     /// When the record of each of some datasets was edited last, by its name. Without those on a machine
@@ -123,7 +123,7 @@ impl Snapshot {
     pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, name)?;
-            let first = read.record_versions(key, 0, 1)?.pop();
+            let first: Option<RecordVersion> = read.first(key, 1)?.pop();
             let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
             let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
             let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);

@@ -11,6 +11,8 @@ use crate::model::{
 };
 use crate::registry::handle::Registry;
 use crate::registry::proof::{Claim, Proof};
+#[cfg(feature = "serve")]
+use crate::store::StoredContent;
 
 impl Snapshot {
     /// The granules of a set, in canonical order. The granules of an instance never change, so they
@@ -109,7 +111,7 @@ impl Granules {
     /// granule is read.
     #[must_use]
     pub fn unproved(mut self) -> Self {
-        self.cursor = self.cursor.proving(None);
+        self.cursor.proof = None;
         self
     }
 
@@ -117,7 +119,7 @@ impl Granules {
     /// read.
     #[cfg(feature = "serve")]
     pub(crate) fn hashed_here(mut self) -> Self {
-        self.cursor = self.cursor.hashed_here();
+        self.cursor.proof = self.cursor.proof.map(Proof::hashed_here);
         self
     }
 
@@ -209,7 +211,7 @@ impl Snapshot {
         &self,
         dataset: &DatasetName,
     ) -> Result<Option<Option<Algorithm>>> {
-        let first = self.ask_of(dataset, |read, key| read.first_content(key, 16))?;
+        let first: Vec<StoredContent> = self.ask_of(dataset, |read, key| read.first(key, 16))?;
         let mut totals = FileTotals::default();
         for stored in &first {
             totals.add(&stored.content);

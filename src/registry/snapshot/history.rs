@@ -9,7 +9,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::registry::handle::Registry;
-use crate::store::{self, DatasetKey, paged};
+use crate::store::{self, DatasetKey, StoredAnnotation, paged};
 #[cfg(feature = "serve")]
 use crate::store::{LargeChange, Span};
 
@@ -72,16 +72,10 @@ impl Snapshot {
         mut take: impl FnMut(Timestamp, &Annotation) -> Result<()>,
     ) -> Result<()> {
         self.ask_of(dataset, |read, key| {
-            let stored = paged(
-                None,
-                |after, limit| read.annotations_after(key, *after, limit),
-                |last| Some((last.timestamp, last.number)),
-            );
-            for stored in stored {
-                let stored = stored?;
-                take(stored.timestamp, &stored.annotation)?;
-            }
-            Ok(())
+            read.all(key, Vec::new()).try_for_each(|stored| {
+                let StoredAnnotation { timestamp, annotation, .. } = stored?;
+                take(timestamp, &annotation)
+            })
         })
     }
 
@@ -93,8 +87,8 @@ impl Snapshot {
         limit: u32,
     ) -> Result<Vec<(Timestamp, Annotation)>> {
         self.ask_of(dataset, |read, key| {
-            let stored = read.annotations_after(key, None, limit)?;
-            Ok(stored.into_iter().map(|stored| (stored.timestamp, stored.annotation)).collect())
+            let stored = read.first(key, limit)?.into_iter();
+            Ok(stored.map(|it: StoredAnnotation| (it.timestamp, it.annotation)).collect())
         })
     }
 
@@ -157,7 +151,7 @@ impl Snapshot {
 
     /// How many annotations the instances of a dataset have together.
     pub fn count_annotations(&self, dataset: &DatasetName) -> Result<u64> {
-        self.ask_of(dataset, store::View::count_annotations)
+        self.ask_of(dataset, store::View::count_of::<StoredAnnotation>)
     }
 
     /// The number of instances in the history of a dataset up to a time (`None` means all).

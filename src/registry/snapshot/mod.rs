@@ -8,7 +8,6 @@
 //! at any time; it fails with `replaced` if another file has replaced the registry. An iterator over a
 //! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
 
-mod cite;
 mod cursor;
 mod datasets;
 mod differences;
@@ -20,8 +19,6 @@ mod select;
 mod side_by_side;
 mod view;
 
-pub use cite::Cited;
-pub(super) use cite::cited;
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
 pub use differences::{ContentCounts, Counts, Difference, Differences, OtherContent, TwoSides};
 pub(super) use differences::{Only, Walk};
@@ -29,7 +26,8 @@ pub use export::{Export, Exported};
 pub use granules::{FileList, FileTotals, GranuleFiles};
 pub use granules::{Granules, IdPages};
 pub use history::{History, NotedPeriod};
-pub use resolve::{Agreement, DigestPeriod, Resolution, Resolved};
+pub(super) use resolve::cited;
+pub use resolve::{Agreement, Cited, DigestPeriod, Resolution, Resolved};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use side_by_side::{Presence, SideBySide, UnevenGranule};

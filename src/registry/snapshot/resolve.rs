@@ -1,15 +1,24 @@
-//! Resolves an identifier to every dataset and period in which it was in force.
+//! Resolves an identifier to every dataset and period in which it was in force, and finds the facts from which
+//! it is cited, and the subsets that were cited.
+
+use std::ops::Deref;
 
 use serde::{Serialize, Serializer};
 
-use super::select::Selection;
-use super::view::{Snapshot, all_known, as_known, dataset_of, instances, subset_as_known};
-use crate::error::Result;
-use crate::model::{
-    Annotation, DatasetName, Digest, DigestPrefix, Identifier, Instance, Moment, Set, Subset,
-    Timestamp,
+use super::cursor::{Position, SetCursor, SetEntries};
+use super::select::{Selected, Selection};
+use super::view::{
+    Snapshot, all_known, as_known, dataset_of, instance_of, instances, subset_as_known,
 };
+use crate::error::{Error, Result};
+use crate::model::{
+    Annotation, DatasetName, Digest, DigestPrefix, GranuleId, Identifier, Instance, Listed, Moment,
+    Set, Subset, Timestamp,
+};
+use crate::registry::proof::Proof;
 use crate::store;
+#[cfg(feature = "serve")]
+use crate::store::SubsetKey;
 
 /// A period in which an identifier was in force in a dataset: consecutive instances with it, between which
 /// only what is known of the files changed. Of a subset that was cited, the period of the set from which it
@@ -66,7 +75,7 @@ impl Resolved {
             let (from, until) = (instance.timestamp, instance.until);
             return vec![DigestPeriod { digest: subset.digest, from, until }];
         }
-        digests_of(&self.instances)
+        DigestPeriod::of(&self.instances)
     }
 
     /// What was noted about the instances of the period, in order of these.
@@ -75,14 +84,16 @@ impl Resolved {
     }
 }
 
-/// The digests of consecutive instances.
-pub(super) fn digests_of(instances: &[Instance]) -> Vec<DigestPeriod> {
-    let alike = instances.chunk_by(|one, next| one.digest == next.digest);
-    let periods = alike.filter_map(|alike| {
-        let (first, last) = (alike.first()?, alike.last()?);
-        Some(DigestPeriod { digest: first.digest, from: first.timestamp, until: last.until })
-    });
-    periods.collect()
+impl DigestPeriod {
+    /// The digests of consecutive instances.
+    pub(crate) fn of(instances: &[Instance]) -> Vec<Self> {
+        let alike = instances.chunk_by(|one, next| one.digest == next.digest);
+        let periods = alike.filter_map(|alike| {
+            let (first, last) = (alike.first()?, alike.last()?);
+            Some(DigestPeriod { digest: first.digest, from: first.timestamp, until: last.until })
+        });
+        periods.collect()
+    }
 }
 
 #[derive(Serialize)]
@@ -275,7 +286,7 @@ fn periods(
 }
 
 /// The period of a set: of its instance, or of the one from which the subset was selected.
-pub(super) fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
+fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
     let instances = all_known(read, read.instances_of_with(key, *identifier)?)?;
@@ -332,4 +343,135 @@ fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Opti
     let known_until = next.map_or(until, |next| next.timestamp.max(next.recorded));
     let was_known = known_from <= at.last_instant() && at.first_instant() < known_until;
     Ok((was_known && known_from < known_until).then_some(Agreement::AsKnownThen))
+}
+
+/// The facts from which a citation of a dataset, or of a subset of one, is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cited {
+    /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, or that
+    /// its latest change is in the future. When it was last confirmed is not read.
+    pub dataset: Listed,
+    /// The set that is cited, and the period in which its identifier was in force, or that of the set from
+    /// which the subset was selected.
+    pub period: Resolved,
+    /// The instances with other identifiers that were in force during the requested day.
+    pub others: Vec<Instance>,
+    /// The instance before the period. `None` means that there was none.
+    pub previous: Option<Instance>,
+    /// The instance after the period. `None` means that the identifier is still in force.
+    pub next: Option<Instance>,
+}
+
+impl Deref for Cited {
+    type Target = Resolved;
+
+    fn deref(&self) -> &Resolved {
+        &self.period
+    }
+}
+
+impl Cited {
+    /// When the set had its digest. Of a subset, only the period of its first citation is known.
+    pub fn digest_period(&self) -> DigestPeriod {
+        let Instance { timestamp, until, .. } = *self.set.instance();
+        let own = DigestPeriod { digest: self.set.digest(), from: timestamp, until };
+        self.digests().into_iter().rfind(|period| period.from <= timestamp).unwrap_or(own)
+    }
+
+    /// The instances just before and after the cited one: of the same period, or of the next ones.
+    pub fn neighbours(&self) -> [Option<&Instance>; 2] {
+        let timestamp = self.set.instance().timestamp;
+        let before = self.instances.iter().rev().find(|other| other.timestamp < timestamp);
+        let after = self.instances.iter().find(|other| other.timestamp > timestamp);
+        [before.or(self.previous.as_ref()), after.or(self.next.as_ref())]
+    }
+}
+
+impl Snapshot {
+    /// Returns the facts for the citation of an instance, or of a subset that was cited before. An identifier
+    /// alone is cited from the dataset that held it first.
+    pub fn cite(&self, selection: &Selection) -> Result<Cited> {
+        let selected = match *selection {
+            Selection::Identifier { identifier, dataset: None, at: None } => {
+                let dataset = self.first_holder(identifier)?;
+                self.select(&Selection::Identifier { identifier, dataset, at: None })?
+            }
+            _ => self.select(selection)?,
+        };
+        self.ask(|read| cited(read, selected))
+    }
+
+    /// The same of the latest set of a period, which was read before.
+    #[cfg(feature = "serve")]
+    pub(crate) fn cite_period(&self, period: Resolved) -> Result<Cited> {
+        self.ask(|read| cited_in(read, period, Vec::new()))
+    }
+}
+
+/// The facts for the citation of a set.
+pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Result<Cited> {
+    cited_in(read, period_of(read, selected.set)?, selected.others)
+}
+
+fn cited_in(read: &store::View, period: Resolved, others: Vec<Instance>) -> Result<Cited> {
+    let name = period.set.dataset();
+    let (key, dataset) = read.described(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
+    let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
+        Some(before) => read.instance_at(key, before)?,
+        None => None,
+    };
+    let next = match period.until() {
+        Some(until) => read.instance_at(key, until)?,
+        None => None,
+    };
+    Ok(Cited { dataset, period, others, previous, next })
+}
+
+impl Snapshot {
+    /// The subsets of a dataset that were cited, by identifier.
+    pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
+        self.ask_of(dataset, |read, key| {
+            Ok(read.subsets_of(key)?.into_iter().map(|(_, subset)| subset).collect())
+        })
+    }
+
+    /// The subsets of a dataset that were cited last, the last first, at most `limit` of them, and how many
+    /// there are.
+    #[cfg(feature = "serve")]
+    pub(crate) fn last_subsets(
+        &self,
+        dataset: &DatasetName,
+        limit: u32,
+    ) -> Result<(Vec<Subset>, u64)> {
+        self.ask_of(dataset, |read, key| {
+            Ok((read.last_subsets_of(key, limit)?, read.count_of::<(SubsetKey, Subset)>(key)?))
+        })
+    }
+
+    /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
+    /// dataset is.
+    pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
+        self.ask_of(dataset, |read, key| read.last_subset(key))
+    }
+
+    /// The granules of a subset that was cited, in canonical order, proved at the end. They are read
+    /// within this snapshot.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the subset is not from this
+    /// registry.
+    pub(crate) fn granules_of_subset(
+        &self,
+        subset: &Subset,
+    ) -> Result<impl Iterator<Item = Result<GranuleId>>> {
+        let cursor = self.ask(|read| {
+            let instance = instance_of(read, subset)?;
+            let set = Set::Subset { subset: subset.clone(), instance };
+            let cursor = SetCursor::of(&self.read, Position::of(read, &set)?);
+            Ok(cursor.proving(Some(Proof::of(&self.registry, &set))))
+        })?;
+        Ok(SetEntries::of(cursor).map(|entry| Ok(entry?.granule_id)))
+    }
 }

@@ -10,7 +10,7 @@ use crate::model::{Checkpoint, DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
 use crate::registry::snapshot::{Reads, dataset_of};
-use crate::store::{self, DatasetKey, Period, View, paged};
+use crate::store::{self, DatasetKey, Period, View};
 
 impl Registry {
     /// Recomputes every identifier of a dataset, those of its instances and of its subsets, from
@@ -57,7 +57,7 @@ impl Pass<'_> {
     fn verify(&self) -> Result<Verification> {
         let mut findings = Findings::default();
         let mut work = VerifyWork::default();
-        if let Err(error) = readable(self.read.dataset(self.dataset))? {
+        if let Err(error) = readable(self.read.stored_dataset(self.dataset))? {
             findings.add_unreadable("the metadata of the dataset cannot be read", &error);
         }
         let history = match readable(StatedInstance::all(self.read, self.key))? {
@@ -223,13 +223,8 @@ struct Checkpoints<'read> {
 
 impl<'read> Checkpoints<'read> {
     pub fn of(read: &'read View, dataset: DatasetKey) -> Self {
-        let stored = paged(
-            // No id is empty, so every id is after the empty string.
-            String::new(),
-            move |after, limit| read.checkpoints_after(dataset, after, limit),
-            |last| last.granule_id.to_string(),
-        );
-        Checkpoints { stored: Box::new(stored), last: None, findings: Findings::default() }
+        let stored = Box::new(read.all(dataset, Vec::new()));
+        Checkpoints { stored, last: None, findings: Findings::default() }
     }
 
     /// Compares the next stored checkpoint with the one that the rows give: the granule that it

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::results::check_entered_note;
-use super::stamp::Stamp;
+use super::stamp::{Stamp, check_entered_note};
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{

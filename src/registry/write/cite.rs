@@ -90,8 +90,9 @@ impl Registry {
             // Another process may have stored it since.
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
-                let set = Set::Subset { subset, instance: instance.clone() };
-                return Ok(((Cited { set, ..cited.clone() }, false), End::RollBack));
+                let mut cited = cited.clone();
+                cited.period.set = Set::Subset { subset, instance: instance.clone() };
+                return Ok(((cited, false), End::RollBack));
             }
             stamp.record(transaction, None, Timestamp::MIN)?;
             members.store(transaction, key, &subset)?;

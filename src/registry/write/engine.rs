@@ -23,7 +23,7 @@ use crate::model::{
 use crate::registry::error::made_of;
 use crate::registry::staging::each_batch;
 use crate::registry::verify::select_from;
-use crate::store::{NewPeriod, StoredContent};
+use crate::store::{NewPeriod, OpenFinding, StoredContent};
 
 /// Adds events, which must be in order of granule and then of time, to a history. `count` is about
 /// how many there are.
@@ -162,7 +162,7 @@ impl<'a> Entry<'a> {
         }
         let has_findings = match self.has_findings {
             Some(known) => known,
-            None => !transaction.first_fixity_findings(dataset, 1)?.is_empty(),
+            None => !transaction.first::<OpenFinding>(dataset, 1)?.is_empty(),
         };
         self.has_findings = Some(has_findings);
         if !has_findings {

@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::snapshot::{GranuleFiles, Reads, dataset_of};
-use crate::store::{DatasetKey, RootState, StoredFinding, Transaction};
+use crate::store::{DatasetKey, OpenFinding, RootState, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
 /// than this from now was taken by a clock that was ahead, and does not hold.
@@ -158,9 +158,9 @@ impl Registry {
             if transaction.fixity_root(key, root)?.is_none() {
                 return Ok((None, End::RollBack));
             }
-            let before = transaction.count_fixity_findings(key)?;
+            let before = transaction.count_of::<OpenFinding>(key)?;
             transaction.delete_fixity_root(key, root)?;
-            let after = transaction.count_fixity_findings(key)?;
+            let after = transaction.count_of::<OpenFinding>(key)?;
             Ok((Some(before.saturating_sub(after)), End::Commit))
         })
     }
@@ -313,7 +313,7 @@ impl FileCheck {
         transaction: &Transaction,
         key: DatasetKey,
         now: Timestamp,
-    ) -> Result<Vec<StoredFinding>> {
+    ) -> Result<Vec<OpenFinding>> {
         let mut found = self.still_held(transaction, key)?;
         if self.has_unexpected {
             found.extend(self.unexpected.iter().map(|(path, it)| ("", path.as_str(), it)));
@@ -324,18 +324,18 @@ impl FileCheck {
             true => Vec::new(),
             false => transaction.fixity_findings_among(key, &ids)?,
         };
-        let earlier: BTreeMap<(&str, &str), &StoredFinding> = earlier
+        let earlier: BTreeMap<(&str, &str), &OpenFinding> = earlier
             .iter()
             .filter(|finding| finding.root == self.root)
-            .map(|finding| ((finding.granule_id.as_str(), finding.path.as_str()), finding))
+            .map(|finding| ((finding.granule.as_str(), finding.path.as_str()), finding))
             .collect();
         let findings = found.into_iter().map(|(granule_id, path, (status, expected, found))| {
             let same = earlier.get(&(granule_id, path)).filter(|it| {
                 (it.status.as_str(), &it.expected, &it.found) == (*status, expected, found)
             });
-            StoredFinding {
+            OpenFinding {
                 root: self.root.clone(),
-                granule_id: granule_id.to_owned(),
+                granule: granule_id.to_owned(),
                 path: path.to_owned(),
                 status: (*status).to_owned(),
                 expected: expected.clone(),

@@ -7,8 +7,7 @@ use super::applied::Applied;
 use super::cited::{CitedSubsets, Origin, SelectedSubset};
 use super::engine;
 use super::mirror_sources::Remembered;
-use super::results::{Expected, Results};
-use super::stamp::Stamp;
+use super::stamp::{Expected, Results, Stamp};
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, Result};
 use crate::model::{

@@ -146,7 +146,7 @@ impl Registry {
     ) -> Result<Applied> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
-            let Some((key, _)) = transaction.dataset(dataset)? else {
+            let Some((key, _)) = transaction.key_and_name(dataset)? else {
                 return Ok((Applied::default(), End::RollBack));
             };
             let mut in_force = transaction.instance_at(key, Timestamp::MAX)?;
@@ -165,7 +165,7 @@ impl Registry {
     ) -> Result<()> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
-            let Some((key, _)) = transaction.dataset(dataset)? else {
+            let Some((key, _)) = transaction.key_and_name(dataset)? else {
                 return Ok(((), End::RollBack));
             };
             Ok((remembered.save(transaction, key, stamp, None)?, End::Remember))
@@ -182,7 +182,7 @@ impl Registry {
         stamp: &Stamp,
     ) -> Result<()> {
         self.write(|transaction| {
-            let Some((key, _)) = transaction.dataset(dataset)? else {
+            let Some((key, _)) = transaction.key_and_name(dataset)? else {
                 return Ok(((), End::RollBack));
             };
             let (recorded, _) = stamp.record(transaction, None, Timestamp::MIN)?;

@@ -16,7 +16,6 @@ mod mirror_sources;
 mod payment;
 mod record;
 mod replace;
-mod results;
 mod resume;
 mod stamp;
 mod target;

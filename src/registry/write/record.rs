@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::results::check_entered_note;
-use super::stamp::Stamp;
+use super::stamp::{Stamp, check_entered_note};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Dataset, DatasetName, Limits, RecordVersion, Timestamp, Withdrawal, check_fields,
@@ -41,28 +40,6 @@ pub enum SharedDoi {
     Refused,
     /// It may: the DOI is that of both.
     Accepted,
-}
-
-/// The action that resulted in a version of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
-    Added,
-    Edited,
-    Renamed,
-    Withdrawn,
-    Reinstated,
-}
-
-impl Action {
-    fn name(self) -> &'static str {
-        match self {
-            Action::Added => "added",
-            Action::Edited => "edited",
-            Action::Renamed => "renamed",
-            Action::Withdrawn => "withdrawn",
-            Action::Reinstated => "reinstated",
-        }
-    }
 }
 
 /// A whole record, as it is stored in a version.
@@ -144,7 +121,7 @@ impl Registry {
             if edited.dataset.doi != before.dataset.doi {
                 refuse_shared_doi(transaction, &edited.dataset, shared_doi)?;
             }
-            put(transaction, &edited, Action::Edited, stamp)?;
+            put(transaction, &edited, "edited", stamp)?;
             Ok((edited.dataset, End::Commit))
         })
     }
@@ -174,7 +151,7 @@ impl Registry {
             let (renamed, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             transaction.keep_name(stored.key, &stored.dataset.name, renamed)?;
             stored.dataset.name = new.clone();
-            put(transaction, &stored, Action::Renamed, stamp)?;
+            put(transaction, &stored, "renamed", stamp)?;
             Ok((stored.dataset, End::Commit))
         })
     }
@@ -199,7 +176,7 @@ impl Registry {
             let (timestamp, _) = stamp.record(transaction, None, Timestamp::MIN)?;
             let withdrawal = Withdrawal { timestamp, note: Some(note.to_owned()) };
             let stored = StoredDataset { withdrawn: Some(withdrawal.clone()), ..stored };
-            put(transaction, &stored, Action::Withdrawn, stamp)?;
+            put(transaction, &stored, "withdrawn", stamp)?;
             Ok((withdrawal, End::Commit))
         })
     }
@@ -212,7 +189,7 @@ impl Registry {
                 return Ok((stored.dataset, End::RollBack));
             }
             let stored = StoredDataset { withdrawn: None, ..stored };
-            put(transaction, &stored, Action::Reinstated, stamp)?;
+            put(transaction, &stored, "reinstated", stamp)?;
             Ok((stored.dataset, End::Commit))
         })
     }
@@ -232,7 +209,7 @@ pub(super) fn insert(
 ) -> Result<DatasetKey> {
     check_record(dataset)?;
     let stored = transaction.insert_dataset(dataset, limits)?;
-    keep_version(transaction, &stored, Action::Added, stamp)?;
+    keep_version(transaction, &stored, "added", stamp)?;
     Ok(stored.key)
 }
 
@@ -289,11 +266,11 @@ fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<StoredData
     transaction.stored_dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
-/// Replaces what is stored of a dataset, and keeps the version of its record.
+/// Replaces what is stored of a dataset, and keeps the version of its record, with the action that led to it.
 fn put(
     transaction: &Transaction,
     stored: &StoredDataset,
-    action: Action,
+    action: &str,
     stamp: &Stamp,
 ) -> Result<()> {
     transaction.put(stored.key, stored)?;
@@ -303,7 +280,7 @@ fn put(
 fn keep_version(
     transaction: &Transaction,
     StoredDataset { key, dataset, withdrawn, limits }: &StoredDataset,
-    action: Action,
+    action: &str,
     stamp: &Stamp,
 ) -> Result<()> {
     let whole = Whole { dataset, limits: *limits, withdrawn: withdrawn.as_ref() };
@@ -311,10 +288,10 @@ fn keep_version(
         .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
     let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
     let version = RecordVersion {
-        version: transaction.last_record_version(*key)? + 1,
+        version: transaction.last_number::<RecordVersion>(*key)? + 1,
         recorded,
         recorded_by,
-        action: action.name().to_owned(),
+        action: action.to_owned(),
         dataset,
     };
     transaction.insert(*key, &[version])

@@ -2,8 +2,7 @@
 
 use super::guard::Guard;
 use super::record::{gives_up, insert, refuse_withdrawn};
-use super::results::{Results, check_accepted, check_entered_note, check_expected};
-use super::stamp::Stamp;
+use super::stamp::{Results, Stamp, check_accepted, check_entered_note, check_expected};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Entry, Event, EventKind, Extent,

@@ -111,13 +111,13 @@ fn stored(
     if !registering.take_one(now, most) {
         let (cited, is_stored) =
             registry.describe_subset(name, at, members, now).map_err(problem)?;
-        return if is_stored { Ok((cited.set, false)) } else { Err(too_many(now, most)) };
+        return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, most)) };
     }
     let registered = registry.register_subset(name, at, members, now);
     if !matches!(registered, Ok((_, true))) {
         registering.give_back();
     }
-    registered.map(|(cited, is_new)| (cited.set, is_new)).map_err(problem)
+    registered.map(|(cited, is_new)| (cited.period.set, is_new)).map_err(problem)
 }
 
 fn too_many(now: Timestamp, most: u64) -> Problem {

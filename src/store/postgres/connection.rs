@@ -270,7 +270,6 @@ impl Value<'_> {
             Value::Int(_) | Value::TooLarge(_) => Type::INT8,
             Value::Text(_) => Type::TEXT,
             Value::Bytes(_) => Type::BYTEA,
-            Value::Flag(_) => Type::BOOL,
             Value::Texts(_) => Type::TEXT_ARRAY,
             Value::Ints(_) => Type::INT8_ARRAY,
             Value::Identifiers(_) => Type::BYTEA_ARRAY,
@@ -286,7 +285,6 @@ impl ToSql for Value<'_> {
             Value::TooLarge(count) => Err(format!("the number {count}").into()),
             Value::Text(text) => text.to_sql(its_type, out),
             Value::Bytes(bytes) => bytes.to_sql(its_type, out),
-            Value::Flag(flag) => flag.to_sql(its_type, out),
             Value::Texts(texts) => texts.to_sql(its_type, out),
             Value::Ints(ints) => ints.to_sql(its_type, out),
             Value::Identifiers(identifiers) => {

@@ -2,9 +2,9 @@
 //!
 //! An address is read in `address`; `driver` connects to it. A `connection` sends statements
 //! with their values. `transaction` has what every transaction begins with, and asks what became of a
-//! change when the connection was lost. `schema` creates and migrates the tables, `create` makes new
-//! registries and copies, and `distribute` spreads them over several machines. An open registry is in
-//! `session`; `bulk` has the statements about many rows.
+//! change when the connection was lost. `schema` creates and migrates the tables, and spreads them over
+//! several machines. An open registry, and a new one, is in `session`; `bulk` has the statements about many
+//! rows.
 //!
 //! # Locking
 //!
@@ -43,8 +43,6 @@
 mod address;
 mod bulk;
 mod connection;
-mod create;
-mod distribute;
 mod driver;
 mod error;
 mod schema;

@@ -1,4 +1,5 @@
-//! A registry on a server in use: snapshots for reading, transactions for writing.
+//! A registry on a server in use: snapshots for reading, transactions for writing; and new ones, each of which
+//! is filled in the transaction that creates it.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -9,14 +10,12 @@ use tokio_postgres::Row;
 
 use super::address::ServerAddress;
 use super::connection::{Connection, value};
-use super::distribute;
 use super::schema::{self, StatedSchema};
 use super::transaction::{self, CommitOutcome, SentChange, outcome};
 use crate::model::{GranuleId, Timestamp};
 use crate::store::page::{Packing, Page};
-use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::StoreSession;
+use crate::store::session::{Pool, StoreSession};
 use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
@@ -34,22 +33,22 @@ const LOCK: &str = "
 
 /// An open registry on a server.
 pub(crate) struct ServerStore {
-    pub(super) pool: Pool<Connection>,
-    pub(super) address: ServerAddress,
-    pub(super) access: Access,
-    pub(super) busy_wait: Duration,
+    pool: Pool<Connection>,
+    address: ServerAddress,
+    access: Access,
+    busy_wait: Duration,
     /// What the administrator of the server has chosen.
-    pub(super) synchronous_commit: String,
+    synchronous_commit: String,
     /// The address without its password.
-    pub(super) path: PathBuf,
-    pub(super) stage: Stage,
+    path: PathBuf,
+    stage: Stage,
     /// Whether the registry is distributed over several machines. Empty until it is asked.
-    pub(super) is_distributed: OnceLock<bool>,
+    is_distributed: OnceLock<bool>,
 }
 
 /// Whether the registry is visible to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stage {
+enum Stage {
     /// It is, with this id.
     Visible(String),
     /// It is being created in a transaction of the only connection.
@@ -95,11 +94,11 @@ impl ServerStore {
             connection.begin(&transaction::writing(
                 busy_wait,
                 &synchronous_commit,
-                distribute::SETTINGS,
+                schema::DISTRIBUTING,
             ))?;
             schema::migrate(&connection)?;
-            if distribute::is_distributed(&connection)? {
-                distribute::complete(&connection)?;
+            if schema::is_distributed(&connection)? {
+                schema::distribute_rest(&connection)?;
             }
             connection.run("COMMIT")?;
         } else {
@@ -153,12 +152,12 @@ impl ServerStore {
             return Ok(*known);
         }
         connection.begin(&transaction::reading([]))?;
-        let is_distributed = distribute::is_distributed(connection)?;
+        let is_distributed = schema::is_distributed(connection)?;
         connection.roll_back("ROLLBACK")?;
         Ok(*self.is_distributed.get_or_init(|| is_distributed))
     }
 
-    pub(super) fn connection(&self) -> Result<Connection> {
+    fn connection(&self) -> Result<Connection> {
         self.idle().map_or_else(|| Connection::open(&self.address), Ok)
     }
 
@@ -170,7 +169,7 @@ impl ServerStore {
 
 /// What the registry at the other end of a connection states about itself.
 /// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
-pub(super) fn state(connection: &Connection) -> Result<(StatedSchema, String)> {
+fn state(connection: &Connection) -> Result<(StatedSchema, String)> {
     let row = connection.begin(&transaction::reading([STATE, "ROLLBACK"]))?;
     let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
     Ok((StatedSchema::of(&row)?, synchronous_commit))
@@ -324,12 +323,83 @@ impl ServerStore {
         connection.begin(&transaction::writing(
             self.busy_wait,
             &self.synchronous_commit,
-            distribute::SETTINGS,
+            schema::DISTRIBUTING,
         ))?;
-        let distributed = distribute::distribute(&connection)?;
+        let distributed = schema::distribute(&connection)?;
         connection.run("COMMIT")?;
         self.pool.put_back(connection);
         Ok(distributed)
+    }
+}
+
+impl ServerStore {
+    /// Whether there is a registry at an address.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
+    pub fn exists(name: &Path) -> Result<bool> {
+        let connection = Connection::open(&ServerAddress::parse(name)?)?;
+        match state(&connection) {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                ErrorKind::RegistryMissing => Ok(false),
+                ErrorKind::NotARegistry => Ok(true),
+                _ => Err(error),
+            },
+        }
+    }
+
+    /// Creates a registry at an address, which is visible there once it is put in place.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
+    pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
+        let address = ServerAddress::parse(name)?;
+        let connection = Connection::open(&address)?;
+        let chosen = connection.begin(&["SHOW synchronous_commit".to_owned()])?;
+        let synchronous_commit = chosen.into_iter().flatten().next().unwrap_or_default();
+        connection.begin(&transaction::writing(busy_wait, &synchronous_commit, []))?;
+        schema::create(&connection)?;
+        let path = PathBuf::from(address.to_string());
+        Ok(ServerStore {
+            pool: Pool::of(connection),
+            address,
+            access: Access::Write,
+            busy_wait,
+            synchronous_commit,
+            path,
+            stage: Stage::New,
+            is_distributed: OnceLock::new(),
+        })
+    }
+
+    /// Commits a new registry.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process
+    /// has created a registry.
+    pub fn put_in_place(&self) -> Result<()> {
+        const ID: &str = "
+            SELECT registry_id::text
+            FROM accession.registry";
+        let connection = self.pool.take().ok_or_else(Error::busy)?;
+        let row = connection.query_opt(ID, &[])?.ok_or_else(Error::replaced)?;
+        let registry_id: String = value(&row, 0)?;
+        match connection.run("COMMIT") {
+            Err(lost) if lost.kind() == ErrorKind::ConnectionLost => {
+                let found = Connection::open(&self.address).and_then(|other| state(&other));
+                match found {
+                    Ok((stated, _)) if stated.registry_id == registry_id => Ok(()),
+                    Ok(_) => Err(Error::exists()),
+                    Err(error) if error.kind() == ErrorKind::RegistryMissing => Err(lost),
+                    Err(_) => Err(Error::outcome_unknown()),
+                }
+            }
+            result => result,
+        }
     }
 }
 

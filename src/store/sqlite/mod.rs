@@ -1,8 +1,7 @@
 //! The registry as an SQLite file.
 //!
 //! These files open, create, copy and replace it, and each uses only those before it: `files`,
-//! `connection`, `schema`, `create`, `open` and `restore`. An open registry is in `session`, and the checks
-//! of a whole file in `integrity`.
+//! `connection`, `schema`, `open` and `create`. An open registry is in `session`.
 //!
 //! # Locking
 //!
@@ -45,7 +44,6 @@ mod create;
 mod error;
 mod files;
 mod open;
-mod restore;
 mod schema;
 mod session;
 

@@ -16,9 +16,8 @@ use super::schema;
 use crate::model::{GranuleId, Timestamp};
 use crate::store::integrity::note_failure;
 use crate::store::page::{Packing, Page};
-use crate::store::pool::Pool;
 use crate::store::rows::DatasetKey;
-use crate::store::session::StoreSession;
+use crate::store::session::{Pool, StoreSession};
 use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value, damaged, insertion};
 use crate::store::{Access, Error, ErrorKind, Result, Watch};
 
@@ -282,7 +281,6 @@ impl ToSql for Value<'_> {
             Value::TooLarge(count) => i64::try_from(*count).map_err(too_large)?.into(),
             Value::Text(text) => (&**text).into(),
             Value::Bytes(bytes) => (&**bytes).into(),
-            Value::Flag(flag) => (*flag).into(),
             Value::Texts(texts) => list(texts.iter().map(|&text| text.to_owned().into())),
             Value::Ints(ints) => list(ints.iter().map(|&int| int.into())),
             Value::Identifiers(identifiers) => {

@@ -38,6 +38,13 @@ macro_rules! select_listed {
     };
 }
 
+/// The query for a page of datasets, with the values of [`View::page`].
+static PAGE: Sql = select_listed!(
+    "WHERE name > ?1 AND (withdrawn IS NULL OR ?2 = 1) AND (id IN rarray(?4) OR -1 IN rarray(?4))
+    ORDER BY name
+    LIMIT ?3"
+);
+
 /// The query for the key of a dataset by its name, or one that it had before it was renamed.
 macro_rules! key_of_name {
     () => {
@@ -53,16 +60,11 @@ macro_rules! key_of_name {
 }
 
 impl View {
-    /// The dataset that has a name, or had it before it was renamed, and its key. `None` means that
-    /// no dataset has or had it.
+    /// The dataset that has a name, or had it before it was renamed. `None` means that no dataset has or had
+    /// it.
     ///
     /// In a transaction on a server, the dataset is locked until its end, and the record is the one
     /// under the lock.
-    pub fn dataset(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Dataset)>> {
-        Ok(self.stored_dataset(name)?.map(|stored| (stored.key, stored.dataset)))
-    }
-
-    /// The same with what else is stored beside its record.
     pub fn stored_dataset(&self, name: &DatasetName) -> Result<Option<StoredDataset>> {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT {dataset.*}
@@ -141,8 +143,7 @@ impl View {
         let found = self.select_with(&DATASET, &[key.into()], decode)?.pop();
         let Some((stored, latest)) = found else { return Ok(None) };
         let latest = self.annotated(latest.into_iter().collect())?.pop();
-        let in_force = |latest| self.not_from_the_future(key, sound(latest)?);
-        Ok(Some((stored, latest.map(in_force).transpose()?)))
+        Ok(Some((stored, latest.map(sound).transpose()?)))
     }
 
     fn key_of(&self, name: &DatasetName) -> Result<Option<DatasetKey>> {
@@ -187,13 +188,6 @@ impl View {
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
     ) -> impl Iterator<Item = Result<(DatasetKey, Dataset)>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {dataset.*}
-            FROM {dataset}
-            WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR -1 IN rarray(?4))
-            ORDER BY name
-            LIMIT ?3",
-        );
         let page = move |after: &Option<DatasetName>, limit| {
             let values = self.page(after.as_ref(), withdrawn, limit);
             let stored: Vec<StoredDataset> = self.select(&PAGE, &values)?;
@@ -216,11 +210,6 @@ impl View {
         withdrawn: Withdrawn,
         limit: u32,
     ) -> Result<Vec<(DatasetKey, Listed)>> {
-        static PAGE: Sql = select_listed!(
-            "WHERE name > ?1 AND (withdrawn IS NULL OR ?2) AND (id IN rarray(?4) OR -1 IN rarray(?4))
-            ORDER BY name
-            LIMIT ?3"
-        );
         let mut listed = self.described_rows(&PAGE, &self.page(after, withdrawn, limit))?;
         check_order("dataset", after, listed.iter().map(|(_, listed)| &listed.dataset.name))?;
         let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
@@ -320,8 +309,8 @@ impl View {
         limit: u32,
     ) -> [Value<'a>; 4] {
         let start = after.map_or("", DatasetName::as_str);
-        let has_withdrawn = Value::Flag(withdrawn == Withdrawn::Listed);
-        [start.into(), has_withdrawn, limit.into(), self.shown()]
+        let has_withdrawn = i64::from(withdrawn == Withdrawn::Listed);
+        [start.into(), has_withdrawn.into(), limit.into(), self.shown()]
     }
 }
 
@@ -386,17 +375,6 @@ row!(RecordVersion in RECORD_VERSION {
 } hides recorded_by);
 
 impl View {
-    /// The versions of a dataset's record after a version (0 means from the first), at most
-    /// `limit`.
-    pub fn record_versions(
-        &self,
-        dataset: DatasetKey,
-        after: u64,
-        limit: u32,
-    ) -> Result<Vec<RecordVersion>> {
-        self.after(dataset, &[after.into()], limit)
-    }
-
     /// The latest time at which anything was recorded: a change, a version of a record, a citation
     /// of a subset, the reading of a log, an annotation, a confirmation. `None` means
     /// that nothing was.
@@ -467,16 +445,6 @@ impl View {
         );
         let former = self.select(&FORMER, &[dataset.into()])?;
         Ok(former.into_iter().map(|FormerName { name, .. }| name).collect())
-    }
-
-    /// The number of the last version of a dataset's record. 0 means that no version is stored.
-    pub fn last_record_version(&self, dataset: DatasetKey) -> Result<u64> {
-        static LAST: Sql = Sql::new(
-            "SELECT coalesce(max(version), 0)
-            FROM {record_version}
-            WHERE dataset_id = ?1",
-        );
-        self.count(&LAST, &[dataset.into()])
     }
 }
 

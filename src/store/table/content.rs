@@ -250,14 +250,9 @@ impl View {
         );
         let mut rows = self.content_rows(dataset, &PAGE, "", Some(at));
         // Of most datasets nothing is known.
-        if self.first_content(dataset, 1)?.is_empty() {
+        if self.first::<StoredContent>(dataset, 1)?.is_empty() {
             rows.limit = 0;
         }
         Ok(rows)
-    }
-
-    /// What is known of the first granules of a dataset of which something is known, at most `limit` of them.
-    pub fn first_content(&self, dataset: DatasetKey, limit: u32) -> Result<Vec<StoredContent>> {
-        self.after(dataset, &[], limit)
     }
 }

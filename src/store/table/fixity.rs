@@ -3,35 +3,22 @@
 use crate::model::{DatasetName, GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::row::{optional_part, row};
-use crate::store::rows::{DatasetKey, RootState, StoredFinding};
+use crate::store::rows::{DatasetKey, OpenFinding, RootState};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{Sql, Value};
 
-row!(StoredFinding in FIXITY_FINDING {
-    granule_id, path, root, status, expected, found, first_seen
+row!(OpenFinding in FIXITY_FINDING {
+    granule, path, root, status, expected, found, first_seen
 });
 
 row!(RootState in FIXITY_ROOT { root, cursor, started, since, lock, files, bytes });
 optional_part!((String, Timestamp));
 
 impl View {
-    /// The roots in which files of a dataset were checked, by name.
-    pub fn fixity_roots(&self, dataset: DatasetKey) -> Result<Vec<RootState>> {
-        self.after(dataset, &[], u32::MAX)
-    }
-
     /// A root in which files of a dataset were checked. `None` means that none ever was there.
     pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<RootState>> {
-        Ok(self.fixity_roots(dataset)?.into_iter().find(|stored| stored.root == root))
-    }
-
-    /// The first findings of a dataset, by granule, path and root, at most `limit` of them.
-    pub fn first_fixity_findings(
-        &self,
-        dataset: DatasetKey,
-        limit: u32,
-    ) -> Result<Vec<StoredFinding>> {
-        self.after(dataset, &[], limit)
+        let roots: Vec<RootState> = self.first(dataset, u32::MAX)?;
+        Ok(roots.into_iter().find(|stored| stored.root == root))
     }
 
     /// The findings of some granules of a dataset, at all roots.
@@ -39,7 +26,7 @@ impl View {
         &self,
         dataset: DatasetKey,
         granule_ids: &[&str],
-    ) -> Result<Vec<StoredFinding>> {
+    ) -> Result<Vec<OpenFinding>> {
         static AMONG: Sql = Sql::new(
             "SELECT {fixity_finding.*}
             FROM {fixity_finding}
@@ -47,16 +34,6 @@ impl View {
         );
         let values = [dataset.into(), Value::Texts(granule_ids)];
         self.select(&AMONG, &values)
-    }
-
-    /// How many findings a dataset has.
-    pub fn count_fixity_findings(&self, dataset: DatasetKey) -> Result<u64> {
-        static COUNT: Sql = Sql::new(
-            "SELECT count(*)
-            FROM {fixity_finding}
-            WHERE dataset_id = ?1",
-        );
-        self.count(&COUNT, &[dataset.into()])
     }
 
     /// The names of the datasets of which files were checked, in order. Asks every machine.
@@ -82,17 +59,13 @@ impl View {
 impl Transaction {
     /// Forgets a root, and what was found there.
     pub fn delete_fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<()> {
-        static FINDINGS: Sql = Sql::new(
-            "DELETE FROM {fixity_finding}
-            WHERE dataset_id = ?1 AND root = ?2",
-        );
         static ROOT: Sql = Sql::new(
             "DELETE FROM {fixity_root}
             WHERE dataset_id = ?1 AND root = ?2",
         );
-        let values = [dataset.into(), root.into()];
-        self.run(dataset, &FINDINGS, &values)?;
-        self.run(dataset, &ROOT, &values)
+        self.delete_unexpected_files(dataset, root)?;
+        self.delete_fixity_findings(dataset, root, ("", None))?;
+        self.run(dataset, &ROOT, &[dataset.into(), root.into()])
     }
 
     /// Removes what was found at a root in the granules after one ('' means from the first) up to another

@@ -453,17 +453,6 @@ impl View {
         );
         Ok(self.select(&BEFORE, &[dataset.into(), granule_id.into()])?.pop())
     }
-
-    /// The checkpoints of a dataset after an id (`""` means from the first), in canonical order, at
-    /// most `limit` of them. One granule in 1,024 has one.
-    pub fn checkpoints_after(
-        &self,
-        dataset: DatasetKey,
-        after: &str,
-        limit: u32,
-    ) -> Result<Vec<Checkpoint>> {
-        self.after(dataset, &[after.into()], limit)
-    }
 }
 
 impl Transaction {

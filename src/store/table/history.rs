@@ -12,7 +12,7 @@ use crate::store::page::{check_order, paged};
 use crate::store::row::{differing, part, row};
 use crate::store::rows::{DatasetKey, StoredAnnotation, StoredInstance};
 use crate::store::session::{Transaction, View};
-use crate::store::statement::{self, Columns, Sql, Value, damaged};
+use crate::store::statement::{self, Columns, Sql, Value};
 
 /// A query of the columns of an [`Instance`], followed by the given clauses: those of its row, the name
 /// of its dataset, when the next change took effect, and whether it has annotations. What is the
@@ -106,11 +106,8 @@ impl View {
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();
         let latest = self.read_instances(&LATEST, &[Value::Ints(&keys)])?;
         let keys: Vec<_> = latest.iter().map(|latest| latest.dataset).collect();
-        let in_force = keys
-            .into_iter()
-            .zip(self.annotated(latest)?)
-            .map(|(key, latest)| Ok((key.0, self.not_from_the_future(key, sound(latest)?)?)));
-        in_force.collect()
+        let latest = keys.into_iter().zip(self.annotated(latest)?);
+        latest.map(|(key, latest)| Ok((key.0, sound(latest)?))).collect()
     }
 
     /// The instance in force at an instant according to the registry at a time. `None` means that none
@@ -127,35 +124,7 @@ impl View {
             LIMIT 1"
         );
         let values = [dataset.into(), at.into(), recorded.into()];
-        let known = self.instances(&KNOWN, &values)?.pop();
-        known.map(|known| self.not_from_the_future(dataset, known)).transpose()
-    }
-
-    /// An instance in force, unless its change takes effect so long after it was recorded that only
-    /// damage explains it. A change that is stamped by a clock that is behind takes effect one
-    /// microsecond after the change before it, which may have been recorded by a clock that was ahead.
-    pub(super) fn not_from_the_future(
-        &self,
-        dataset: DatasetKey,
-        instance: Instance,
-    ) -> Result<Instance> {
-        static IS_NEXT: Sql = Sql::new(
-            "SELECT EXISTS (
-                SELECT 1
-                FROM {instance}
-                WHERE dataset_id = ?1 AND timestamp = ?2)",
-        );
-        let (takes_effect, recorded) =
-            (instance.timestamp.as_micros(), instance.recorded.as_micros());
-        let is_sound = takes_effect - recorded <= Instance::TIMELY_MICROS
-            || self.exists(&IS_NEXT, &[dataset.into(), (takes_effect - 1).into()])?;
-        match is_sound {
-            true => Ok(instance),
-            false => Err(damaged(format_args!(
-                "the change of {} that takes effect {} was recorded {}, long before it",
-                instance.dataset, instance.timestamp, instance.recorded
-            ))),
-        }
+        Ok(self.instances(&KNOWN, &values)?.pop())
     }
 
     /// The first instance of the history. `None` means that there was no change yet.
@@ -265,16 +234,15 @@ impl View {
         Ok(instances)
     }
 
-    /// The instances with an identifier after a dataset and a time, by dataset and time, at most
-    /// `limit` of them.
+    /// The instances with an identifier after a dataset and a time (`None` means from the first), by dataset
+    /// and time.
     ///
     /// Asks every machine: an identifier does not say in which dataset it was in force.
-    pub fn instances_with(
+    pub fn all_with(
         &self,
         identifier: Identifier,
         after: Option<(&DatasetName, Timestamp)>,
-        limit: u32,
-    ) -> Result<Vec<Instance>> {
+    ) -> impl Iterator<Item = Result<Instance>> {
         static PAGE: Sql = select_instance!(
             "WHERE instance.identifier = ?1 AND (dataset.name, instance.timestamp) > (?2, ?3)
               AND (instance.dataset_id IN rarray(?5) OR -1 IN rarray(?5))
@@ -282,28 +250,17 @@ impl View {
             LIMIT ?4",
             "instance.dataset_id"
         );
-        let name = after.map_or("", |(name, _)| name.as_str());
-        let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
-        let values = [identifier.into(), name.into(), start.into(), limit.into(), self.shown()];
-        let instances = self.instances(&PAGE, &values)?;
-        check_order("instance", after, instances.iter().map(|it| (&it.dataset, it.timestamp)))?;
-        Ok(instances)
-    }
-
-    /// The instances that [`View::instances_with`] returns after a dataset and a time, all of them.
-    pub fn all_with(
-        &self,
-        identifier: Identifier,
-        after: Option<(&DatasetName, Timestamp)>,
-    ) -> impl Iterator<Item = Result<Instance>> {
-        paged(
-            after.map(|(name, timestamp)| (name.clone(), timestamp)),
-            move |after: &Option<(DatasetName, Timestamp)>, limit| {
-                let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-                self.instances_with(identifier, after, limit)
-            },
-            |last| Some((last.dataset.clone(), last.timestamp)),
-        )
+        let page = move |after: &Option<(DatasetName, Timestamp)>, limit: u32| {
+            let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
+            let (name, start) = after
+                .map_or(("", i64::MIN), |(name, timestamp)| (name.as_str(), timestamp.as_micros()));
+            let values = [identifier.into(), name.into(), start.into(), limit.into(), self.shown()];
+            let instances = self.instances(&PAGE, &values)?;
+            check_order("instance", after, instances.iter().map(|it| (&it.dataset, it.timestamp)))?;
+            Ok(instances)
+        };
+        let after = after.map(|(name, timestamp)| (name.clone(), timestamp));
+        paged(after, page, |last| Some((last.dataset.clone(), last.timestamp)))
     }
 
     /// The instances of one dataset with an identifier, in order of time.
@@ -494,18 +451,6 @@ impl Transaction {
 }
 
 impl View {
-    /// The annotations of the instances of a dataset after one (`None` means from the first), by timestamp
-    /// and number, at most `limit` of them.
-    pub fn annotations_after(
-        &self,
-        dataset: DatasetKey,
-        after: Option<(Timestamp, u64)>,
-        limit: u32,
-    ) -> Result<Vec<StoredAnnotation>> {
-        let after = after.map(|(timestamp, number)| [timestamp.into(), number.into()]);
-        self.after(dataset, after.as_ref().map_or(&[], |after| after.as_slice()), limit)
-    }
-
     /// The annotations that are shown of some instances of a dataset, by their timestamps.
     pub(super) fn annotations_of(
         &self,
@@ -528,19 +473,9 @@ impl View {
         Ok(annotations)
     }
 
-    /// How many annotations the instances of a dataset have together.
-    pub fn count_annotations(&self, dataset: DatasetKey) -> Result<u64> {
-        static COUNT: Sql = Sql::new(
-            "SELECT count(*)
-            FROM {annotation}
-            WHERE dataset_id = ?1",
-        );
-        self.count(&COUNT, &[dataset.into()])
-    }
-
     /// The last listing of a dataset that was refused, if none was accepted since.
     pub fn refusal(&self, dataset: DatasetKey) -> Result<Option<RefusedListing>> {
-        Ok(self.after(dataset, &[], 1)?.pop())
+        Ok(self.first(dataset, 1)?.pop())
     }
 
     /// The last confirmations of some datasets, by their keys. For more than one, asks every machine.
@@ -555,7 +490,7 @@ impl View {
         );
         // Citus would ask all of them for a single one, too.
         if let [dataset] = datasets {
-            let confirmation = self.after(*dataset, &[], 1)?.pop();
+            let confirmation = self.first(*dataset, 1)?.pop();
             return Ok(confirmation.map(|it| (dataset.0, it)).into_iter().collect());
         }
         let keys: Vec<i64> = datasets.iter().map(|dataset| dataset.0).collect();

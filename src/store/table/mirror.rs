@@ -3,9 +3,8 @@
 
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
 use crate::store::Result;
-use crate::store::page::check_order;
 use crate::store::row::{Row, RowPart, optional_part, part, row};
-use crate::store::rows::{DatasetKey, MirrorState, SourceKey, StoredSource};
+use crate::store::rows::{DatasetKey, SourceKey, StoredSource};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Existing, Sql, StoredTable, Value};
 
@@ -29,15 +28,17 @@ row!(LogChange in LOG_CHANGE {
 impl View {
     /// The primaries that were read for a dataset, by source.
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
-        let mut sources: Vec<(SourceKey, StoredSource)> = self.after(dataset, &[], u32::MAX)?;
+        let mut sources: Vec<(SourceKey, StoredSource)> = self.first(dataset, u32::MAX)?;
         sources.sort_by(|(_, one), (_, other)| one.source.cmp(&other.source));
         Ok(sources)
     }
 
-    /// The state of the primaries that were read for some datasets, by dataset and source. Asks every
-    /// machine, once.
-    pub fn mirror_states(&self, datasets: &[&DatasetName]) -> Result<Vec<MirrorState>> {
-        static STATES: Sql = Sql::new(
+    /// The primaries that were read for some datasets, by dataset and source. Asks every machine, once.
+    pub fn mirror_sources_of(
+        &self,
+        datasets: &[&DatasetName],
+    ) -> Result<Vec<(DatasetName, StoredSource)>> {
+        static SOURCES: Sql = Sql::new(
             "SELECT {mirror_source.*}, dataset.name
             FROM {mirror_source}
             JOIN {dataset} ON dataset.id = mirror_source.dataset_id
@@ -46,34 +47,19 @@ impl View {
         );
         let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();
         let values = [Value::Texts(&names), self.shown()];
-        self.select_with(&STATES, &values, |(_, stored): (SourceKey, _), columns, rest| {
-            let StoredSource { source, identical, pulled, failed, .. } = stored;
-            let pulled = pulled.map(|pulled| pulled.recorded);
-            let dataset = columns.get(rest)?;
-            Ok(MirrorState { dataset, source, identical, pulled, failed })
+        self.select_with(&SOURCES, &values, |(_, stored): (SourceKey, _), columns, rest| {
+            Ok((columns.get(rest)?, stored))
         })
     }
 
-    /// The changes that were read of a log after one (0 means from the first), in order, at most
-    /// `limit` of them.
+    /// The changes that were read of a log after one (0 means from the first), in order.
     pub fn changes_read_after(
         &self,
         dataset: DatasetKey,
         source: SourceKey,
         after: u64,
-        limit: u32,
-    ) -> Result<Vec<LogChange>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {log_change.*}
-            FROM {log_change}
-            WHERE dataset_id = ?1 AND source_id = ?2 AND number > ?3
-            ORDER BY number
-            LIMIT ?4",
-        );
-        let values = [dataset.into(), source.into(), after.into(), limit.into()];
-        let changes: Vec<LogChange> = self.select(&PAGE, &values)?;
-        check_order("log_change", Some(after), changes.iter().map(|change| change.number))?;
-        Ok(changes)
+    ) -> impl Iterator<Item = Result<LogChange>> {
+        self.all_within(dataset, vec![source.into(), after.into()])
     }
 
     /// The last change that was read of a log. `None` means that none was.

@@ -7,7 +7,6 @@
 mod catalog;
 mod content;
 mod fixity;
-mod followed;
 mod granule;
 mod history;
 mod mirror;

@@ -28,7 +28,7 @@ impl View {
     /// could be issued twice.
     pub fn payment_workers(&self) -> Result<Vec<WorkerRow>> {
         self.session()?.lock(REGISTRY)?;
-        self.after(None, &[], u32::MAX)
+        self.first(None, u32::MAX)
     }
 
     /// The ids of the old scheme between two ids (inclusive), ascending.

@@ -81,12 +81,7 @@ impl View {
 
     /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
     pub fn last_subset(&self, dataset: DatasetKey) -> Result<u64> {
-        static LAST: Sql = Sql::new(
-            "SELECT coalesce(max(id), 0)
-            FROM {saved_selection}
-            WHERE dataset_id = ?1",
-        );
-        self.count(&LAST, &[dataset.into()])
+        self.last_number::<(SubsetKey, Subset)>(dataset)
     }
 
     /// The subsets of a dataset that were cited last, the last first, at most `limit` of them.
@@ -101,17 +96,6 @@ impl View {
         let values = [dataset.into(), limit.into()];
         let rows: Vec<(SubsetKey, Subset)> = self.select(&LAST_CITED, &values)?;
         Ok(rows.into_iter().map(|(_, subset)| subset).collect())
-    }
-
-    /// The number of subsets of a dataset.
-    #[cfg(feature = "serve")]
-    pub fn count_subsets(&self, dataset: DatasetKey) -> Result<u64> {
-        static COUNT: Sql = Sql::new(
-            "SELECT count(*)
-            FROM {saved_selection}
-            WHERE dataset_id = ?1",
-        );
-        self.count(&COUNT, &[dataset.into()])
     }
 
     /// Every subset of a dataset, by identifier.
