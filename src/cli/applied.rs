@@ -247,9 +247,8 @@ fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
 
 /// Writes when a change took effect, and how many granules it ingested and deleted.
 pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
-    let Instance { dataset, timestamp, granules, ingested, deleted, described, replaced, .. } =
-        change;
-    let sides = sides([*ingested, *deleted, *described, *replaced]);
+    let Instance { dataset, timestamp, granules, .. } = change;
+    let sides = sides(change.sides());
     writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}")
 }
 
@@ -263,13 +262,8 @@ pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Res
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.
 pub fn write_dry_run(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
-    let [ingested, deleted, described, replaced] = applied.sides();
-    for (verb, ids, count) in [
-        ("ingest", &applied.first_ingested, ingested),
-        ("delete", &applied.first_deleted, deleted),
-        ("describe", &applied.first_described, described),
-        ("replace files of", &applied.first_replaced, replaced),
-    ] {
+    let verbs = ["ingest", "delete", "describe", "replace files of"];
+    for ((verb, ids), count) in verbs.into_iter().zip(&applied.first).zip(applied.sides()) {
         let more = count.saturating_sub(ids.len() as u64);
         ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
         if more > 0 {

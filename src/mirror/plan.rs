@@ -81,7 +81,7 @@ pub(super) fn read_primary(
         && is_settled
         && primary.follow.policy.is_none()
         && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == held);
-    let etag = before.and_then(|before| before.etag).filter(|_| is_settled);
+    let etag = before.and_then(|before| before.stored.etag).filter(|_| is_settled);
     let of = match head.map_or_else(|| read_head(place, etag.as_deref()), Ok)? {
         HeadResponse::Head(of) => of,
         HeadResponse::NotModified(renamed) => {

@@ -101,8 +101,8 @@ impl PrimarySource {
     /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
     /// `None` means that `known` is another one.
     pub fn of_last_pull(known: MirrorSource, options: SourceOptions) -> Option<Self> {
-        let pulled = known.pulled.filter(|_| known.is_default)?;
-        let source = PrimarySource::named(known.source, options.or(&pulled.options));
+        let pulled = known.stored.pulled.filter(|_| known.is_default)?;
+        let source = PrimarySource::named(known.stored.source, options.or(&pulled.options));
         Some(PrimarySource { is_remembered: true, ..source })
     }
 

@@ -66,6 +66,11 @@ impl Instance {
         self.recorded.as_micros() - self.timestamp.as_micros() > Instance::TIMELY_MICROS
     }
 
+    /// How many granules its change ingested, deleted, described and replaced.
+    pub fn sides(&self) -> [u64; 4] {
+        [self.ingested, self.deleted, self.described, self.replaced]
+    }
+
     /// Whether it was in force at an instant, or at any time of a day.
     pub fn is_in_force_during(&self, at: Moment) -> bool {
         self.timestamp <= at.last_instant()
@@ -157,6 +162,17 @@ pub enum EventKind {
     Described,
     /// It stays held, and its files have other bytes, or are other files.
     Replaced,
+}
+
+impl EventKind {
+    /// The kinds in the order of the sides of a change.
+    pub const SIDES: [Self; 4] =
+        [EventKind::Ingested, EventKind::Deleted, EventKind::Described, EventKind::Replaced];
+
+    /// Which of the sides it is.
+    pub fn side(self) -> usize {
+        EventKind::SIDES.into_iter().position(|kind| kind == self).unwrap_or(0)
+    }
 }
 
 /// A granule that is named in a change or a list, and where it was read.

@@ -125,32 +125,6 @@ pub(crate) fn meant(text: &str) -> Vec<Identifier> {
     found.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-impl FromStr for Identifier {
-    type Err = ValueError;
-
-    /// # Errors
-    ///
-    /// - `"763122"`: not 32 characters
-    /// - `"g63122197bfb3ffbf0da14adbfb1b13b"`: not hexadecimal
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let mut bytes = [0; 16];
-        match hex::decode_to_slice(without_prefix(text), &mut bytes) {
-            Ok(()) => Ok(Identifier(bytes)),
-            Err(_) => Err(ValueError::new(
-                "an identifier is 32 hexadecimal characters, with or without \"DI:\" before them",
-            )),
-        }
-    }
-}
-
-impl fmt::Display for Identifier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 32];
-        hex::encode_to_slice(self.0, &mut digits).expect("32 characters hold 16 bytes");
-        f.pad(std::str::from_utf8(&digits).expect("hexadecimal characters are ASCII"))
-    }
-}
-
 /// The digest of a set: the SHA-256 of its canonical list ([`crate::chain::CanonicalList`]).
 ///
 /// # Syntax
@@ -218,9 +192,13 @@ impl DigestPrefix {
     }
 }
 
-/// Makes values of their bytes, and of what is their beginning the first and the last that begin so.
+/// Makes values of their bytes and of hexadecimal digits, which are written with something before them; and
+/// of what is their beginning the first and the last that begin so.
 macro_rules! of_bytes {
-    ($($whole:ident: $bytes:literal $(, beginning $prefix:ident)?;)+) => { $(
+    ($(
+        $whole:ident: $bytes:literal, $written:expr, $digits:expr, $refused:ident
+        $(, beginning $prefix:ident)?;
+    )+) => { $(
         impl $whole {
             /// Returns the value with these bytes.
             pub const fn from_bytes(bytes: [u8; $bytes]) -> Self {
@@ -230,6 +208,25 @@ macro_rules! of_bytes {
             /// Returns its bytes.
             pub const fn as_bytes(&self) -> &[u8; $bytes] {
                 &self.0
+            }
+        }
+
+        impl FromStr for $whole {
+            type Err = ValueError;
+
+            fn from_str(text: &str) -> Result<Self, ValueError> {
+                let digits: fn(&str) -> Option<&str> = $digits;
+                let mut bytes = [0; $bytes];
+                match digits(text).map(|digits| hex::decode_to_slice(digits, &mut bytes)) {
+                    Some(Ok(())) => Ok($whole(bytes)),
+                    _ => Err($refused()),
+                }
+            }
+        }
+
+        impl fmt::Display for $whole {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&format!("{}{}", $written, hex::encode(self.0)))
             }
         }
 
@@ -251,9 +248,16 @@ macro_rules! of_bytes {
 }
 
 of_bytes! {
-    Identifier: 16, beginning IdentifierPrefix;
-    Digest: 32, beginning DigestPrefix;
-    LineCheck: 32;
+    Identifier: 16, "", |text| Some(without_prefix(text)), not_an_identifier,
+        beginning IdentifierPrefix;
+    Digest: 32, Digest::PREFIX, |text| strip_prefix_of_any_case(text, Digest::PREFIX), not_a_digest,
+        beginning DigestPrefix;
+    LineCheck: 32, "", |text| Some(text), not_a_digest;
+}
+
+fn not_an_identifier() -> ValueError {
+    let message = "an identifier is 32 hexadecimal characters, with or without \"DI:\" before them";
+    ValueError::new(message)
 }
 
 impl FromStr for DigestPrefix {
@@ -284,51 +288,11 @@ impl fmt::Display for DigestPrefix {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LineCheck([u8; 32]);
 
-impl FromStr for LineCheck {
-    type Err = ValueError;
-
-    /// # Errors
-    ///
-    /// It is not 64 hexadecimal characters.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| not_a_digest())?;
-        Ok(LineCheck(bytes))
-    }
-}
-
-impl fmt::Display for LineCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&hex::encode(self.0))
-    }
-}
-
 /// The error of a string that is not a digest.
 pub(crate) fn not_a_digest() -> ValueError {
     let message =
         "a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set";
     ValueError::new(message)
-}
-
-impl FromStr for Digest {
-    type Err = ValueError;
-
-    /// # Errors
-    ///
-    /// - 64 hexadecimal characters without `sha256:` before them
-    /// - `"sha256:e3b0"`: not 64 characters
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let digits = strip_prefix_of_any_case(text, Digest::PREFIX).ok_or_else(not_a_digest)?;
-        let mut bytes = [0; 32];
-        hex::decode_to_slice(digits, &mut bytes).map_err(|_| not_a_digest())?;
-        Ok(Digest(bytes))
-    }
-}
-
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&format!("{}{}", Digest::PREFIX, hex::encode(self.0)))
-    }
 }
 
 #[cfg(test)]

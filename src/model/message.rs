@@ -1,5 +1,5 @@
-//! What messages show: untrusted strings, and where a value was read; and what a reader should know of work that
-//! succeeded, with the kinds of it, which scripts can tell apart.
+//! What messages show: untrusted strings, and where a value was read; and what a reader should know of work
+//! that succeeded, with the kinds of it, which scripts can tell apart.
 
 use std::fmt;
 use std::sync::Arc;

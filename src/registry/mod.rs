@@ -59,7 +59,7 @@ pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
 pub use crate::model::{FoundPeriod, Listed, RecordVersion};
-pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, Withdrawn};
+pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 #[cfg(feature = "serve")]
 pub(crate) use crate::store::{LargeChange, Span};
 

@@ -30,10 +30,6 @@ enum SortBy {
 const KINDS: [EventKind; 4] =
     [EventKind::Deleted, EventKind::Ingested, EventKind::Described, EventKind::Replaced];
 
-/// The kinds in the order of the sides of a line of a log.
-const SIDES: [EventKind; 4] =
-    [EventKind::Ingested, EventKind::Deleted, EventKind::Described, EventKind::Replaced];
-
 /// Encodes that there is no source location.
 const NOWHERE: u32 = u32::MAX;
 
@@ -107,7 +103,6 @@ impl Staging {
             return Err(Error::too_long(&what, "bytes", bytes, Content::MAX_BYTES));
         }
         self.contents += u64::from(files.is_some());
-        let place = |kinds: [EventKind; 4]| kinds.iter().position(|it| *it == kind).unwrap_or(0);
         // In the order of the numbers.
         let time = (at.cast_unsigned() ^ 1 << 63).to_be_bytes();
         let (source, line) = (source.to_be_bytes(), line.to_be_bytes());
@@ -118,8 +113,8 @@ impl Staging {
         let value: [&[u8]; 6] = [&source, &line, &length, producer.as_bytes(), &has_files, files];
         let id = granule_id.as_bytes();
         match self.by {
-            SortBy::Granule => self.sorter.add(&[id, &[0], &time, &[place(KINDS) as u8]], &value),
-            SortBy::Time => self.sorter.add(&[&time, &[place(SIDES) as u8], id], &value),
+            SortBy::Granule => self.sorter.add(&[id, &[0], &time, &[kind as u8]], &value),
+            SortBy::Time => self.sorter.add(&[&time, &[kind.side() as u8], id], &value),
         }
     }
 
@@ -134,7 +129,7 @@ impl Staging {
             SortBy::Time => {
                 let (time, rest) = key.split_first_chunk()?;
                 let (side, id) = rest.split_first()?;
-                (id, *time, SIDES.get(usize::from(*side))?)
+                (id, *time, EventKind::SIDES.get(usize::from(*side))?)
             }
         };
         let (source, rest) = value.split_first_chunk()?;

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 use serde::Serialize;
 
@@ -10,8 +11,7 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetName, FailedAttempt, LastPull, Listed, LogChange, RefusedListing,
-    Timestamp, quoted,
+    Confirmation, DatasetName, Listed, LogChange, RefusedListing, Timestamp, quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -293,28 +293,21 @@ impl Snapshot {
 pub struct MirrorSource {
     /// The dataset.
     pub dataset: DatasetName,
-    /// Where it is: a URL or an absolute path.
-    pub source: String,
+    /// What is known of it.
+    pub stored: StoredSource,
     /// The last change that was read of its log. `None` means that the log had none, or that it is
     /// a registry, which has no log.
     pub last: Option<LogChange>,
-    /// When it was last read.
-    pub read: Timestamp,
-    /// When the dataset was last identical to it. `None` means that it never was.
-    pub identical: Option<Timestamp>,
-    /// The entity tag of the state that was read. `None` means that it had none.
-    pub etag: Option<String>,
-    /// The log of statements that is read with it. `None` means that none is.
-    pub origin: Option<String>,
-    /// How many of its statements agree with the log of the primary, and the edge of their tree.
-    pub agreed: Option<String>,
-    /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
-    /// never.
-    pub pulled: Option<LastPull>,
     /// Whether it is the one of the latest pull, from which the dataset is pulled again.
     pub is_default: bool,
-    /// The last attempt, if it failed. `None` means that it succeeded.
-    pub failed: Option<FailedAttempt>,
+}
+
+impl Deref for MirrorSource {
+    type Target = StoredSource;
+
+    fn deref(&self) -> &StoredSource {
+        &self.stored
+    }
 }
 
 impl Snapshot {
@@ -332,14 +325,7 @@ impl Snapshot {
                     is_default: default == Some(source_key),
                     dataset: present.clone(),
                     last: read.last_change_read(key, source_key)?,
-                    source: stored.source,
-                    read: stored.read,
-                    identical: stored.identical,
-                    etag: stored.etag,
-                    origin: stored.origin,
-                    agreed: stored.agreed,
-                    pulled: stored.pulled,
-                    failed: stored.failed,
+                    stored,
                 })
             });
             sources.collect()

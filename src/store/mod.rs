@@ -32,11 +32,11 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use faulty::Fault;
 pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown_name};
 pub(crate) use page::paged;
-pub use rows::{Access, BUSY_WAIT, OpenFinding, RootState, Withdrawn};
+pub use rows::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use rows::{
     DatasetKey, FollowedLog, FollowedStatement, NewPeriod, Period, REGISTRY, SourceKey,
-    StoredAnnotation, StoredContent, StoredDataset, StoredInstance, StoredSource, StoredStatement,
-    SubsetKey, TreeHead, Watch, WorkerRow,
+    StoredAnnotation, StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey,
+    TreeHead, Watch, WorkerRow,
 };
 #[cfg(feature = "serve")]
 pub(crate) use rows::{LargeChange, Span};

@@ -51,7 +51,7 @@ pub(crate) struct SourceKey(pub(in crate::store) u64);
 
 /// A primary that was read for a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredSource {
+pub struct StoredSource {
     /// Where it is: a URL or an absolute path.
     pub source: String,
     /// When it was last read.
@@ -65,9 +65,10 @@ pub(crate) struct StoredSource {
     /// The edge of the tree of its first statements, of which those of the dataset agree with the log of the
     /// primary, as far as that was read. `None` means that they were not compared.
     pub agreed: Option<String>,
-    /// When the dataset was last pulled from it. `None` means never.
+    /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
+    /// never.
     pub pulled: Option<LastPull>,
-    /// The last attempt, if it failed.
+    /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
 }
 

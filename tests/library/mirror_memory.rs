@@ -201,7 +201,7 @@ fn sources(mirror: &Mirror) -> Vec<(String, bool, Option<String>)> {
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     let of = |known: MirrorSource| {
         let file = Path::new(&known.source).file_name().unwrap().to_str().unwrap().to_owned();
-        (file, known.is_default, known.failed.map(|failed| failed.message))
+        (file, known.is_default, known.stored.failed.map(|failed| failed.message))
     };
     known.into_iter().map(of).collect()
 }
@@ -245,7 +245,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let default = sources(&mirror).into_iter().find(|(_, is_default, _)| *is_default);
     assert_eq!(default, Some(file("other.jsonl", true)));
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.pulled).collect();
+    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.stored.pulled).collect();
     assert!(pulled.iter().any(|pulled| pulled.options == options), "{pulled:?}");
 }
 
@@ -306,7 +306,7 @@ fn a_site_is_remembered_as_it_was_named() {
     let source = source_name(&directory.path().to_string_lossy());
     let known = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     assert_eq!(known()[0].source, source);
-    let options = known().remove(0).pulled.unwrap().options;
+    let options = known().remove(0).stored.pulled.unwrap().options;
     assert_eq!(options.primary_dataset, Some(name("us")));
     let stamp = Stamp::now(now());
     mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone", &stamp).unwrap();

@@ -421,12 +421,7 @@ impl Taken {
         all.effort.steps += next.effort.steps;
         all.effort.rows += next.effort.rows;
         all.effort.checkpoints += next.effort.checkpoints;
-        for (examples, more) in [
-            (&mut all.first_ingested, next.first_ingested),
-            (&mut all.first_deleted, next.first_deleted),
-            (&mut all.first_described, next.first_described),
-            (&mut all.first_replaced, next.first_replaced),
-        ] {
+        for (examples, more) in all.first.iter_mut().zip(next.first) {
             examples.extend(more);
             if !all_examples {
                 examples.truncate(MAX_EXAMPLES);

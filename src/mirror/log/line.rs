@@ -324,17 +324,13 @@ impl LogEntry {
     }
 }
 
-/// What happens to the granules of each side of a line.
-pub(super) const SIDES: [EventKind; 4] =
-    [EventKind::Ingested, EventKind::Deleted, EventKind::Described, EventKind::Replaced];
-
 /// A verified line: a change, or some of its granules.
 #[derive(Debug)]
 pub(crate) struct LogLine {
     /// When the change took effect.
     pub timestamp: Timestamp,
     /// The granules that were ingested, those that were deleted, and those that stayed held and of which more
-    /// became known or other bytes were stated: in the order of [`SIDES`].
+    /// became known or other bytes were stated: in the order of [`EventKind::SIDES`].
     pub sides: [Vec<LogEntry>; 4],
     /// What the last line of a change adds. `None` means that the change continues in the next line.
     pub end: Option<LogLineEnd>,
@@ -368,7 +364,7 @@ pub(crate) fn events(
     location: &SourceLocation,
 ) -> impl Iterator<Item = Event> + use<'_> {
     let at = log_line.timestamp;
-    SIDES.into_iter().zip(log_line.sides).flat_map(move |(kind, entries)| {
+    EventKind::SIDES.into_iter().zip(log_line.sides).flat_map(move |(kind, entries)| {
         entries.into_iter().map(move |LogEntry { granule_id, producer_granule, content }| {
             let location = Some(location.clone());
             Event { at, kind, granule_id, producer_granule, content, location }

@@ -1,7 +1,7 @@
 //! Writes the lines of a log.
 
 use super::line::{
-    FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, SIDES, sealed, unsealed,
+    FIRST_LINE, LINE_BYTES, LINE_GRANULES, LogEntry, LogLine, LogLineEnd, sealed, unsealed,
 };
 use super::reader::Position;
 use super::segments::Segments;
@@ -57,8 +57,7 @@ impl LogWriter {
         };
         self.next.timestamp = at;
         self.bytes += entry.bytes();
-        let side = self.next.sides.iter_mut().zip(SIDES).find(|(_, of)| *of == kind);
-        side.expect("every kind has a side").0.push(entry);
+        self.next.sides[kind.side()].push(entry);
     }
 
     fn log_line(&mut self, end: Option<&Instance>) -> serde_json::Result<String> {

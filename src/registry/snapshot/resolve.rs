@@ -1,5 +1,5 @@
-//! Resolves an identifier to every dataset and period in which it was in force, and finds the facts from which
-//! it is cited, and the subsets that were cited.
+//! Resolves an identifier to every dataset and period in which it was in force, and finds the facts from
+//! which it is cited, and the subsets that were cited.
 
 use std::ops::Deref;
 

@@ -212,7 +212,9 @@ impl Task for Worker {
     fn work(&self, _: u64, part: Part) -> Result<Verification> {
         let registry = &self.registry;
         let dataset = match part {
-            Part::Finding(verification) => return Ok(verification),
+            Part::Found(findings) => {
+                return Ok(Verification::new(None, 0, findings, VerifyWork::default()));
+            }
             Part::File => None,
             Part::Dataset(dataset) => Some(dataset),
         };
@@ -242,14 +244,18 @@ fn all_datasets(registry: &Registry) -> impl Iterator<Item = Result<Part>> + use
     let (registry, failed) = (registry.clone(), registry.clone());
     let page = move |after: &String, limit| registry.read()?.dataset_names_after(after, limit);
     paged(String::new(), page, String::clone).map(move |name| {
-        Ok(match readable(name).map_err(|error| failed.named(error))? {
-            Ok(name) => part_of(&name),
-            Err(error) => {
-                let mut findings = Findings::default();
-                findings.add_unreadable("the list of datasets cannot be read", &error);
-                Part::Finding(not_of_a_dataset(findings))
-            }
-        })
+        let mut findings = Findings::default();
+        match readable(name).map_err(|error| failed.named(error))? {
+            Ok(name) => match name.parse() {
+                Ok(dataset) => return Ok(Part::Dataset(dataset)),
+                Err(_) => findings.add(Code::File, None, None, || {
+                    let name = quoted(&name);
+                    format!("a dataset has the name {name}, which is not a valid dataset name")
+                }),
+            },
+            Err(error) => findings.add_unreadable("the list of datasets cannot be read", &error),
+        }
+        Ok(Part::Found(findings))
     })
 }
 
@@ -257,25 +263,6 @@ fn all_datasets(registry: &Registry) -> impl Iterator<Item = Result<Part>> + use
 enum Part {
     File,
     Dataset(DatasetName),
-    /// Something that was found before.
-    Finding(Verification),
-}
-
-fn part_of(name: &str) -> Part {
-    match name.parse() {
-        Ok(dataset) => Part::Dataset(dataset),
-        Err(_) => Part::Finding(of_impossible_name(name)),
-    }
-}
-
-fn not_of_a_dataset(findings: Findings) -> Verification {
-    Verification::new(None, 0, findings, VerifyWork::default())
-}
-
-fn of_impossible_name(name: &str) -> Verification {
-    let mut findings = Findings::default();
-    findings.add(Code::File, None, None, || {
-        format!("a dataset has the name {}, which is not a valid dataset name", quoted(name))
-    });
-    not_of_a_dataset(findings)
+    /// What was found where the datasets are listed.
+    Found(Findings),
 }

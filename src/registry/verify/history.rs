@@ -7,7 +7,7 @@ use super::finding::{Code, Findings};
 use crate::chain::Timeline;
 use crate::error::Result;
 use crate::model::{
-    Digest, Effect, EncodedFiles, GranuleId, Identifier, Instance, Timestamp, quoted,
+    Digest, Effect, EncodedFiles, EventKind, GranuleId, Identifier, Instance, Timestamp, quoted,
 };
 use crate::registry::contents::FilesDuring;
 use crate::store::{DatasetKey, Period, StoredInstance, View};
@@ -53,15 +53,12 @@ impl StatedInstance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counted {
     pub granules: u64,
-    pub ingested: u64,
-    pub deleted: u64,
-    pub described: u64,
-    pub replaced: u64,
+    pub sides: [u64; 4],
 }
 
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted { granules, ingested, deleted, described, replaced } = self;
+        let Counted { granules, sides: [ingested, deleted, described, replaced] } = self;
         write!(f, "{granules} granules, {ingested} ingested and {deleted} deleted")?;
         match described + replaced {
             0 => Ok(()),
@@ -76,13 +73,7 @@ impl From<Instance> for StatedInstance {
             timestamp: instance.timestamp,
             identifier: instance.identifier,
             digest: instance.digest,
-            counts: Counted {
-                granules: instance.granules,
-                ingested: instance.ingested,
-                deleted: instance.deleted,
-                described: instance.described,
-                replaced: instance.replaced,
-            },
+            counts: Counted { granules: instance.granules, sides: instance.sides() },
             recorded: instance.recorded,
         }
     }
@@ -185,8 +176,8 @@ impl<'history> Rows<'history> {
             match (self.timeline.number(since), Effect::of(before, files)) {
                 (Err(_), _) => self.refuse_date(granule_id, "described", since),
                 _ if since == ingested => {}
-                (Ok(number), Effect::Describes) => self.changed[number].described += 1,
-                (Ok(number), Effect::Replaces) => self.changed[number].replaced += 1,
+                (Ok(number), Effect::Describes) => self.add(number, EventKind::Described),
+                (Ok(number), Effect::Replaces) => self.add(number, EventKind::Replaced),
                 (Ok(_), Effect::Nothing) => {
                     let at = Timestamp::from_micros(since);
                     self.findings.add(Code::Files, at, Some(granule_id), || {
@@ -197,12 +188,16 @@ impl<'history> Rows<'history> {
         }
     }
 
+    fn add(&mut self, number: usize, kind: EventKind) {
+        self.changed[number].sides[kind.side()] += 1;
+    }
+
     /// The instances during which a granule was held according to its row. Reports dates at which
     /// there was no change.
     fn span(&mut self, granule_id: &str, period: Period<'_>) -> Range<usize> {
         let begins = self.timeline.number(period.ingested);
         match begins {
-            Ok(number) => self.changed[number].ingested += 1,
+            Ok(number) => self.add(number, EventKind::Ingested),
             Err(_) if self.after.is_some_and(|after| period.ingested <= after.as_micros()) => {}
             Err(_) => self.refuse_date(granule_id, "ingested", period.ingested),
         }
@@ -210,7 +205,7 @@ impl<'history> Rows<'history> {
         let Some(deleted) = period.deleted else { return start..self.history.len().max(start) };
         let ends = self.timeline.number(deleted);
         match ends {
-            Ok(number) => self.changed[number].deleted += 1,
+            Ok(number) => self.add(number, EventKind::Deleted),
             Err(_) => self.refuse_date(granule_id, "deleted", deleted),
         }
         if deleted <= period.ingested {

@@ -19,15 +19,10 @@ pub struct Applied {
     pub in_force: Option<Instance>,
     /// The time of the last change before. `None` means that there was no history.
     pub last: Option<Timestamp>,
-    /// The first granules that were ingested, at most [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES)
-    /// unless [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples) is set.
-    pub first_ingested: Vec<GranuleId>,
-    /// The first granules that were deleted, as many at most.
-    pub first_deleted: Vec<GranuleId>,
-    /// The first granules of which something was described, as many at most.
-    pub first_described: Vec<GranuleId>,
-    /// The first granules of which files were replaced, as many at most.
-    pub first_replaced: Vec<GranuleId>,
+    /// The first granules of each of its sides ([`EventKind::SIDES`](crate::EventKind::SIDES)), at most
+    /// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each unless
+    /// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples) is set.
+    pub first: [Vec<GranuleId>; 4],
     /// The granules, or of an import the events that were already stored, that were skipped.
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
@@ -103,9 +98,8 @@ impl Applied {
 
     /// How many granules were ingested, deleted, described and replaced.
     pub fn sides(&self) -> [u64; 4] {
-        let sides = |it: &Instance| [it.ingested, it.deleted, it.described, it.replaced];
         let mut all = [0; 4];
-        for of_one in self.instances.iter().map(sides) {
+        for of_one in self.instances.iter().map(Instance::sides) {
             all.iter_mut().zip(of_one).for_each(|(all, one)| *all += one);
         }
         all
@@ -124,18 +118,10 @@ const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
 /// What changes at one time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
-    pub ingested: u64,
-    pub deleted: u64,
-    pub described: u64,
-    pub replaced: u64,
+    /// How many granules are ingested, deleted, described and replaced.
+    pub sides: [u64; 4],
     /// Whether a granule that stays held gets another line in the canonical list.
     pub relists: bool,
-}
-
-impl Tally {
-    fn is_empty(&self) -> bool {
-        self.ingested + self.deleted + self.described + self.replaced == 0
-    }
 }
 
 /// Adds the rows of the history.
@@ -169,12 +155,12 @@ pub(super) fn record(
         Ok(())
     };
     for ((&timestamp, tally), &(identifier, digest)) in times.iter().zip(tallies).zip(sets) {
-        granules = (granules + tally.ingested).checked_sub(tally.deleted).ok_or_else(|| {
+        let Tally { sides: [ingested, deleted, described, replaced], relists } = *tally;
+        granules = (granules + ingested).checked_sub(deleted).ok_or_else(|| {
             let what = format!("{name} has rows of more granules than its history counts");
             Error::damaged(what)
         })?;
         let (before, digest_before) = std::mem::replace(&mut in_force, (identifier, digest));
-        let Tally { ingested, deleted, described, replaced, relists } = *tally;
         // Names change the identifier, and only they; what is listed of files changes the digest.
         let changes_names = ingested + deleted > 0;
         if changes_names != (before != identifier)
@@ -185,7 +171,7 @@ pub(super) fn record(
             )));
         }
         target.check_expected(timestamp, (identifier, digest))?;
-        if tally.is_empty() {
+        if tally.sides == [0; 4] {
             continue;
         }
         if let Some(before) = instances.last_mut() {

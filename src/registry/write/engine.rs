@@ -13,7 +13,7 @@ use super::applied::Applied;
 use super::applied::{Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
 use super::resume::{Pass, resume_before};
-use super::target::{ChangeOptions, Conduct, Target};
+use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -235,15 +235,11 @@ impl<'a> Entry<'a> {
                 (EventKind::Ingested, Holding::No) => {
                     self.check_new(event)?;
                     now = self.first_known(event, stated, &last, rows)?;
-                    self.tally(event)?.ingested += 1;
-                    let examples = &mut self.applied.first_ingested;
-                    add_example(examples, &event.granule_id, self.target.options);
+                    self.tally(event, EventKind::Ingested)?;
                     Holding::New(event)
                 }
                 (EventKind::Deleted, held @ (Holding::Stored(_) | Holding::New(_))) => {
-                    self.tally(event)?.deleted += 1;
-                    let examples = &mut self.applied.first_deleted;
-                    add_example(examples, &event.granule_id, self.target.options);
+                    self.tally(event, EventKind::Deleted)?;
                     match held {
                         Holding::New(ingested) => rows.new.push(period(ingested, Some(event.at))),
                         _ => rows.ends.push((&event.granule_id, event.at)),
@@ -335,19 +331,11 @@ impl<'a> Entry<'a> {
         }
         check_length(event, &after)?;
         let relists = line_of(granule_id, known) != line_of(granule_id, &after);
-        let tally = self.tally(event)?;
-        tally.relists |= relists;
-        let examples = match effect {
-            Effect::Replaces => {
-                tally.replaced += 1;
-                &mut self.applied.first_replaced
-            }
-            _ => {
-                tally.described += 1;
-                &mut self.applied.first_described
-            }
+        let kind = match effect {
+            Effect::Replaces => EventKind::Replaced,
+            _ => EventKind::Described,
         };
-        add_example(examples, granule_id, self.target.options);
+        self.tally(event, kind)?.relists |= relists;
         let (granule_id, content) = (granule_id.clone(), after.clone());
         rows.contents.push(StoredContent { granule_id, since: event.at, content });
         *known = after;
@@ -368,9 +356,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// The tally of an event that changes something. The first such event decides where to resume,
-    /// before any row is changed.
-    fn tally(&mut self, event: &Event) -> Result<&mut Tally> {
+    /// Counts an event that changes something, and keeps its granule as an example if there is room and it is
+    /// not the last one. The first such event decides where to resume, before any row is changed.
+    fn tally(&mut self, event: &Event, kind: EventKind) -> Result<&mut Tally> {
         if let Some(refusal) = &self.target.refusal {
             return Err(refusal.clone());
         }
@@ -379,8 +367,15 @@ impl<'a> Entry<'a> {
             let resume = resume_before(self.target, &event.granule_id, is_after_all)?;
             self.pass = Some(Pass::new(self.target, resume)?);
         }
+        let examples = &mut self.applied.first[kind.side()];
+        let has_room = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
+        if has_room && examples.last() != Some(&event.granule_id) {
+            examples.push(event.granule_id.clone());
+        }
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
-        Ok(&mut self.tallies[index])
+        let tally = &mut self.tallies[index];
+        tally.sides[kind.side()] += 1;
+        Ok(tally)
     }
 
     /// Whether the options say that granules to ingest that are held, or granules to delete that are
@@ -524,14 +519,6 @@ impl<'a> Entry<'a> {
             effort,
             ..self.applied
         })
-    }
-}
-
-/// Adds a granule to the examples of a side, if there is room and it is not the last one.
-fn add_example(examples: &mut Vec<GranuleId>, granule_id: &GranuleId, options: &ChangeOptions) {
-    let has_room = options.all_examples || examples.len() < MAX_EXAMPLES;
-    if has_room && examples.last() != Some(granule_id) {
-        examples.push(granule_id.clone());
     }
 }
 

@@ -61,7 +61,7 @@ pub struct FileCheck {
     /// What was found so far in the first of those that are being checked.
     granule: Tally,
     /// The files that no granule has, and whether these are all of them.
-    unexpected: BTreeMap<String, FoundProblem>,
+    unexpected: BTreeMap<String, OpenFinding>,
     has_unexpected: bool,
     begun: Rc<Begun>,
 }
@@ -79,7 +79,7 @@ struct Begun {
 struct Tally {
     files: u64,
     bytes: u64,
-    found: Vec<(GranuleId, String, FoundProblem)>,
+    found: Vec<OpenFinding>,
 }
 
 /// What was found of one file: its status, what is recorded, and what was found instead.
@@ -201,7 +201,7 @@ impl FileCheck {
         self.granule.files += 1;
         self.granule.bytes += bytes;
         let found = found.filter(|_| self.locked_by.is_some());
-        let found = found.map(|found| (granule_id.clone(), path.to_owned(), found));
+        let found = found.map(|found| self.finding(granule_id.as_str(), path, found));
         self.granule.found.extend(found);
         let mut begun = self.begun.granules.borrow_mut();
         if let Some((_, files)) = begun.front_mut() {
@@ -221,8 +221,20 @@ impl FileCheck {
     pub fn add_unexpected(&mut self, path: &str, status: &'static str) {
         // A longer path can be that of no granule, and may be too long for a key.
         if path.len() <= FilePath::MAX_BYTES && self.unexpected.len() < MOST_UNEXPECTED {
-            self.unexpected.insert(path.to_owned(), (status, None, None));
+            self.unexpected.insert(path.to_owned(), self.finding("", path, (status, None, None)));
         }
+    }
+
+    fn finding(
+        &self,
+        granule: &str,
+        path: &str,
+        (status, expected, found): FoundProblem,
+    ) -> OpenFinding {
+        let (root, granule, path) = (self.root.clone(), granule.to_owned(), path.to_owned());
+        // When it is saved, it is known when it was seen first.
+        let (status, first_seen) = (status.to_owned(), Timestamp::EPOCH);
+        OpenFinding { root, granule, path, status, expected, found, first_seen }
     }
 
     /// All files that no granule has were added.
@@ -316,45 +328,30 @@ impl FileCheck {
     ) -> Result<Vec<OpenFinding>> {
         let mut found = self.still_held(transaction, key)?;
         if self.has_unexpected {
-            found.extend(self.unexpected.iter().map(|(path, it)| ("", path.as_str(), it)));
+            found.extend(self.unexpected.values().cloned());
         }
-        let mut ids: Vec<&str> = found.iter().map(|(granule_id, ..)| *granule_id).collect();
+        let mut ids: Vec<&str> = found.iter().map(|it| it.granule.as_str()).collect();
         ids.dedup();
         let earlier = match ids.is_empty() {
             true => Vec::new(),
             false => transaction.fixity_findings_among(key, &ids)?,
         };
-        let earlier: BTreeMap<(&str, &str), &OpenFinding> = earlier
-            .iter()
-            .filter(|finding| finding.root == self.root)
-            .map(|finding| ((finding.granule.as_str(), finding.path.as_str()), finding))
-            .collect();
-        let findings = found.into_iter().map(|(granule_id, path, (status, expected, found))| {
-            let same = earlier.get(&(granule_id, path)).filter(|it| {
-                (it.status.as_str(), &it.expected, &it.found) == (*status, expected, found)
+        let place = |it: &OpenFinding| (it.root.clone(), it.granule.clone(), it.path.clone());
+        let earlier: BTreeMap<_, _> = earlier.into_iter().map(|it| (place(&it), it)).collect();
+        for finding in &mut found {
+            let same = earlier.get(&place(finding)).filter(|it| {
+                OpenFinding { first_seen: finding.first_seen, ..(*it).clone() } == *finding
             });
-            OpenFinding {
-                root: self.root.clone(),
-                granule: granule_id.to_owned(),
-                path: path.to_owned(),
-                status: (*status).to_owned(),
-                expected: expected.clone(),
-                found: found.clone(),
-                first_seen: same.map_or(now, |it| it.first_seen),
-            }
-        });
-        Ok(findings.collect())
+            finding.first_seen = same.map_or(now, |it| it.first_seen);
+        }
+        Ok(found)
     }
 
     /// What was found in granules that were not deleted meanwhile, and of which nothing else became known
     /// meanwhile.
-    fn still_held(
-        &self,
-        transaction: &Transaction,
-        key: DatasetKey,
-    ) -> Result<Vec<(&str, &str, &FoundProblem)>> {
-        let found = || self.unsaved.found.iter();
-        let mut ids: Vec<&str> = found().map(|(granule_id, ..)| granule_id.as_str()).collect();
+    fn still_held(&self, transaction: &Transaction, key: DatasetKey) -> Result<Vec<OpenFinding>> {
+        let mut found = self.unsaved.found.clone();
+        let mut ids: Vec<&str> = self.unsaved.found.iter().map(|it| it.granule.as_str()).collect();
         ids.dedup();
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -364,14 +361,12 @@ impl FileCheck {
         held.retain(|period| period.deleted.is_none() && period.ingested <= timestamp);
         let mut later = transaction.last_content_among(key, &ids)?;
         later.retain(|known| known.since > timestamp);
-        let is_current = |granule_id: &GranuleId| {
-            held.binary_search_by(|period| period.granule_id.cmp(granule_id)).is_ok()
-                && later.binary_search_by(|known| known.granule_id.cmp(granule_id)).is_err()
-        };
-        Ok(found()
-            .filter(|(granule_id, ..)| is_current(granule_id))
-            .map(|(granule_id, path, it)| (granule_id.as_str(), path.as_str(), it))
-            .collect())
+        found.retain(|OpenFinding { granule, .. }| {
+            let held = held.binary_search_by(|period| period.granule_id.as_str().cmp(granule));
+            let later = later.binary_search_by(|known| known.granule_id.as_str().cmp(granule));
+            held.is_ok() && later.is_err()
+        });
+        Ok(found)
     }
 }
 

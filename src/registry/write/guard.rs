@@ -19,11 +19,11 @@ pub(crate) struct Guard {
     added: Side,
 }
 
-/// How many granules there are, and the first of them.
+/// How many granules there are, and the first of them in words.
 #[derive(Debug, Default)]
 struct Side {
     count: u64,
-    first: Vec<GranuleId>,
+    named: Vec<String>,
 }
 
 /// How many granules an error names.
@@ -43,10 +43,7 @@ impl Guard {
             // The engine knows which of them replace something.
             EventKind::Described | EventKind::Replaced => return,
         };
-        side.count += 1;
-        if side.first.len() < MAX_NAMED {
-            side.first.push(granule_id.clone());
-        }
+        side.add(MAX_NAMED, || quoted(granule_id.as_str()).to_string());
     }
 
     /// Whether the change deletes and adds nothing.
@@ -64,37 +61,42 @@ impl Guard {
         let limits = self.limits.or(own);
         let most = limits.deletions(held);
         if held > 0 && self.deleted.count > most {
-            let what = format!(
-                "{} of the {held} granules of {} would be deleted",
-                self.deleted.count, dataset
-            );
-            return Err(self.deleted.refused(ErrorKind::TooManyDeletions, what, most));
+            let deleted = self.deleted.count;
+            let what = format!("{deleted} of the {held} granules of {dataset} would be deleted");
+            return Err(self.deleted.refused(ErrorKind::TooManyDeletions, &what, most));
         }
         let most = limits.additions(held);
         if self.added.count > most {
-            let what = format!(
-                "{} granules would be added to the {held} of {}",
-                self.added.count, dataset
-            );
-            return Err(self.added.refused(ErrorKind::TooManyAdditions, what, most));
+            let added = self.added.count;
+            let what = format!("{added} granules would be added to the {held} of {dataset}");
+            return Err(self.added.refused(ErrorKind::TooManyAdditions, &what, most));
         }
         Ok(())
     }
 }
 
 impl Side {
-    fn refused(&self, kind: ErrorKind, what: String, most: u64) -> Error {
-        let named: Vec<String> =
-            self.first.iter().map(|id| quoted(id.as_str()).to_string()).collect();
-        let more = match self.count - self.first.len() as u64 {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        Error::new(
-            kind,
-            format!("{what}, more than the {most} that are allowed: {}{more}", named.join(", ")),
-        )
-        .counting(self.count)
+    /// Counts a granule, and names it if it is one of the first.
+    fn add(&mut self, most: usize, name: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.named.len() < most {
+            self.named.push(name());
+        }
+    }
+
+    /// The first of them, and how many more there are.
+    fn listed(&self, comma: &str, and: &str) -> String {
+        let named = self.named.join(comma);
+        match self.count - self.named.len() as u64 {
+            0 => named,
+            more => format!("{named}{and}{more} more"),
+        }
+    }
+
+    fn refused(&self, kind: ErrorKind, what: &str, most: u64) -> Error {
+        let listed = self.listed(", ", " and ");
+        Error::new(kind, format!("{what}, more than the {most} that are allowed: {listed}"))
+            .counting(self.count)
     }
 }
 
@@ -104,21 +106,18 @@ impl Side {
 /// has happened, and are not guarded.
 #[derive(Debug, Default)]
 pub(super) struct Replacements {
-    count: u64,
-    /// The first of them, in words.
-    named: Vec<String>,
+    replaced: Side,
     first: Option<GranuleId>,
 }
 
 impl Replacements {
     /// Counts a granule of which an event states other bytes.
     pub fn add(&mut self, event: &Event, contradiction: &Contradiction) {
-        self.count += 1;
-        if self.named.len() < MAX_EXAMPLES {
+        self.replaced.add(MAX_EXAMPLES, || {
             let location = event.location.as_ref();
             let place = location.map_or(String::new(), |location| format!("{location}: "));
-            self.named.push(format!("{place}{}", contradiction.of(&event.granule_id)));
-        }
+            format!("{place}{}", contradiction.of(&event.granule_id))
+        });
         self.first.get_or_insert_with(|| event.granule_id.clone());
     }
 
@@ -129,22 +128,19 @@ impl Replacements {
     /// [`ErrorKind::ContentContradicts`], naming the first of them.
     pub fn check(&self, dataset: &DatasetName, limits: Limits, held: u64) -> Result<()> {
         let most = limits.replacements(held);
-        let Some(granule_id) = self.first.as_ref().filter(|_| self.count > most) else {
+        let replaced = self.replaced.count;
+        let Some(granule_id) = self.first.as_ref().filter(|_| replaced > most) else {
             return Ok(());
         };
-        let granules = count(self.count, "granule");
-        let question = match self.count >= held && self.count > 1 {
+        let granules = count(replaced, "granule");
+        let question = match replaced >= held && replaced > 1 {
             true => "; everything that is held contradicts: is it another algorithm?",
             false => "",
         };
-        let more = match self.count - self.named.len() as u64 {
-            0 => String::new(),
-            more => format!("; and {more} more"),
-        };
+        let listed = self.replaced.listed("; ", "; and ");
         let message = format!(
             "{granules} of {dataset} would get other bytes than are known, and at most {most} may be replaced: \
-             {}{more}{question}",
-            self.named.join("; ")
+             {listed}{question}"
         );
         Err(Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone()))
     }

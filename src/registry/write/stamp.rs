@@ -1,5 +1,5 @@
-//! What is recorded with a change: the time at which it takes effect, the person who records it, and its note;
-//! and what the changes of an import must result in.
+//! What is recorded with a change: the time at which it takes effect, the person who records it, and its
+//! note; and what the changes of an import must result in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

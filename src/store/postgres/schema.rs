@@ -1,5 +1,5 @@
-//! The schema: the migrations that create it, which of them a registry has, and how its tables are spread over
-//! the machines of a Citus cluster.
+//! The schema: the migrations that create it, which of them a registry has, and how its tables are spread
+//! over the machines of a Citus cluster.
 
 use std::sync::LazyLock;
 

@@ -1,5 +1,5 @@
-//! A registry on a server in use: snapshots for reading, transactions for writing; and new ones, each of which
-//! is filled in the transaction that creates it.
+//! A registry on a server in use: snapshots for reading, transactions for writing; and new ones, each of
+//! which is filled in the transaction that creates it.
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};

@@ -135,7 +135,7 @@ impl ForgetPrimary {
         drop(snapshot);
         let meant = source_name(&self.source);
         let found = known.iter().find(|known| [&self.source, &meant].contains(&&known.source));
-        let Some(MirrorSource { source, last, is_default, .. }) = found else {
+        let Some(MirrorSource { stored, last, is_default, .. }) = found else {
             let message = format!("{dataset} has no primary {}", quoted(&meant));
             let hint = match known.is_empty() {
                 true => format!("nothing was forgotten: no primary was ever read for {dataset}"),
@@ -145,6 +145,7 @@ impl ForgetPrimary {
             };
             return Err(Error::usage(message).with_hint(hint));
         };
+        let source = &stored.source;
         registry.forget_mirror_source(&dataset, source)?;
         let left = registry.snapshot()?.mirror_sources(&dataset)?;
         let next = left.iter().find(|left| left.is_default);
