@@ -62,8 +62,27 @@
 //! # What is where
 //!
 //! What most programs need is here; results and options of single operations are in [`registry`],
-//! and further values in [`model`]. Each module is a layer, which uses only those below it; the table
-//! of layers is in `docs/about/design.md`.
+//! and further values in [`model`]. Each module is a layer, which uses only those below it, from the program
+//! down to the values (`docs/about/design.md` walks through a change, a look-up and a pull):
+//!
+//! | Module | What is there |
+//! |---|---|
+//! | `cli` | a file for each command, with its arguments, its text and its JSON |
+//! | [`server`] | `accession serve`: routes, formats, conditions, permits |
+//! | [`publish`] | a registry as a directory of logs, pages and statements |
+//! | `pages` | what the pages show of a subject, as HTML and as JSON; the plot |
+//! | [`mirror`] | logs, the places where they are, what a mirror reads of its primary and accepts |
+//! | [`citation`] | citations: written in nine formats, recognised in text, checked; sets as people type them |
+//! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
+//! | [`fixity`] | the bytes of files, beside what is stated of them |
+//! | [`registry`] | what an archive does: `snapshot` reads, `write` changes, `verify` recomputes |
+//! | `store` | all SQL: `table` has a file for each table, with its rows and statements |
+//! | `disk` | atomic files, spools, sorting |
+//! | [`signed`] | statements, their tree, signatures, proofs and policies |
+//! | [`chain`] | the rule: identifiers and digests, computed again from where a set changes |
+//! | [`minting`] | unique granule ids and payment ids |
+//! | [`error`] | the error of every operation: its kinds, and a hint for each |
+//! | [`model`] | values that cannot be wrong |
 
 pub mod chain;
 pub mod citation;
