@@ -107,6 +107,8 @@ pub struct Checker {
     withdrawals: HashMap<DatasetName, Option<String>>,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
+    /// Whether it is known when changes were recorded, and so what was known at a date.
+    knows_recorded: bool,
     checked: CheckedCitations,
     /// The place of each set in what was checked.
     places: HashMap<Identifier, usize>,
@@ -126,9 +128,16 @@ impl Checker {
             kept_rows: 0,
             withdrawals: HashMap::new(),
             compared_left: MAX_COMPARED,
+            knows_recorded: true,
             checked: CheckedCitations { ok: true, sets: Vec::new() },
             places: HashMap::new(),
         })
+    }
+
+    /// Checks against what a site publishes, which does not say when changes were recorded.
+    #[must_use]
+    pub fn of_site(self) -> Self {
+        Checker { knows_recorded: false, ..self }
     }
 
     /// Whether a citation names a set, or else a dataset of the registry.
@@ -152,7 +161,9 @@ impl Checker {
     pub fn check(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
         let verdict = self.verdict(citation, pasted)?;
         self.checked.ok &= verdict.ok;
-        let first = verdict.intervals.rows.first().map(|first| first.set.granules());
+        // Of a part, it is not known how many granules it has.
+        let first = verdict.intervals.rows.first().filter(|_| pasted.part.is_none());
+        let first = first.map(|first| first.set.granules());
         if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
             let sets = &mut self.checked.sets;
             let place = *self.places.entry(identifier).or_insert(sets.len());
@@ -263,7 +274,12 @@ impl Checker {
             verdict.agrees = (!is_unknown).then_some(then.is_some() && is_past);
         }
         let with_digest = with_digest(&verdict, &held);
-        verdict.problem = problem(&verdict, pasted, &named, &held, &resolution)
+        let problem = problem(&verdict, pasted, &named, &held, &resolution);
+        verdict.problem = problem
+            .map(|problem| match verdict.agrees {
+                Some(false) if !self.knows_recorded => format!("{problem}{MAY_BE_LATER}"),
+                _ => problem,
+            })
             .or_else(|| never_with_digest(&verdict, with_digest.as_deref()?));
         if verdict.problem.is_none()
             && let Some(annotation) = questionable(moment, &held)
@@ -277,14 +293,21 @@ impl Checker {
             note(&verdict, pasted, &named, then)
                 .or_else(|| other_digest_then(moment?, with_digest.as_deref()?))
         });
-        let notes: Vec<String> = own.flatten().into_iter().chain(self.withdrawn(&held)?).collect();
+        let part = pasted.part.as_ref().map(|part| {
+            format!("it cites a part of this set: the granules that {} selects", quoted(part))
+        });
+        let notes = part.into_iter().chain(own.flatten()).chain(self.withdrawn(moment, &held)?);
+        let notes: Vec<String> = notes.collect();
         verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(verdict)
     }
 
-    /// That the dataset of which a set is cited was withdrawn: the first of those that held it.
-    fn withdrawn(&mut self, held: &Resolution) -> Result<Option<String>> {
-        let Some(name) = held.rows.first().map(|row| row.set.dataset()) else { return Ok(None) };
+    /// That the dataset of which a set is cited was withdrawn: the first of those that held it at the date
+    /// or, if none did, ever.
+    fn withdrawn(&mut self, at: Option<Moment>, held: &Resolution) -> Result<Option<String>> {
+        let then = held.rows.iter().find(|row| at.is_some_and(|at| row.is_in_force_during(at)));
+        let Some(row) = then.or(held.rows.first()) else { return Ok(None) };
+        let name = row.set.dataset();
         if let Some(known) = self.withdrawals.get(name) {
             return Ok(known.clone());
         }
@@ -318,6 +341,10 @@ impl Checker {
         }
     }
 }
+
+/// What a site leaves open of a date that disagrees.
+const MAY_BE_LATER: &str = "; if a change of that time was recorded later, the archive knows it: a site does not \
+                            say when changes were recorded";
 
 /// A statement of a citation that disagrees with the registry.
 fn problem(

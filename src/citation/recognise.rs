@@ -51,6 +51,9 @@ pub struct Pasted {
     pub dataset: Option<DatasetName>,
     /// The time for which the set is cited; `None` if the citation does not state one.
     pub date: Option<Statement<Moment>>,
+    /// The patterns that select a part of the set, which is what is cited: `DI:…?select=PATTERN`. `None`
+    /// means the whole set.
+    pub part: Option<String>,
 }
 
 impl Pasted {
@@ -103,18 +106,26 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
     let (doi, digest) = (reference.doi.clone().or_else(first), first_digest(text));
     let stated = citations.map(|citation| Pasted {
         doi: doi.clone(),
-        digest: digest.clone().map(|(_, digest)| digest),
+        digest: digest.clone().map(|(_, digest)| digest).filter(|_| citation.part.is_none()),
         dataset: None,
         ..citation
     });
     let stated: Vec<Pasted> = stated.collect();
+    // A part that nobody registered is cited by the whole set: its own identifier resolves nowhere.
+    if let Some(part) = stated.iter().find(|citation| citation.part.is_some()) {
+        let dated = stated.iter().find(|it| it.part.is_some() && it.date.is_some());
+        return vec![dated.unwrap_or(part).clone()];
+    }
     let dated = stated.iter().filter(|citation| citation.date.is_some());
     let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
     let mut seen = HashSet::new();
     // An address of another set than the one that is cited relates it to that.
     let is_related = |citation: &Pasted, mark: &Mark| {
         let is_address = text[..mark.location.start].ends_with('/');
-        is_address && !dated.is_empty() && !dated.contains(&citation.identifier)
+        is_address
+            && reference.is_of_json
+            && !dated.is_empty()
+            && !dated.contains(&citation.identifier)
     };
     let is_new = |(citation, mark): &(&Pasted, &Mark)| {
         (citation.date.is_some() || !dated.contains(&citation.identifier))
@@ -130,8 +141,8 @@ pub fn cited(reference: &Reference) -> Vec<Pasted> {
     let mut found = citations_of(reference);
     let lacking = dois_without_identifier(reference, &found);
     found.extend(lacking.into_iter().map(|doi| {
-        let (identifier, digest, dataset, date) = (None, None, None, None);
-        Pasted { identifier, digest, doi: Some(doi), dataset, date }
+        let (identifier, digest, dataset, date, part) = (None, None, None, None, None);
+        Pasted { identifier, digest, doi: Some(doi), dataset, date, part }
     }));
     found
 }
@@ -196,7 +207,32 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
         }
         Name::Digest(digest) => (None, Some(digest.clone())),
     };
-    Pasted { identifier, digest, doi, dataset, date }
+    let part = selected_part(&text[start..end]);
+    // The digest is that of the part.
+    let digest = digest.filter(|_| part.is_none());
+    Pasted { identifier, digest, doi, dataset, date, part }
+}
+
+/// The query that selects a part of a set.
+const SELECT: &str = "?select=";
+
+/// The patterns that select a part, if the address of a set is followed by them.
+fn selected_part(address: &str) -> Option<String> {
+    let (_, query) = address.split_once(SELECT)?;
+    let patterns = query.split('&').map(|pattern| {
+        let pattern = pattern.strip_prefix(&SELECT[1..]).unwrap_or(pattern);
+        percent_decode_str(pattern).decode_utf8_lossy().into_owned()
+    });
+    Some(patterns.collect::<Vec<_>>().join(" "))
+}
+
+/// The length of the query after an identifier that selects a part of its set; 0 if there is none.
+fn length_of_query(text: &str) -> usize {
+    if !text.starts_with(SELECT) {
+        return 0;
+    }
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | '"' | '}' | '<' | '>');
+    text.split(ends).next().map_or(0, |query| query.trim_end_matches(['.', ':']).len())
 }
 
 /// The location of the first full stop that ends a sentence.
@@ -393,30 +429,39 @@ impl Mark {
 /// The identifiers with a `DI:`, in their order; if there are none, the bare ones; if there are none of
 /// these either, the related ones, and else the first digest.
 fn marks(text: &str) -> Vec<Mark> {
-    let bytes = text.as_bytes();
-    let prefixes =
-        bytes.windows(3).enumerate().filter(|(_, word)| word.eq_ignore_ascii_case(b"DI:"));
+    let words = text.as_bytes().windows(2).enumerate();
+    let prefixes = words.filter(|(_, word)| word.eq_ignore_ascii_case(b"DI"));
+    let prefixes = prefixes.filter_map(|(start, _)| {
+        let after = &text[start + 2..];
+        let digits = after.strip_prefix(':').or_else(|| strip_prefix_of_any_case(after, "%3A"))?;
+        Some((start, text.len() - digits.len()))
+    });
     let (mut marks, mut related) = (Vec::new(), Vec::new());
     let mut end = 0;
-    for (start, _) in prefixes {
+    for (start, digits) in prefixes {
         let before = text[..start].chars().next_back();
         if start < end || before.is_some_and(char::is_alphanumeric) {
             continue;
         }
-        if let Some(mark) = mark_at(text, start) {
+        if let Some(mark) = mark_at(text, start, digits) {
             end = mark.location.end;
             if before == Some('#') { related.push(mark) } else { marks.push(mark) }
         }
     }
+    let digest = first_digest(text);
     if marks.is_empty() {
+        // Half of a digest that is broken over two lines is not an identifier.
+        let is_in_digest = |mark: &Mark| {
+            digest.as_ref().is_some_and(|(digest, _)| digest.contains(&mark.location.start))
+        };
         marks = bare_identifiers(text);
+        marks.retain(|mark| !is_in_digest(mark));
     }
     match (marks.is_empty(), related.is_empty()) {
         (false, _) => marks,
         (true, false) => related,
         (true, true) => {
-            let digest =
-                first_digest(text).map(|(location, digest)| (location, Name::Digest(digest)));
+            let digest = digest.map(|(location, digest)| (location, Name::Digest(digest)));
             digest.map(|(location, name)| Mark { location, name }).into_iter().collect()
         }
     }
@@ -458,13 +503,13 @@ fn last_digest(text: &str) -> Option<Statement<DigestPrefix>> {
     last
 }
 
-/// The identifier whose `DI:` begins at `start`; `None` if the text after it is not meant as one.
-fn mark_at(text: &str, start: usize) -> Option<Mark> {
-    let after = &text[start + 3..];
-    let digits_from = start + 3 + (after.len() - after.trim_start().len());
+/// The identifier whose `DI:` is from `start` to `after`; `None` if the text after it is not meant as one.
+fn mark_at(text: &str, start: usize, after: usize) -> Option<Mark> {
+    let digits_from = text.len() - text[after..].trim_start().len();
     if let Some((digits, end)) = broken_digits(text, digits_from, DIGITS)
         && let Ok(identifier) = digits.parse()
     {
+        let end = end + length_of_query(&text[end..]);
         return Some(Mark::identifier(start..end, Statement::Read(identifier)));
     }
     let length = length_of_attempt(&text[digits_from..])?;

@@ -24,6 +24,8 @@ pub struct Reference {
     /// Whether it is an entry of BibTeX, a record of RIS or an object of JSON, all of which belongs to one
     /// dataset.
     pub is_record: bool,
+    /// Whether it is an item of JSON, which may name sets that are related to the one that is cited.
+    pub(super) is_of_json: bool,
     /// The DOI that a field of it declares.
     pub(super) doi: Option<Doi>,
 }
@@ -87,7 +89,7 @@ fn reference_of_item(item: &Value, line: u64) -> Reference {
     };
     let doi = ["DOI", "doi"].into_iter().find_map(|name| item[name].as_str()?.parse().ok());
     let text = without_markup(&strings.join(BETWEEN_STRINGS));
-    Reference { key, line, text, is_record: item.is_object(), doi }
+    Reference { key, line, text, is_record: item.is_object(), is_of_json: true, doi }
 }
 
 /// What a line begins.
@@ -200,7 +202,8 @@ fn reference(text: &str, line: u64, syntax: Syntax) -> Option<Reference> {
     };
     let key = key.filter(|key| !key.is_empty());
     let is_record = syntax != Syntax::RunningText;
-    Some(Reference { key, line, text: without_markup(text), is_record, doi })
+    let text = without_markup(text);
+    Some(Reference { key, line, text, is_record, is_of_json: false, doi })
 }
 
 /// The key of an entry of BibTeX.

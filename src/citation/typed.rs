@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::recognise::{Statement, find};
+use super::recognise::{Pasted, Statement, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
@@ -130,6 +130,9 @@ impl FromStr for TypedSet {
         if let Ok(Some(identifier)) = found {
             return Ok(identifier.into());
         }
+        if let (Ok(None), Some(digest)) = (&found, digest_in(text)) {
+            return Ok(TypedSet::Name(digest));
+        }
         let (name, time) = match text.split_once('@') {
             Some((name, time)) => (name, Some(time)),
             None => (text, None),
@@ -170,6 +173,16 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
     Ok(Selection::Dataset { name, at: Some(at.unwrap_or(Moment::Instant(now))) })
 }
 
+/// The digest that names the set of a citation or an address without an identifier, or is broken over lines.
+fn digest_in(text: &str) -> Option<TypedName> {
+    match find(text).as_slice() {
+        [Pasted { identifier: None, digest: Some(Statement::Read(digest)), .. }] => {
+            Some(TypedName::Digest(digest.clone()))
+        }
+        _ => None,
+    }
+}
+
 /// The identifier in a string: with or without `DI:`, with or without a space after that, in any case; or in
 /// a citation or an address. `None` means that there is none.
 fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
@@ -177,7 +190,14 @@ fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
         return Ok(Some(identifier));
     }
     let mut found = None;
-    for stated in find(text).into_iter().filter_map(|pasted| pasted.identifier) {
+    for Pasted { identifier, part, .. } in find(text) {
+        let Some(stated) = identifier else { continue };
+        if let (Statement::Read(whole), Some(part)) = (&stated, part) {
+            let message = format!(
+                "it names a part of a set: name the whole, DI:{whole}, and select with {part:?}"
+            );
+            return Err(ValueError::new(message));
+        }
         match (stated, found) {
             (Statement::Unreadable(text), _) => {
                 let message =
@@ -336,10 +356,11 @@ impl FromStr for TypedName {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        Ok(match DigestPrefix::is_meant(text) {
-            true => TypedName::Digest(text.parse()?),
-            false => TypedName::Identifier(text.parse()?),
-        })
+        let named = match DigestPrefix::is_meant(text) {
+            true => text.parse().map(TypedName::Digest),
+            false => text.parse().map(TypedName::Identifier),
+        };
+        named.or_else(|refused: ValueError| digest_in(text).ok_or(refused))
     }
 }
 

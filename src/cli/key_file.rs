@@ -46,6 +46,12 @@ fn opened(path: &Path) -> Result<(SigningKey, File)> {
     let name = quoted(&path.to_string_lossy()).to_string();
     let mut text = String::new();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+    (&file)
+        .take(MAX_BYTES)
+        .read_to_string(&mut text)
+        .with_context(|| format!("cannot read {name}"))?;
+    let key = text.strip_suffix('\n').unwrap_or(&text).parse::<SigningKey>();
+    let key = key.map_err(|error| Error::usage(format!("{name}: {error}")))?;
     let mode = file.metadata().with_context(|| format!("cannot look at {name}"))?.mode();
     if mode & 0o077 != 0 {
         let message =
@@ -54,12 +60,7 @@ fn opened(path: &Path) -> Result<(SigningKey, File)> {
             "who has read it can sign in your name: make another key; or `chmod 600` it if nobody has",
         ));
     }
-    (&file)
-        .take(MAX_BYTES)
-        .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {name}"))?;
-    let key = text.strip_suffix('\n').unwrap_or(&text).parse::<SigningKey>();
-    Ok((key.map_err(|error| Error::usage(format!("{name}: {error}")))?, file))
+    Ok((key, file))
 }
 
 /// Opens a key, once no other process uses it, with the file of what it has signed.

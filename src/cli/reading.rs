@@ -418,9 +418,8 @@ pub fn read_record(file: &InputFile) -> Result<String> {
 pub fn read_citations(file: &InputFile) -> Result<String> {
     let (reader, name) = open(file)?;
     let mut bytes = Vec::new();
-    reader
-        .take(MAX_TEXT_BYTES + 1)
-        .read_to_end(&mut bytes)
+    input::unzipped(reader)
+        .and_then(|(text, _)| text.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes))
         .with_context(|| format!("cannot read {}", quoted(&name)))?;
     if bytes.len() as u64 > MAX_TEXT_BYTES {
         return Err(Error::usage(format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));

@@ -97,7 +97,7 @@ error_kinds! {
     Damaged = "damaged":
         "`accession verify` shows what is damaged; write nothing more to the registry, keep a copy of it, and restore it from a backup or a mirror";
     /// The disk failed to read, write or sync. A full disk may report this too.
-    Disk = "io";
+    Disk = "io": "`df` shows whether the disk is full; if it is not, look for its errors in the log of the system";
     /// A value is longer than a registry or a log may have it.
     TooLong = "too-long": "shorten the note, the title, or the list of patterns or of the files of a granule";
     /// SQLite needs more memory than it may use.
@@ -213,7 +213,7 @@ error_kinds! {
         "nothing was changed; check how the listing was made; `accession delete` deletes granules";
     /// The change would delete more granules than is allowed.
     TooManyDeletions = "too-many-deletions":
-        "nothing was changed; {`accession mirror compare --all` lists|compare() shows} all that differ; {--max-delete N or P%|max_delete=N or \"P%\"} allows more";
+        "nothing was changed; {`accession mirror compare` of the dataset lists|compare() shows} all that differ; {--max-delete N or P%|max_delete=N or \"P%\"} allows more";
     /// Another run is checking the files at this root.
     BeingChecked = "being-checked":
         "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time";
@@ -221,10 +221,10 @@ error_kinds! {
     NoChecksums = "no-checksums": "`accession fixity add` records checksums";
     /// What is to be recorded of a file contradicts what is known of it.
     ContentContradicts = "content-contradicts":
-        "nothing was changed; {`accession compare --from FILE --json` lists|compare() shows} all that differ; either a file is damaged, or it was processed again: then {--max-replace N or P% with --note WHY|max_replace=N or \"P%\" with note=…} takes its new bytes, and the history keeps the old";
+        "nothing was changed; {`accession compare DATASET --from FILE --json` lists|compare() shows} all that differ; either a file is damaged, or it was processed again: then {--max-replace N or P% with --note WHY|max_replace=N or \"P%\" with note=…} takes its new bytes, and the history keeps the old";
     /// The change would add more granules than is allowed.
     TooManyAdditions = "too-many-additions":
-        "nothing was changed; {`accession mirror compare --all` lists|compare() shows} all that differ; {--max-add N or P%|max_add=N or \"P%\"} allows more";
+        "nothing was changed; {`accession mirror compare` of the dataset lists|compare() shows} all that differ; {--max-add N or P%|max_add=N or \"P%\"} allows more";
     /// A set was not stated, or the statement not signed.
     NotStated = "not-stated": "`accession sign` states what is new, and signs it";
     /// The statements are not those that were signed.

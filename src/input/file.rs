@@ -52,17 +52,7 @@ impl OpenedFile {
     }
 
     fn read_beginning(file: impl Read + Send + 'static, name: Arc<str>) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
-        let mut magic = Vec::new();
-        (&mut file).take(2).read_to_end(&mut magic)?;
-        let is_gzip = magic == [0x1f, 0x8b];
-        let whole = Cursor::new(magic).chain(file);
-        let mut rest: Reader = if is_gzip {
-            // A gzip file may have several members, one after the other (RFC 1952 § 2.2).
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(whole)))
-        } else {
-            Box::new(whole)
-        };
+        let (mut rest, is_gzip) = unzipped(file)?;
         let mut beginning = Vec::new();
         (&mut rest).take(MAX_FIRST_LINE_BYTES).read_until(b'\n', &mut beginning)?;
         let more = BEGINNING_BYTES.saturating_sub(beginning.len() as u64);
@@ -113,6 +103,27 @@ impl OpenedFile {
     pub(super) fn into_reader(self) -> Reader {
         Box::new(Cursor::new(self.beginning).chain(self.rest))
     }
+}
+
+/// What a file contains, decompressed if it is gzip; and whether it is.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn unzipped(file: impl Read + Send + 'static) -> io::Result<(Reader, bool)> {
+    let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
+    let mut magic = Vec::new();
+    (&mut file).take(2).read_to_end(&mut magic)?;
+    let is_gzip = magic == [0x1f, 0x8b];
+    let whole = Cursor::new(magic).chain(file);
+    Ok(match is_gzip {
+        // A gzip file may have several members, one after the other (RFC 1952 § 2.2).
+        true => {
+            let members = MultiGzDecoder::new(whole);
+            (Box::new(BufReader::with_capacity(BUFFER_BYTES, members)), true)
+        }
+        false => (Box::new(whole), false),
+    })
 }
 
 /// Whether a file is UTF-16: it begins with that byte order mark, or with two ASCII characters of

@@ -30,6 +30,8 @@ pub struct Comparison {
     pub(super) renamed: Option<DatasetName>,
     /// Whether it is compared as of its latest change.
     is_of_latest: bool,
+    /// Whether the last pull left what is known here of some granules.
+    has_left: bool,
     /// The head that was read at an address. `None` means that the mirror agreed with it.
     head: Option<Box<FoundHead>>,
     /// Whether the log continues what was read of it before.
@@ -73,26 +75,29 @@ pub fn compare(
     at: Option<Moment>,
 ) -> Result<Comparison> {
     let here = mirror.snapshot()?;
-    let latest = match here.has_dataset(dataset)? {
+    let (latest, is_withdrawn) = match here.has_dataset(dataset)? {
         true => {
             let listed = here.dataset(dataset)?;
             let is_free = listed.gives_up(dataset);
-            listed.latest.filter(|_| !is_free)
+            (listed.latest.filter(|_| !is_free), listed.withdrawn.is_some())
         }
-        false => None,
+        false => (None, false),
     };
     drop(here);
     let empty = (Identifier::EMPTY, Digest::EMPTY);
     let held = latest.as_ref().map_or(empty, |latest| (latest.identifier, latest.digest));
     let source = primary.place.source();
-    let before = source.map(|source| known(mirror, dataset, &source)).transpose()?.flatten();
+    let before = source.as_ref().map(|source| known(mirror, dataset, source));
+    let before = before.transpose()?.flatten();
+    let failed = before.as_ref().and_then(|before| before.failed.as_ref());
+    let has_left = failed.is_some_and(|failed| failed.message == LEFT);
     // Where nothing is, the error is of the address that was named.
     let first = before.is_none().then(|| read_head(&*primary.place, None)).transpose()?;
     // What is stated now is in the log that is read after it.
     let following = follow(primary, mirror, before.as_ref())?;
     let is_settled = following.as_ref().is_none_or(Following::is_settled);
     let head = first.filter(|_| following.is_none());
-    let (reading, read, agreed_etag) =
+    let (mut reading, read, agreed_etag) =
         read_primary(primary, mirror, dataset, (held, at), (before, head), is_settled)?;
     let (head, etag, renamed) = match read {
         HeadResponse::NotModified(renamed) => (None, agreed_etag, renamed),
@@ -104,7 +109,10 @@ pub fn compare(
             (Some(of), etag, renamed)
         }
     };
-    // The tag is that of the whole log. That it was withdrawn is reported each time.
+    if is_withdrawn {
+        reading.withdrawn = None;
+    }
+    // The tag is that of the whole log. That it was withdrawn is reported each time, until it is here, too.
     let etag = etag.filter(|_| at.is_none() && reading.withdrawn.is_none());
     let instance = reading.primary().expect("a log without a change then is refused");
     let status = status(mirror, latest, instance, reading.standing())?;
@@ -112,11 +120,12 @@ pub fn compare(
         status,
         mirror: mirror.clone(),
         reading: Box::new(reading),
-        source: primary.place.source(),
+        source,
         options: primary.options.clone(),
         etag,
         renamed,
         is_of_latest: at.is_none(),
+        has_left,
         head,
         is_continued: true,
         following,
@@ -379,6 +388,8 @@ impl Comparison {
         };
         let (changes, last_read) = (&self.reading.changes, self.reading.last_read());
         let first_difference = self.status.first_difference.map(|difference| difference.change);
+        // What a pull has left stays to be decided.
+        let left = || (self.has_left && self.status.status == Status::OtherContent).then_some(LEFT);
         // What the mirror follows from now on is the log that was pulled, also if it is an older state.
         let forget_from = match self.status.status {
             Status::Stale => Some(last_read + 1),
@@ -391,7 +402,7 @@ impl Comparison {
             is_identical: is_identical && self.is_of_latest,
             pulled_with: is_pulled.then_some(&self.options),
             refusal: match outcome {
-                Outcome::Compared => self.status.status.refusal(),
+                Outcome::Compared => self.status.status.refusal().or_else(left),
                 Outcome::Pulled => None,
                 Outcome::Contradicted { .. } => Some(LEFT),
             },

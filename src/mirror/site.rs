@@ -216,10 +216,15 @@ impl PublishedSite {
                 let path = path.join(SHARDS).join(format!("{digits}.json"));
                 let cannot = |source: io::Error| Error::cannot("read", &path, source);
                 let mut text = Vec::new();
-                file.ok_or_else(|| cannot(io::ErrorKind::NotFound.into()))?
-                    .take(MAX_SHARD_BYTES)
-                    .read_to_end(&mut text)
-                    .map_err(cannot)?;
+                file.ok_or_else(|| {
+                    let path = path.display();
+                    let what =
+                        format!("{path} does not exist: is this the root of a published site?");
+                    Error::new(ErrorKind::NotPublished, what)
+                })?
+                .take(MAX_SHARD_BYTES)
+                .read_to_end(&mut text)
+                .map_err(cannot)?;
                 (text, path.to_string_lossy().into_owned())
             }
         };

@@ -68,7 +68,7 @@ impl Warning {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
         let at = found.timestamp;
         let message = format!(
-            "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name}` withdraws it here"
+            "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name} --note TEXT` withdraws it here"
         );
         Warning::new(WarningKind::PrimaryWithdrawn, message)
     }

@@ -59,6 +59,7 @@ transcripts!(
     newcomers,
     nightly,
     odd_files,
+    once_untrue,
     options,
     paths,
     payment_id,

@@ -38,13 +38,15 @@ fn with_full_stop(sentence: &str) -> String {
 }
 
 /// Writes the tuple of Curt Tilmes' message: `{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:7631… }`.
-/// Without a DOI, the name of the dataset takes its place.
+/// Without a DOI, the name of the dataset takes its place. The day of a listing says nothing of what the
+/// archive held, and is left out.
 pub(super) fn write_tuple(citation: &Citation) -> String {
     let dataset = match &citation.record().doi {
         Some(doi) => format!("doi:{doi}"),
         None => citation.record().name.to_string(),
     };
-    format!("{{ {dataset}, {}, {} }}\n", citation.as_of, citation.prefixed_identifier())
+    let date = if citation.is_listed { String::new() } else { format!("{}, ", citation.as_of) };
+    format!("{{ {dataset}, {date}{} }}\n", citation.prefixed_identifier())
 }
 
 /// Writes a record of RIS: on each line a tag of two characters, two spaces, a hyphen, a space and a

@@ -62,7 +62,8 @@ impl Args {
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
         let mut spool = BufWriter::new(scratch::file()?);
-        let mut checker = Checker::new(&registry, now)?;
+        let checker = Checker::new(&registry, now)?;
+        let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
         let mut number = 0;
         for item in &items {
             if !checker.is_of_registry(&item.pasted)? {

@@ -246,8 +246,11 @@ pub fn write_sides(session: &mut Session, sides: [Side<'_>; 2]) -> Result<()> {
     session.rows(COLUMNS, sides.map(Ok)).map(drop)
 }
 
+/// A set, named as itself: a subset is not the instance from which it is selected.
 fn set(set: &Set) -> Compared {
-    Compared::Set(Box::new(set.instance().clone()))
+    let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granules());
+    let instance = set.instance().clone();
+    Compared::Set(Box::new(Instance { identifier, digest, granules, ..instance }))
 }
 
 /// Writes what differs: each granule with the mark of its side, and how many more there are.

@@ -246,12 +246,13 @@ impl Listings<'_> {
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
         let mut taken = Taken::default();
-        let mut last = match registry.snapshot()?.described_dataset(self.dataset) {
-            Ok(listed) => listed.latest.map(|latest| latest.timestamp),
+        taken.applied.in_force = match registry.snapshot()?.described_dataset(self.dataset) {
+            Ok(listed) => listed.latest,
             Err(error) if error.kind() == ErrorKind::DatasetUnknown => None,
             Err(error) => return Err(error.into()),
         };
         for (place, dated) in self.dated.iter().enumerate() {
+            let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
             match self.sync(dated, last, registry, session, &mut taken) {
                 Ok(()) => {}
                 Err(reason) if is_left_out(reason.kind()) => {
@@ -263,7 +264,9 @@ impl Listings<'_> {
                     break;
                 }
             }
-            last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp).or(last);
+        }
+        if taken.known > 0 && taken.stopped.is_none() && taken.left_out.is_empty() {
+            registry.forget_refused_listing(self.dataset)?;
         }
         Ok(taken)
     }
@@ -321,18 +324,26 @@ impl Listings<'_> {
     fn check_held(&self, dated: &Dated, listing: &Listing, registry: &Registry) -> Result<()> {
         let at = Some(Moment::Instant(dated.at));
         let then = Selection::Dataset { name: self.dataset.clone(), at };
-        let held = match registry.snapshot()?.select(&then) {
-            Ok(selected) => Some(selected.set.identifier()),
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+        let snapshot = registry.snapshot()?;
+        let what = match snapshot.select(&then) {
+            Err(error) if error.kind() == ErrorKind::BeforeHistory => "no set",
             Err(error) => return Err(error.into()),
+            Ok(selected) => {
+                let mut differences = snapshot.compare_with(&selected.set, listing)?;
+                drop(snapshot);
+                match (differences.finish()?.is_identical(), differences.contents().other) {
+                    (true, 0) => return Ok(()),
+                    (true, _) => "other bytes",
+                    (false, _) => "another set",
+                }
+            }
         };
-        match held == Some(listing.identify()?.identifier) {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorKind::NotAfterLast,
-                "the history has another set for that time and later changes, and is never rewritten",
-            )),
-        }
+        Err(Error::new(
+            ErrorKind::NotAfterLast,
+            format!(
+                "the history has {what} for that time and later changes, and is never rewritten"
+            ),
+        ))
     }
 
     /// Warnings of the listings that were left out: of several in a row, the reason of the first.
@@ -408,7 +419,7 @@ impl Taken {
     /// Adds what one more listing changed.
     fn add(&mut self, next: Applied, all_examples: bool) {
         let all = &mut self.applied;
-        if all.in_force.is_none() {
+        if all.instances.is_empty() {
             all.last = next.last;
         }
         if let (Some(before), Some(first)) = (all.instances.last_mut(), next.instances.first()) {

@@ -1,8 +1,9 @@
 //! `verify --proof`: what a proof proves, without a registry.
 
-use std::io::{BufReader, Write};
+use std::io::Write;
 
 use accession::Moment;
+use accession::input::unzipped;
 use accession::model::quoted;
 use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use serde::Serialize;
@@ -70,7 +71,7 @@ impl ProofArgs {
         let proof: StatementProof = parsed(&read_small(proof, StatementProof::MAX_BYTES)?, proof)?;
         let listed = |file: &InputFile| -> Result<ListedSet> {
             let (reader, name) = open(file)?;
-            let listed = ListedSet::read(BufReader::new(reader));
+            let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
             listed.with_context(|| format!("cannot read {}", quoted(&name)))
         };
         let listed = self.list.as_ref().map(listed).transpose()?;

@@ -116,6 +116,7 @@ impl Restore {
             return Err(Error::usage(message)
                 .with_hint("name one of the files in it; backups are named after their time"));
         }
+        let is_new = target.symlink_metadata().is_err();
         let progress = Arc::new(Progress::new());
         let restored = if self.dry_run {
             rehearse_restore(&self.file, &target, Some(progress))?
@@ -148,7 +149,9 @@ impl Restore {
                     count(identifiers, "identifier"),
                 )?;
             }
-            if let Some(lacks) = &lacks {
+            if is_new {
+                writeln!(out, "nothing was there to compare the copy with")?;
+            } else if let Some(lacks) = &lacks {
                 write_lacks(out, lacks)?;
                 writeln!(out, "not compared: annotations, metadata, and what is made again")?;
             }

@@ -36,7 +36,10 @@ impl ManifestFile {
         let mut beginning = Vec::new();
         plain.take(3).read_to_end(&mut beginning).map_err(failed)?;
         plain.rewind().map_err(failed)?;
-        let mut unzipped = OpenedFile::open(file.try_clone().map_err(failed)?, name)?.unzipped()?;
+        // What was copied from a stream may have been unzipped before.
+        let shown = if source.is_none() { name.trim_end_matches(".gz") } else { name };
+        let mut unzipped =
+            OpenedFile::open(file.try_clone().map_err(failed)?, shown)?.unzipped()?;
         let is_plain =
             !beginning.starts_with(b"\x1f\x8b") && !beginning.starts_with(b"\xef\xbb\xbf");
         let name = name.to_owned();

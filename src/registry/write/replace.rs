@@ -89,6 +89,17 @@ impl Registry {
         })
     }
 
+    /// Forgets that a listing of a dataset was refused: all that there are were accepted.
+    pub fn forget_refused_listing(&self, dataset: &DatasetName) -> Result<()> {
+        self.without_monitor().write(|transaction| {
+            let (key, _) = dataset_of(transaction, dataset)?;
+            if transaction.refusal(key)?.is_none() {
+                return Ok(((), End::RollBack));
+            }
+            Ok((transaction.delete_refusal(key)?, End::Commit))
+        })
+    }
+
     fn synced(
         &self,
         dataset: &DatasetName,

@@ -7,6 +7,7 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use serde::Deserialize;
 
+use crate::citation::typed::refuse_future;
 use crate::error::{Error, ErrorKind};
 use crate::model::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
 use crate::pages::Site;
@@ -37,6 +38,7 @@ pub async fn register(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Re
     let (members, at) = selected(asked, &body)?;
     drop(body);
     let (cost, now, most) = (Cost::Registration, state.now(), state.limits.daily_subsets);
+    at.map_or(Ok(()), |at| refuse_future(at, now))?;
     let deadline = Deadline::after(state.source.permits.time(cost));
     let _waiting = deadline.waiting();
     let (registering, of) = (Arc::clone(registering), Arc::clone(&deadline));
