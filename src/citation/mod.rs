@@ -16,6 +16,7 @@
 pub mod check;
 mod facts;
 mod format;
+mod marks;
 pub mod recognise;
 pub mod record;
 pub mod references;

@@ -32,10 +32,10 @@ use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 
+pub use super::marks::Statement;
+use super::marks::{Mark, Name, first_digest, last_digest, marks};
 use super::references::{Reference, references};
-use crate::model::{
-    DatasetName, Digest, DigestPrefix, Doi, Identifier, Moment, strip_prefix_of_any_case,
-};
+use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Moment, strip_prefix_of_any_case};
 
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,15 +61,6 @@ impl Pasted {
     pub fn names_set(&self) -> bool {
         self.identifier.is_some() || self.digest.is_some()
     }
-}
-
-/// Something that a citation states.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Statement<T> {
-    /// The value.
-    Read(T),
-    /// The text in its place, which cannot be read.
-    Unreadable(String),
 }
 
 /// Finds the citations in a text, in their order. A citation that a record repeats is returned
@@ -207,32 +198,10 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
         }
         Name::Digest(digest) => (None, Some(digest.clone())),
     };
-    let part = selected_part(&text[start..end]);
+    let part = marks[index].part.clone();
     // The digest is that of the part.
     let digest = digest.filter(|_| part.is_none());
     Pasted { identifier, digest, doi, dataset, date, part }
-}
-
-/// The query that selects a part of a set.
-const SELECT: &str = "?select=";
-
-/// The patterns that select a part, if the address of a set is followed by them.
-fn selected_part(address: &str) -> Option<String> {
-    let (_, query) = address.split_once(SELECT)?;
-    let patterns = query.split('&').map(|pattern| {
-        let pattern = pattern.strip_prefix(&SELECT[1..]).unwrap_or(pattern);
-        percent_decode_str(pattern).decode_utf8_lossy().into_owned()
-    });
-    Some(patterns.collect::<Vec<_>>().join(" "))
-}
-
-/// The length of the query after an identifier that selects a part of its set; 0 if there is none.
-fn length_of_query(text: &str) -> usize {
-    if !text.starts_with(SELECT) {
-        return 0;
-    }
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | '"' | '}' | '<' | '>');
-    text.split(ends).next().map_or(0, |query| query.trim_end_matches(['.', ':']).len())
 }
 
 /// The location of the first full stop that ends a sentence.
@@ -402,197 +371,6 @@ fn doi_at(text: &str) -> &str {
         }
         doi = &shorter[..shorter.len() - 1];
     }
-}
-
-/// The hexadecimal digits of an identifier.
-const DIGITS: usize = 32;
-
-/// What names a set, and where it is; the location includes its prefix.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Mark {
-    location: Range<usize>,
-    name: Name,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Name {
-    Identifier(Statement<Identifier>),
-    Digest(Statement<DigestPrefix>),
-}
-
-impl Mark {
-    fn identifier(location: Range<usize>, identifier: Statement<Identifier>) -> Self {
-        Mark { location, name: Name::Identifier(identifier) }
-    }
-}
-
-/// The identifiers with a `DI:`, in their order; if there are none, the bare ones; if there are none of
-/// these either, the related ones, and else the first digest.
-fn marks(text: &str) -> Vec<Mark> {
-    let words = text.as_bytes().windows(2).enumerate();
-    let prefixes = words.filter(|(_, word)| word.eq_ignore_ascii_case(b"DI"));
-    let prefixes = prefixes.filter_map(|(start, _)| {
-        let after = &text[start + 2..];
-        let digits = after.strip_prefix(':').or_else(|| strip_prefix_of_any_case(after, "%3A"))?;
-        Some((start, text.len() - digits.len()))
-    });
-    let (mut marks, mut related) = (Vec::new(), Vec::new());
-    let mut end = 0;
-    for (start, digits) in prefixes {
-        let before = text[..start].chars().next_back();
-        if start < end || before.is_some_and(char::is_alphanumeric) {
-            continue;
-        }
-        if let Some(mark) = mark_at(text, start, digits) {
-            end = mark.location.end;
-            if before == Some('#') { related.push(mark) } else { marks.push(mark) }
-        }
-    }
-    let digest = first_digest(text);
-    if marks.is_empty() {
-        // Half of a digest that is broken over two lines is not an identifier.
-        let is_in_digest = |mark: &Mark| {
-            digest.as_ref().is_some_and(|(digest, _)| digest.contains(&mark.location.start))
-        };
-        marks = bare_identifiers(text);
-        marks.retain(|mark| !is_in_digest(mark));
-    }
-    match (marks.is_empty(), related.is_empty()) {
-        (false, _) => marks,
-        (true, false) => related,
-        (true, true) => {
-            let digest = digest.map(|(location, digest)| (location, Name::Digest(digest)));
-            digest.map(|(location, name)| Mark { location, name }).into_iter().collect()
-        }
-    }
-}
-
-/// The first digest in a text.
-fn first_digest(text: &str) -> Option<(Range<usize>, Statement<DigestPrefix>)> {
-    let prefix = Digest::PREFIX;
-    let words = text.as_bytes().windows(prefix.len()).enumerate();
-    let mut starts = words.filter(|(start, word)| {
-        word.eq_ignore_ascii_case(prefix.as_bytes())
-            && text[start + prefix.len()..].starts_with(|c: char| c.is_ascii_hexdigit())
-            // As that of an image of a container, `name@sha256:…`.
-            && !text[..*start].ends_with(|before: char| before.is_alphanumeric() || before == '@')
-    });
-    let (start, _) = starts.next()?;
-    let from = start + prefix.len();
-    if let Some((digits, end)) = broken_digits(text, from, 64)
-        && let Ok(digest) = format!("{prefix}{digits}").parse()
-    {
-        return Some((start..end, Statement::Read(digest)));
-    }
-    let rest = &text[from..];
-    let end = from + rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-    let word = &text[start..end];
-    let shown = || word.chars().take(80).collect();
-    Some((
-        start..end,
-        word.parse().map_or_else(|_| Statement::Unreadable(shown()), Statement::Read),
-    ))
-}
-
-/// The last digest in a text.
-fn last_digest(text: &str) -> Option<Statement<DigestPrefix>> {
-    let (mut rest, mut last) = (text, None);
-    while let Some((location, digest)) = first_digest(rest) {
-        (rest, last) = (&rest[location.end..], Some(digest));
-    }
-    last
-}
-
-/// The identifier whose `DI:` is from `start` to `after`; `None` if the text after it is not meant as one.
-fn mark_at(text: &str, start: usize, after: usize) -> Option<Mark> {
-    let digits_from = text.len() - text[after..].trim_start().len();
-    if let Some((digits, end)) = broken_digits(text, digits_from, DIGITS)
-        && let Ok(identifier) = digits.parse()
-    {
-        let end = end + length_of_query(&text[end..]);
-        return Some(Mark::identifier(start..end, Statement::Read(identifier)));
-    }
-    let length = length_of_attempt(&text[digits_from..])?;
-    let end = digits_from + length;
-    let shown = text[digits_from..end].chars().take(40).collect::<String>();
-    Some(Mark::identifier(start..end, Statement::Unreadable(format!("DI:{shown}"))))
-}
-
-/// So many digits from `start` on, which may be broken over lines or once by a space; and their end.
-fn broken_digits(text: &str, start: usize, all: usize) -> Option<(String, usize)> {
-    let (mut digits, mut at) = (String::new(), start);
-    loop {
-        let length = hexadecimal_length(&text[at..], all - digits.len());
-        digits.push_str(&text[at..at + length]);
-        at += length;
-        // The rest of it may be on the next line, after a hyphen or without one.
-        let rest = text[at..].strip_prefix('-').unwrap_or(&text[at..]);
-        let rest = rest.trim_start_matches([' ', '\t', '\r']);
-        let next = match rest.strip_prefix('\n') {
-            Some(line) => line.trim_start_matches([' ', '\t', '>']),
-            // A PDF reader may replace a line break by a space, which counts only before exactly the
-            // missing digits.
-            None if is_word_of(all - digits.len(), rest) => rest,
-            None => break,
-        };
-        if digits.len() == all || length == 0 {
-            break;
-        }
-        at = text.len() - next.len();
-    }
-    let is_whole = digits.len() == all && !text[at..].starts_with(char::is_alphanumeric);
-    is_whole.then_some((digits, at))
-}
-
-/// The length of the text after a `DI:` that is meant as an identifier, although it cannot be read as
-/// one; `None` if it is other text.
-fn length_of_attempt(text: &str) -> Option<usize> {
-    /// Shorter words after `DI:` are ordinary words,
-    const MIN_CHARS: usize = 16;
-    /// unless they are the first digits of an identifier,
-    const MIN_DIGITS: usize = 6;
-    /// of which an ellipsis may follow even fewer.
-    const MIN_DIGITS_BEFORE_ELLIPSIS: usize = 3;
-    let length = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
-    let (word, rest) = text.split_at(length);
-    let is_cut = rest.starts_with("..") || rest.starts_with('…');
-    let min_digits = if is_cut { MIN_DIGITS_BEFORE_ELLIPSIS } else { MIN_DIGITS };
-    let is_begun = length >= min_digits
-        && hexadecimal_length(word, length) == length
-        && word.bytes().any(|byte| byte.is_ascii_digit());
-    (is_begun || word.chars().count() >= MIN_CHARS).then_some(length)
-}
-
-/// The number of hexadecimal digits at the beginning of a text, counted up to `max`.
-fn hexadecimal_length(text: &str, max: usize) -> usize {
-    text.bytes().take(max).take_while(u8::is_ascii_hexdigit).count()
-}
-
-/// Whether a text begins with a word of exactly `length` hexadecimal digits, if that is longer than
-/// a word has by chance.
-fn is_word_of(length: usize, text: &str) -> bool {
-    const MIN_CHARS: usize = 6;
-    length >= MIN_CHARS
-        && hexadecimal_length(text, length) == length
-        && !text[length..].starts_with(char::is_alphanumeric)
-}
-
-/// The words of 32 hexadecimal digits, but for those of something else, such as `md5:…`.
-fn bare_identifiers(text: &str) -> Vec<Mark> {
-    let (mut marks, mut start) = (Vec::new(), 0);
-    for part in text.split_inclusive(|character: char| !character.is_alphanumeric()) {
-        let word = part.trim_end_matches(|character: char| !character.is_alphanumeric());
-        let is_of_something_else = text[..start].ends_with([':', '#']);
-        if word.len() == DIGITS
-            && !is_of_something_else
-            && let Ok(identifier) = word.parse()
-        {
-            let location = start..start + word.len();
-            marks.push(Mark::identifier(location, Statement::Read(identifier)));
-        }
-        start += part.len();
-    }
-    marks
 }
 
 #[cfg(test)]
