@@ -56,8 +56,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
-    // Only help and errors show descriptions: otherwise nobody needs them wrapped.
-    let parsed = parse(&mut Arguments::command(), &arguments)
+    // Only help and errors show descriptions: otherwise nobody needs them wrapped. It stays until the end of
+    // the process, which frees it at once.
+    let parsed = parse(Box::leak(Box::new(Arguments::command())), &arguments)
         .or_else(|_| parse(&mut Arguments::program(), &arguments));
     match parsed {
         Ok((arguments, uses)) => {

@@ -181,7 +181,8 @@ impl Args {
         self.site.follow(session, std::slice::from_ref(set.typed()))?;
         let now = session.now()?;
         let typed_at = set.typed_at();
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let registry = session.open(Access::Read)?;
+        let snapshot = registry.snapshot()?;
         let (selection, at) = match set.into_selection(now, &snapshot)? {
             Selection::Dataset { name, .. } => {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
@@ -209,10 +210,9 @@ impl Args {
         };
         let mut is_stored = true;
         let cited = match (&members, &selection) {
-            (None, _) => session.open(Access::Read)?.snapshot()?.cite(&selection)?,
+            (None, _) => registry.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
-                let (writable, registry) =
-                    (session.open(Access::Write), session.open(Access::Read)?);
+                let writable = session.open(Access::Write);
                 let cited = registry.cite_members(writable, name, at, members, now)?;
                 session.warn_all(cited.warnings());
                 is_stored = cited.not_stored.is_none();
@@ -232,13 +232,13 @@ impl Args {
         if let Format::Citation(format) = self.format {
             warn_of_lacking(session, &dataset, &citation, format);
         }
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let files = |set: &Set| Ok(registry.snapshot()?.files(set)?);
         let text = match &members {
             Some(Members::Listed(listing)) if !is_stored => {
                 let instance = Set::Instance(cited_set.instance().clone());
-                self.text(&citation, || Ok(listed_of(snapshot.files(&instance)?, listing)?))?
+                self.text(&citation, || Ok(listed_of(files(&instance)?, listing)?))?
             }
-            _ => self.text(&citation, || Ok(snapshot.files(&cited_set)?))?,
+            _ => self.text(&citation, || files(&cited_set))?,
         };
         let printed = object!({
             "format": self.format.name(),
