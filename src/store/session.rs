@@ -77,8 +77,8 @@ pub(super) trait StoreSession: Send {
     /// What the store itself finds of what [`View::integrity`] returns.
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>>;
 
-    /// What [`View::check_same_file`] checks.
-    fn check_same_file(&self) -> Result<()> {
+    /// What [`View::check_unchanged`] checks.
+    fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
 
@@ -173,10 +173,13 @@ impl View {
         self.is_public
     }
 
-    /// The parameter of a statement that holds the keys of the datasets that are shown. −1 among them means
-    /// all: for SQLite, any list is NULL where it is not one of a table.
-    pub(super) fn shown(&self) -> Value<'_> {
-        Value::Ints(self.shown.as_deref().unwrap_or(&[-1]))
+    /// The values of a statement that leaves out datasets, and the two after them: the keys of those that are
+    /// shown, and whether all are, in which case no list of them is looked at.
+    pub(super) fn with_shown<'a>(&'a self, values: impl Into<Vec<Value<'a>>>) -> Vec<Value<'a>> {
+        let shown = self.shown.as_deref();
+        let mut values = values.into();
+        values.extend([shown.map_or(Value::Null, Value::Ints), i64::from(shown.is_none()).into()]);
+        values
     }
 
     /// What the rows of a query say.
@@ -219,16 +222,15 @@ impl View {
         self.session.page_rows()
     }
 
-    /// Checks, after a read, that the path still refers to the file that was read and, if the file
-    /// is read without locks, that it has not changed. A server has nothing to check: the registry was
-    /// identified when the transaction began, and another cannot take its place within it.
+    /// Checks, after a read, that a file that is read without locks has not changed. With locks, and on a
+    /// server, all that is read within a transaction is of the state in which it began.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced),
     /// [`ErrorKind::Changed`](super::ErrorKind::Changed).
-    pub fn check_same_file(&self) -> Result<()> {
-        self.session()?.check_same_file()
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.session()?.check_unchanged()
     }
 
     /// Copies the registry, in the state of this snapshot, into a file beside `target`, where no

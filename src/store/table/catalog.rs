@@ -40,7 +40,7 @@ macro_rules! select_listed {
 
 /// The query for a page of datasets, with the values of [`View::page`].
 static PAGE: Sql = select_listed!(
-    "WHERE name > ?1 AND (withdrawn IS NULL OR ?2 = 1) AND (id IN rarray(?4) OR -1 IN rarray(?4))
+    "WHERE name > ?1 AND (withdrawn IS NULL OR ?2 = 1) AND (?5 = 1 OR id IN rarray(?4))
     ORDER BY name
     LIMIT ?3"
 );
@@ -69,7 +69,7 @@ impl View {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT {dataset.*}
             FROM {dataset}
-            WHERE (id IN rarray(?2) OR -1 IN rarray(?2)) AND id = (",
+            WHERE (?3 = 1 OR id IN rarray(?2)) AND id = (",
             key_of_name!(),
             ")"
         ));
@@ -85,7 +85,7 @@ impl View {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT id, name
             FROM {dataset}
-            WHERE (id IN rarray(?2) OR -1 IN rarray(?2)) AND id = (",
+            WHERE (?3 = 1 OR id IN rarray(?2)) AND id = (",
             key_of_name!(),
             ")"
         ));
@@ -103,7 +103,7 @@ impl View {
         select: impl Fn(&'static Sql, &[Value<'_>]) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         if !self.session.locks_datasets() {
-            return select(by_name, &[name.into(), self.shown()]);
+            return select(by_name, &self.with_shown([name.into()]));
         }
         let Some(key) = self.key_of(name)? else { return Ok(None) };
         self.session.lock_with_next(key);
@@ -175,11 +175,11 @@ impl View {
         static NAMES: Sql = Sql::new(
             "SELECT name
             FROM {dataset}
-            WHERE lower(name) = lower(?1) AND (id IN rarray(?2) OR -1 IN rarray(?2))
+            WHERE lower(name) = lower(?1) AND (?3 = 1 OR id IN rarray(?2))
             ORDER BY name
             LIMIT 2",
         );
-        self.rows(&NAMES, &[name.into(), self.shown()], |row| row.get(0))
+        self.rows(&NAMES, &self.with_shown([name.into()]), |row| row.get(0))
     }
 
     /// The datasets after a name (`None` means from the first), by name.
@@ -230,11 +230,11 @@ impl View {
     /// The same without the last confirmation.
     pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
         static NAMED: Sql = select_listed!(
-            "WHERE (id IN rarray(?2) OR -1 IN rarray(?2)) AND dataset.id = (",
+            "WHERE (?3 = 1 OR id IN rarray(?2)) AND dataset.id = (",
             key_of_name!(),
             ")"
         );
-        Ok(self.described_rows(&NAMED, &[name.into(), self.shown()])?.pop())
+        Ok(self.described_rows(&NAMED, &self.with_shown([name.into()]))?.pop())
     }
 
     fn described_rows(
@@ -273,10 +273,10 @@ impl View {
         static WITH_DOI: Sql = Sql::new(
             "SELECT name, doi
             FROM {dataset}
-            WHERE doi IS NOT NULL AND (id IN rarray(?1) OR -1 IN rarray(?1))
+            WHERE doi IS NOT NULL AND (?2 = 1 OR id IN rarray(?1))
             ORDER BY name",
         );
-        let named = self.rows(&WITH_DOI, &[self.shown()], |row| {
+        let named = self.rows(&WITH_DOI, &self.with_shown([]), |row| {
             let is_same = row.get::<String>(1)?.eq_ignore_ascii_case(doi.as_str());
             is_same.then(|| row.get(0)).transpose()
         })?;
@@ -307,10 +307,10 @@ impl View {
         after: Option<&'a DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> [Value<'a>; 4] {
+    ) -> Vec<Value<'a>> {
         let start = after.map_or("", DatasetName::as_str);
         let has_withdrawn = i64::from(withdrawn == Withdrawn::Listed);
-        [start.into(), has_withdrawn.into(), limit.into(), self.shown()]
+        self.with_shown([start.into(), has_withdrawn.into(), limit.into()])
     }
 }
 
@@ -351,8 +351,8 @@ impl RowPart for StoredDataset {
     fn decode(reader: &mut Reader<'_>) -> Result<Self> {
         let (key, _name): (_, DatasetName) = reader.next()?;
         let (_doi, withdrawn): (Option<String>, _) = reader.next()?;
-        let (limits, record): (_, serde_json::Value) = reader.next()?;
-        let dataset = serde_json::from_value(record).map_err(damaged)?;
+        let (limits, record): (_, String) = reader.next()?;
+        let dataset = serde_json::from_str(&record).map_err(damaged)?;
         Ok(StoredDataset { key, dataset, withdrawn, limits })
     }
 
@@ -412,10 +412,10 @@ impl View {
             "SELECT dataset.name, max(record_version.recorded)
             FROM {record_version}
             JOIN {dataset} ON dataset.id = record_version.dataset_id
-            WHERE dataset.name BETWEEN ?1 AND ?2 AND (dataset.id IN rarray(?3) OR -1 IN rarray(?3))
+            WHERE dataset.name BETWEEN ?1 AND ?2 AND (?4 = 1 OR dataset.id IN rarray(?3))
             GROUP BY dataset.name",
         );
-        let values = [from.as_str().into(), to.as_str().into(), self.shown()];
+        let values = self.with_shown([from.as_str().into(), to.as_str().into()]);
         let edits = self.rows(&EDITS, &values, |row| Ok((row.get(0)?, row.get(1)?)));
         Ok(edits?.into_iter().collect())
     }

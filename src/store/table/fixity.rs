@@ -41,7 +41,7 @@ impl View {
         static CHECKED: Sql = Sql::by_store(
             "SELECT name
             FROM dataset
-            WHERE (id IN rarray(?1) OR -1 IN rarray(?1)) AND EXISTS (
+            WHERE (?2 = 1 OR id IN rarray(?1)) AND EXISTS (
                 SELECT 1
                 FROM fixity_root
                 WHERE fixity_root.dataset_id = dataset.id)
@@ -49,10 +49,10 @@ impl View {
             "SELECT DISTINCT dataset.name
             FROM {fixity_root}
             JOIN {dataset} ON dataset.id = fixity_root.dataset_id
-            WHERE dataset.id IN rarray(?1) OR -1 IN rarray(?1)
+            WHERE ?2 = 1 OR dataset.id IN rarray(?1)
             ORDER BY dataset.name",
         );
-        self.rows(&CHECKED, &[self.shown()], |row| row.get(0))
+        self.rows(&CHECKED, &self.with_shown([]), |row| row.get(0))
     }
 }
 

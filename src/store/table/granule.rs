@@ -170,7 +170,7 @@ impl View {
             JOIN granule ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
               AND (granule.granule_id, granule.ingested) > (?3, ?4)
-              AND (dataset.id IN rarray(?6) OR -1 IN rarray(?6))
+              AND (?7 = 1 OR dataset.id IN rarray(?6))
             ORDER BY granule.granule_id, granule.ingested
             LIMIT ?5",
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
@@ -179,7 +179,7 @@ impl View {
             JOIN {granule} ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
               AND (granule.granule_id, granule.ingested) > (?3, ?4)
-              AND (dataset.id IN rarray(?6) OR -1 IN rarray(?6))
+              AND (?7 = 1 OR dataset.id IN rarray(?6))
             ORDER BY granule.granule_id, granule.ingested
             LIMIT ?5",
         );
@@ -190,7 +190,7 @@ impl View {
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id
               AND granule.granule_id >= ?1 AND granule.granule_id < ?2
-            WHERE dataset.name > ?3 AND (dataset.id IN rarray(?5) OR -1 IN rarray(?5))
+            WHERE dataset.name > ?3 AND (?6 = 1 OR dataset.id IN rarray(?5))
             ORDER BY dataset.name, granule.granule_id, granule.ingested
             LIMIT ?4",
             "SELECT period.granule_id, period.ingested, period.deleted, dataset.name,
@@ -204,7 +204,7 @@ impl View {
                   AND granule.granule_id >= ?1 AND granule.granule_id < ?2
                 ORDER BY granule.granule_id, granule.ingested
                 LIMIT ?4) AS period
-            WHERE dataset.name > ?3 AND (dataset.id IN rarray(?5) OR -1 IN rarray(?5))
+            WHERE dataset.name > ?3 AND (?6 = 1 OR dataset.id IN rarray(?5))
             ORDER BY dataset.name, period.granule_id, period.ingested
             LIMIT ?4",
         );
@@ -213,14 +213,15 @@ impl View {
             Some((name, granule_id, ingested)) => {
                 let (name, ingested) = (name.as_str().into(), ingested.as_micros().into());
                 let limit = limit.into();
-                let values = [name, end.into(), granule_id.into(), ingested, limit, self.shown()];
+                let values =
+                    self.with_shown([name, end.into(), granule_id.into(), ingested, limit]);
                 self.rows(&OF_ONE, &values, found)?
             }
         };
         let missing = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
         if missing > 0 {
             let name = after.map_or("", |(name, ..)| name.as_str());
-            let values = [first.into(), end.into(), name.into(), missing.into(), self.shown()];
+            let values = self.with_shown([first.into(), end.into(), name.into(), missing.into()]);
             rows.extend(self.rows(&OF_NEXT, &values, found)?);
         }
         Ok(rows)

@@ -243,19 +243,33 @@ impl View {
         identifier: Identifier,
         after: Option<(&DatasetName, Timestamp)>,
     ) -> impl Iterator<Item = Result<Instance>> {
+        static ANY: Sql = select_instance!(
+            "WHERE instance.identifier = ?1 AND (?4 = 1 OR instance.dataset_id IN rarray(?3))
+            LIMIT ?2",
+            "instance.dataset_id"
+        );
         static PAGE: Sql = select_instance!(
             "WHERE instance.identifier = ?1 AND (dataset.name, instance.timestamp) > (?2, ?3)
-              AND (instance.dataset_id IN rarray(?5) OR -1 IN rarray(?5))
+              AND (?6 = 1 OR instance.dataset_id IN rarray(?5))
             ORDER BY dataset.name, instance.timestamp
             LIMIT ?4",
             "instance.dataset_id"
         );
         let page = move |after: &Option<(DatasetName, Timestamp)>, limit: u32| {
             let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-            let (name, start) = after
-                .map_or(("", i64::MIN), |(name, timestamp)| (name.as_str(), timestamp.as_micros()));
-            let values = [identifier.into(), name.into(), start.into(), limit.into(), self.shown()];
-            let instances = self.instances(&PAGE, &values)?;
+            // Most identifiers have one or two. To sort them, SQLite would make a table.
+            let values = self.with_shown([identifier.into(), limit.into()]);
+            let mut instances = self.instances(&ANY, &values)?;
+            if instances.len() < limit as usize {
+                instances
+                    .retain(|it| after.is_none_or(|after| (&it.dataset, it.timestamp) > after));
+                instances.sort_by_key(|it| (it.dataset.clone(), it.timestamp));
+            } else {
+                let name = after.map_or("", |(name, _)| name.as_str());
+                let start = after.map_or(i64::MIN, |(_, timestamp)| timestamp.as_micros());
+                let values = [identifier.into(), name.into(), start.into(), limit.into()];
+                instances = self.instances(&PAGE, &self.with_shown(values))?;
+            }
             check_order("instance", after, instances.iter().map(|it| (&it.dataset, it.timestamp)))?;
             Ok(instances)
         };
@@ -283,12 +297,12 @@ impl View {
     pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
         static LATEST: Sql = select_instance!(
             "WHERE instance.identifier = ?1
-              AND (instance.dataset_id IN rarray(?2) OR -1 IN rarray(?2))
+              AND (?3 = 1 OR instance.dataset_id IN rarray(?2))
             ORDER BY instance.timestamp DESC, dataset.name DESC
             LIMIT 1",
             "instance.dataset_id"
         );
-        Ok(self.instances(&LATEST, &[identifier.into(), self.shown()])?.pop())
+        Ok(self.instances(&LATEST, &self.with_shown([identifier.into()]))?.pop())
     }
 
     /// The first instance with an identifier in any dataset. `None` means that no instance ever had it.
@@ -297,12 +311,12 @@ impl View {
     pub fn first_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
         static FIRST: Sql = select_instance!(
             "WHERE instance.identifier = ?1
-              AND (instance.dataset_id IN rarray(?2) OR -1 IN rarray(?2))
+              AND (?3 = 1 OR instance.dataset_id IN rarray(?2))
             ORDER BY instance.timestamp, dataset.name
             LIMIT 1",
             "instance.dataset_id"
         );
-        Ok(self.instances(&FIRST, &[identifier.into(), self.shown()])?.pop())
+        Ok(self.instances(&FIRST, &self.with_shown([identifier.into()]))?.pop())
     }
 
     /// The instances with a digest, in order of dataset and time.
@@ -310,11 +324,11 @@ impl View {
     /// Asks every machine: a digest does not say in which dataset it was in force.
     pub fn instances_with_digest(&self, digest: Digest) -> Result<Vec<Instance>> {
         static WITH: Sql = select_instance!(
-            "WHERE instance.digest = ?1 AND (instance.dataset_id IN rarray(?2) OR -1 IN rarray(?2))
+            "WHERE instance.digest = ?1 AND (?3 = 1 OR instance.dataset_id IN rarray(?2))
             ORDER BY dataset.name, instance.timestamp",
             "instance.dataset_id"
         );
-        self.instances(&WITH, &[(&digest).into(), self.shown()])
+        self.instances(&WITH, &self.with_shown([(&digest).into()]))
     }
 
     /// Whether one of the first or the last thousand changes of a dataset took effect at most

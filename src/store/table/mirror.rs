@@ -42,11 +42,11 @@ impl View {
             "SELECT {mirror_source.*}, dataset.name
             FROM {mirror_source}
             JOIN {dataset} ON dataset.id = mirror_source.dataset_id
-            WHERE dataset.name IN rarray(?1) AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
+            WHERE dataset.name IN rarray(?1) AND (?3 = 1 OR dataset.id IN rarray(?2))
             ORDER BY dataset.name, mirror_source.source",
         );
         let names: Vec<&str> = datasets.iter().map(|name| name.as_str()).collect();
-        let values = [Value::Texts(&names), self.shown()];
+        let values = self.with_shown([Value::Texts(&names)]);
         self.select_with(&SOURCES, &values, |(_, stored): (SourceKey, _), columns, rest| {
             Ok((columns.get(rest)?, stored))
         })

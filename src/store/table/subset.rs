@@ -64,19 +64,19 @@ impl View {
     /// Asks every machine: an identifier does not say which dataset its subset belongs to.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_IDENTIFIER: Sql = select_saved!(
-            "WHERE saved_selection.identifier = ?1 AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
+            "WHERE saved_selection.identifier = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.select(&WITH_IDENTIFIER, &[identifier.into(), self.shown()])
+        self.select(&WITH_IDENTIFIER, &self.with_shown([identifier.into()]))
     }
 
     /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
     pub fn subsets_with_digest(&self, digest: Digest) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_DIGEST: Sql = select_saved!(
-            "WHERE saved_selection.digest = ?1 AND (dataset.id IN rarray(?2) OR -1 IN rarray(?2))
+            "WHERE saved_selection.digest = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
             ORDER BY dataset.name, saved_selection.id"
         );
-        self.select(&WITH_DIGEST, &[(&digest).into(), self.shown()])
+        self.select(&WITH_DIGEST, &self.with_shown([(&digest).into()]))
     }
 
     /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
@@ -208,16 +208,16 @@ impl View {
         static BETWEEN: Sql = Sql::new(
             "SELECT identifier
             FROM {instance}
-            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
+            WHERE identifier >= ?1 AND identifier <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             UNION
             SELECT identifier
             FROM {saved_selection}
-            WHERE identifier >= ?1 AND identifier <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
+            WHERE identifier >= ?1 AND identifier <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             ORDER BY identifier
             LIMIT ?3",
         );
         let (first, last) = prefix.range();
-        let values = [first.into(), last.into(), limit.into(), self.shown()];
+        let values = self.with_shown([first.into(), last.into(), limit.into()]);
         self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
@@ -231,15 +231,15 @@ impl View {
         static BETWEEN: Sql = Sql::new(
             "SELECT digest
             FROM {instance}
-            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
+            WHERE digest >= ?1 AND digest <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             UNION
             SELECT digest
             FROM {saved_selection}
-            WHERE digest >= ?1 AND digest <= ?2 AND (dataset_id IN rarray(?4) OR -1 IN rarray(?4))
+            WHERE digest >= ?1 AND digest <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             ORDER BY digest
             LIMIT ?3",
         );
-        let values = [(&first).into(), (&last).into(), limit.into(), self.shown()];
+        let values = self.with_shown([(&first).into(), (&last).into(), limit.into()]);
         self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
@@ -248,14 +248,14 @@ impl View {
         static AMONG: Sql = Sql::new(
             "SELECT identifier
             FROM {instance}
-            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR -1 IN rarray(?2))
+            WHERE identifier IN rarray(?1) AND (?3 = 1 OR dataset_id IN rarray(?2))
             UNION
             SELECT identifier
             FROM {saved_selection}
-            WHERE identifier IN rarray(?1) AND (dataset_id IN rarray(?2) OR -1 IN rarray(?2))
+            WHERE identifier IN rarray(?1) AND (?3 = 1 OR dataset_id IN rarray(?2))
             ORDER BY identifier",
         );
-        let values = [Value::Identifiers(identifiers), self.shown()];
+        let values = self.with_shown([Value::Identifiers(identifiers)]);
         self.rows(&AMONG, &values, |row| row.get(0))
     }
 }
