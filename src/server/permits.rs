@@ -42,25 +42,17 @@ const LISTS: usize = 2;
 
 /// How much work may run at the same time, and for how long.
 pub struct Permits {
-    readers: Arc<Semaphore>,
-    comparisons: Arc<Semaphore>,
-    searches: Arc<Semaphore>,
-    lists: Arc<Semaphore>,
-    registrations: Arc<Semaphore>,
+    /// Those of each cost, in the order of [`Cost`].
+    permits: [Arc<Semaphore>; 5],
     limits: ServerLimits,
 }
 
 impl Permits {
     /// Those of a server.
     pub fn new(limits: ServerLimits) -> Self {
-        Permits {
-            readers: Arc::new(Semaphore::new(limits.readers)),
-            comparisons: Arc::new(Semaphore::new(limits.comparisons)),
-            searches: Arc::new(Semaphore::new(limits.searches)),
-            lists: Arc::new(Semaphore::new(LISTS)),
-            registrations: Arc::new(Semaphore::new(REGISTRATIONS)),
-            limits,
-        }
+        let ServerLimits { readers, comparisons, searches, .. } = limits;
+        let most = [readers, comparisons, searches, LISTS, REGISTRATIONS];
+        Permits { permits: most.map(|most| Arc::new(Semaphore::new(most))), limits }
     }
 
     /// Runs a task on a thread of its own, where a disk may be waited for, as soon as there is a permit.
@@ -87,13 +79,7 @@ impl Permits {
 
     /// The permits for work of a cost.
     pub fn of(&self, cost: Cost) -> Arc<Semaphore> {
-        Arc::clone(match cost {
-            Cost::Page => &self.readers,
-            Cost::Comparison => &self.comparisons,
-            Cost::Search => &self.searches,
-            Cost::List => &self.lists,
-            Cost::Registration => &self.registrations,
-        })
+        Arc::clone(&self.permits[cost as usize])
     }
 
     /// How long work may take, from when it is queued.

@@ -23,13 +23,7 @@ pub(in crate::registry) trait Reads {
 
 impl Reads for Registry {
     fn ask<T>(&self, question: impl FnOnce(&store::View) -> Result<T>) -> Result<T> {
-        let ask = || {
-            let read = self.read()?;
-            let response = question(&read)?;
-            read.check_same_file()?;
-            Ok(response)
-        };
-        ask().map_err(|error: Error| self.named(error))
+        self.snapshot()?.ask(question)
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::view::{Snapshot, all_known, latest_known};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{
     Annotation, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, Identifier, Instance,
     Timestamp,
@@ -215,24 +215,17 @@ impl History {
         let registry = self.registry.clone();
         let page = move |position: &Option<Timestamp>, limit: u32| {
             let Some(until) = until else { return Ok(Vec::new()) };
-            let load = || {
-                let read = registry.read()?.known_at(known);
-                let page = match order {
-                    Order::OldestFirst => {
-                        let before =
-                            |since: Timestamp| Timestamp::from_micros(since.as_micros() - 1);
-                        let after = position.or(since.and_then(before));
-                        read.instances_after(dataset, after, until, limit)?
-                    }
-                    Order::NewestFirst => {
-                        let before = position.or(until.next()).unwrap_or(Timestamp::MAX);
-                        read.instances_before(dataset, before, since, limit)?
-                    }
-                };
-                read.check_same_file()?;
-                Ok(page)
-            };
-            load().map_err(|error: Error| registry.named(error))
+            registry.snapshot()?.known_at(known).ask(|read| match order {
+                Order::OldestFirst => {
+                    let before = |since: Timestamp| Timestamp::from_micros(since.as_micros() - 1);
+                    let after = position.or(since.and_then(before));
+                    read.instances_after(dataset, after, until, limit)
+                }
+                Order::NewestFirst => {
+                    let before = position.or(until.next()).unwrap_or(Timestamp::MAX);
+                    read.instances_before(dataset, before, since, limit)
+                }
+            })
         };
         paged(None, page, |last: &Instance| Some(last.timestamp)).map(move |instance| {
             // In the requested state, a later change had not ended the latest instance yet.

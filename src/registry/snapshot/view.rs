@@ -82,7 +82,7 @@ impl Snapshot {
     ) -> Result<T> {
         let ask = || {
             let response = question(&self.read)?;
-            self.read.check_same_file()?;
+            self.read.check_unchanged()?;
             Ok(response)
         };
         ask().map_err(|error| self.registry.named(error))

@@ -123,9 +123,8 @@ fn open_locked(file: &Path, access: Access, busy_wait: Duration) -> Result<Conne
     if is_read_only && (access == Access::Write || !files::has_wal(file)?) {
         return Err(Error::read_only());
     }
+    // Its first read is that of the schema, with which SQLite opens the file and the two files beside it.
     connection::configure(&connection, busy_wait)?;
-    // With this first read, SQLite opens the file and the two files beside it.
-    schema::version(&connection)?;
     Ok(connection)
 }
 

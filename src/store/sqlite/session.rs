@@ -101,7 +101,7 @@ impl FileStore {
         // SQLite begins the transaction with its first read, which must not be later than the
         // caller's first query. This also detects a registry that a newer version has migrated.
         schema::check_version(session.connection())?;
-        session.check_same_file()?;
+        self.identity.check()?;
         Ok(session)
     }
 
@@ -114,7 +114,7 @@ impl FileStore {
         // SQLite, whose directory can be full or unusable.
         session.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
         schema::check_version(session.connection())?;
-        session.check_same_file()?;
+        self.identity.check()?;
         Ok(session)
     }
 
@@ -242,8 +242,8 @@ impl StoreSession for FileSession {
         self.check_integrity()
     }
 
-    fn check_same_file(&self) -> Result<()> {
-        self.store.identity.check()
+    fn check_unchanged(&self) -> Result<()> {
+        self.store.identity.check_unchanged()
     }
 
     fn copy_beside(
@@ -257,7 +257,7 @@ impl StoreSession for FileSession {
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
-        self.check_same_file()?;
+        self.store.identity.check()?;
         Ok(self.connection().execute_batch("COMMIT")?)
     }
 }
