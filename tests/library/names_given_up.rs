@@ -1,13 +1,12 @@
-//! A name that a dataset gave up goes to another one only when the first is withdrawn; a DOI goes to
-//! another one only where that is accepted.
+//! A name that a dataset gave up goes to another one only when the first is withdrawn.
 
 use accession::mirror::{PullOptions, Status, pull};
 use accession::publish::publish;
-use accession::registry::{PaymentIds, SharedDoi, Withdrawn};
-use accession::{Access, Dataset, Error, ErrorKind, Limits, Registry, Stamp};
+use accession::registry::{PaymentIds, Withdrawn};
+use accession::{Access, Dataset, Error, ErrorKind, Registry, Stamp};
 
 use crate::exported::{enlarge, manifest_of, primary_of, published, verified};
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{change, name, now, second, step};
 use crate::harness::store::new_registry;
 
 fn stamp() -> Stamp {
@@ -36,8 +35,7 @@ fn led(present: &str, former: &[&str]) -> (String, Vec<String>) {
 fn registry() -> Registry {
     let registry = new_registry();
     for (dataset, id) in [("name", "A"), ("new", "B")] {
-        let at = Stamp::at(second(1), now());
-        registry.change(&name(dataset), &change([id], []), &at).unwrap();
+        step(&registry, dataset, 1, [id], []);
     }
     rename(&registry, "name", "wrong").unwrap();
     registry
@@ -101,7 +99,7 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
 fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
     let registry = registry();
     let us = Registry::in_memory().unwrap();
-    us.change(&name("us"), &change(["A", "B"], []), &Stamp::at(second(1), now())).unwrap();
+    step(&us, "us", 1, ["A", "B"], []);
     let follow = |create_dataset| {
         let primary = primary_of(manifest_of(&us, "us"))?;
         let options = PullOptions { create_dataset, ..PullOptions::default() };
@@ -119,42 +117,12 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
 }
 
 #[test]
-fn a_doi_is_not_shared_unless_that_is_accepted() {
-    let registry = registry();
-    let with = |dataset: &str, doi: &str| Dataset {
-        doi: Some(doi.parse().unwrap()),
-        ..Dataset::named(name(dataset))
-    };
-    registry.add_dataset(&with("first", "10.9999/GEE"), &stamp()).unwrap();
-    let error = registry.add_dataset(&with("second", "doi:10.9999/gee"), &stamp()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DoiTaken);
-    assert!(!registry.snapshot().unwrap().has_dataset(&name("second")).unwrap());
-    let set = |dataset: &mut Dataset| dataset.doi = "https://doi.org/10.9999/Gee".parse().ok();
-    let error = registry.edit_dataset(&name("new"), &stamp(), set).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::DoiTaken);
-    // Its own DOI, spelled otherwise, is not that of another dataset.
-    registry.edit_dataset(&name("first"), &stamp(), set).unwrap();
-    let accepted = |dataset: &mut _, _: &mut _| set(dataset);
-    registry.edit_dataset_with(&name("new"), SharedDoi::Accepted, &stamp(), accepted).unwrap();
-    let both = with("third", "10.9999/GEE");
-    registry.add_dataset_with(&both, Limits::default(), SharedDoi::Accepted, &stamp()).unwrap();
-    // Another field of a record with a shared DOI can be edited.
-    registry
-        .edit_dataset(&name("third"), &stamp(), |dataset| dataset.title = Some("Title".to_owned()))
-        .unwrap();
-    let doi = "10.9999/gee".parse().unwrap();
-    let names = registry.snapshot().unwrap().datasets_with_doi(&doi).unwrap();
-    assert_eq!(names, ["first", "new", "third"].map(name));
-}
-
-#[test]
 fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_another() {
     let directory = tempfile::tempdir().unwrap();
     let www = directory.path();
     let registry = new_registry();
     let add = |dataset: &str, at: i64, id: &str| {
-        let stamp = Stamp::at(second(at), now());
-        registry.change(&name(dataset), &change([id], []), &stamp).unwrap();
+        step(&registry, dataset, at, [id], []);
     };
     ["A", "other"].iter().for_each(|dataset| add(dataset, 1, dataset));
     // More than a segment.
@@ -181,7 +149,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
     // A history of the same name that no other dataset has is still refused, and only it.
     let older = new_registry();
     for (dataset, id) in [("A", "X"), ("other", "other")] {
-        older.change(&name(dataset), &change([id], []), &Stamp::at(second(1), now())).unwrap();
+        step(&older, dataset, 1, [id], []);
     }
     let mut found = Vec::new();
     publish(&older, www, &[], |name, published| {
