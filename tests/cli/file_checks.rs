@@ -7,20 +7,18 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::harness::console::Sandbox;
+use crate::harness::console::{Sandbox, stderr};
 use crate::harness::installed::installed;
 use crate::harness::nobody::{as_nobody, set_mode};
 
 /// A dataset with a small file, a sparse one that takes minutes to read, and another small one.
 fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.run(
+    Sandbox::after(&[
         "mkdir data; printf abc > data/A; truncate -s 200G data/B; printf abc > data/C
         for file in A B C; do
             echo \"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  $file\"
         done | accession ingest D --create --from -",
-    );
-    sandbox
+    ])
 }
 
 fn start(sandbox: &Sandbox, arguments: &str) -> Child {
@@ -45,10 +43,6 @@ fn wait_for_run(registry: &Path) {
 fn signal(child: &Child, name: &str) {
     let mut kill = Command::new("kill");
     assert!(kill.args([name, &child.id().to_string()]).status().unwrap().success());
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -1,26 +1,15 @@
 //! What commands do to the registry file and to the files beside it.
 
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
 
-use crate::harness::console::Sandbox;
+use crate::harness::console::{Sandbox, assert_refused, stderr};
 use crate::harness::nobody::{as_nobody, set_mode};
-
-/// A registry with one dataset that holds A and B.
-fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
-    sandbox
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 #[test]
 fn a_command_that_reads_leaves_no_file_behind() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();
     for arguments in ["history DATASET", "lookup DATASET", "granules DATASET", "verify"] {
         assert!(sandbox.command(arguments).output().unwrap().status.success());
@@ -31,7 +20,7 @@ fn a_command_that_reads_leaves_no_file_behind() {
 
 #[test]
 fn a_file_that_is_not_a_registry_is_refused_and_not_changed() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let path = |name: &str| sandbox.path().join(name);
     std::fs::write(path("text.db"), "Just a text file that somebody pointed at.\n").unwrap();
     Connection::open(path("other.db")).unwrap().execute("CREATE TABLE t (x)", []).unwrap();
@@ -47,22 +36,16 @@ fn a_file_that_is_not_a_registry_is_refused_and_not_changed() {
         ("cut.db", "damaged"),
         ("stub.db", "damaged"),
     ] {
-        let bytes = std::fs::read(path(file)).unwrap();
         for command in ["verify", "ingest DATASET C", "ingest DATASET --create C", "dataset add D"]
         {
-            let output =
-                sandbox.command(&format!("--json --registry {file} {command}")).output().unwrap();
-            let error = stderr(&output);
-            assert_eq!(output.status.code(), Some(2), "{file} {command}: {error}");
-            assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{file} {command}: {error}");
-            assert_eq!(std::fs::read(path(file)).unwrap(), bytes, "{file} {command}");
+            sandbox.refused(&format!("--registry {file} {command}"), kind);
         }
     }
 }
 
 #[test]
 fn an_export_overwrites_a_manifest_and_nothing_else() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let bytes = || std::fs::read(sandbox.path().join("accession.db")).unwrap();
     let before = bytes();
     std::fs::write(sandbox.path().join("notes.txt"), "mine").unwrap();
@@ -106,7 +89,7 @@ fn an_export_to_a_pipe_that_its_reader_closes_is_an_error() {
 
 #[test]
 fn a_registry_that_cannot_be_written_can_be_read() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let registry = sandbox.path().join("accession.db");
     set_mode(&registry, 0o444);
     let bytes = std::fs::read(&registry).unwrap();
@@ -117,8 +100,7 @@ fn a_registry_that_cannot_be_written_can_be_read() {
         }
         for arguments in ["ingest DATASET C", "sync DATASET A", "sync DATASET A B"] {
             let output = as_nobody(&sandbox, directory_mode, &format!("--json {arguments}"));
-            assert_eq!(output.status.code(), Some(2), "{arguments}");
-            assert!(stderr(&output).contains("\"kind\":\"read-only\""), "{}", stderr(&output));
+            assert_refused(&output, "read-only", arguments);
         }
         assert_eq!(std::fs::read(&registry).unwrap(), bytes);
         let left = sandbox.files();
@@ -128,7 +110,7 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 
 #[test]
 fn changes_that_are_still_in_the_wal_file_are_read() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let registry = sandbox.path().join("accession.db");
     let elsewhere = sandbox.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
@@ -155,25 +137,21 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     set_mode(&registry, 0o444);
     std::fs::write(&wal, bytes).unwrap();
     let output = as_nobody(&sandbox, 0o555, "--json dataset show DATASET");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("\"kind\":\"cannot-open\""), "{}", stderr(&output));
+    assert_refused(&output, "cannot-open", "a -wal file after a crash");
 }
 
 #[test]
 fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
     for ending in ["-wal", "-journal"] {
-        let sandbox = sandbox();
+        let sandbox = Sandbox::with_a_dataset();
         let left = sandbox.path().join(format!("new.db{ending}"));
         std::fs::write(&left, "changes of another").unwrap();
         for arguments in [
-            "--json --registry new.db ingest DATASET --create A",
-            "--json --registry new.db dataset add DATASET",
-            "--json backup new.db",
+            "--registry new.db ingest DATASET --create A",
+            "--registry new.db dataset add DATASET",
+            "backup new.db",
         ] {
-            let output = sandbox.command(arguments).output().unwrap();
-            assert_eq!(output.status.code(), Some(2), "{arguments}");
-            assert!(stderr(&output).contains("\"kind\":\"orphaned\""), "{}", stderr(&output));
-            assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
+            sandbox.refused(arguments, "orphaned");
         }
         assert_eq!(std::fs::read(&left).unwrap(), b"changes of another");
         // An empty file contains nothing that could be lost.
@@ -184,7 +162,7 @@ fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
 
 #[test]
 fn a_registry_that_cannot_be_read_has_its_own_error_kind() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     set_mode(&sandbox.path().join("accession.db"), 0o000);
     let output = as_nobody(&sandbox, 0o755, "--json lookup DATASET");
     assert_eq!(output.status.code(), Some(2));
@@ -202,7 +180,7 @@ fn spawn(sandbox: &Sandbox, arguments: &str) -> Child {
 
 #[test]
 fn a_mirror_reads_its_primary_while_the_owner_writes() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let owner: Vec<_> =
         (0..20).map(|n| sandbox.command(&format!("ingest DATASET --at now owner.{n}"))).collect();
     let owner = std::thread::spawn(move || {

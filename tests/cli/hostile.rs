@@ -8,8 +8,10 @@ use std::process::{Command, Output, Stdio};
 
 use rusqlite::Connection;
 
-use crate::harness::console::{Sandbox, program};
+use crate::harness::console::{Sandbox, program, stderr};
 use crate::harness::installed::installed;
+#[cfg(target_os = "linux")]
+use crate::harness::peak_memory::peak_memory;
 
 /// Clears the screen, sets the title of the window and a colour (the latter with a C1 character), ends
 /// the line, and changes the direction of the text.
@@ -17,8 +19,7 @@ const EVIL: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt\u{2066}\u{7
 
 /// A registry with one dataset and two changes.
 fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
+    let sandbox = Sandbox::with_a_dataset();
     sandbox.run("accession ingest DATASET --at 2001-01-03 C");
     sandbox
 }
@@ -49,13 +50,13 @@ const READERS: [&str; 15] = [
     "--registry mine.db mirror pull DATASET accession.db --dry-run",
 ];
 
+fn both(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap() + &stderr(output)
+}
+
 fn unseen(text: &str) -> Option<char> {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().find(|&c| c != '\n' && (c.is_control() || turns(c)))
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
     for command in READERS.into_iter().filter(|command| *command != "export DATASET") {
         for json in ["", " --json"] {
             let output = sandbox.command(&format!("{command}{json}")).output().unwrap();
-            let printed = text(&output.stdout) + &text(&output.stderr);
+            let printed = both(&output);
             assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
             for line in printed.lines().filter(|_| !json.is_empty()) {
                 serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -98,7 +99,7 @@ fn an_invalid_granule_id_in_a_registry_is_printed_escaped() {
     alter(&sandbox, &format!("UPDATE granule SET granule_id = '{EVIL}' WHERE granule_id = 'B'"));
     for command in READERS.into_iter().filter(|command| !command.contains("mine.db")) {
         let output = sandbox.command(command).output().unwrap();
-        let printed = text(&output.stdout) + &text(&output.stderr);
+        let printed = both(&output);
         assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
     }
 }
@@ -112,7 +113,7 @@ pub fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>)
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm");
     command.envs(no_color.map(|value| ("NO_COLOR", value)));
     let output = command.stdin(Stdio::null()).output().unwrap();
-    Some(text(&output.stdout).replace("\r\n", "\n"))
+    Some(String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n"))
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn a_message_quotes_and_escapes_what_it_names() {
             let mut command = sandbox.command("");
             let output = command.args(arguments).args(json).output().unwrap();
             assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-            let printed = text(&output.stdout) + &text(&output.stderr);
+            let printed = both(&output);
             assert_eq!(unseen(&printed), None, "{arguments:?}: {printed:?}");
             if json.is_some() {
                 serde_json::from_str::<serde_json::Value>(&printed).unwrap();
@@ -185,8 +186,8 @@ fn a_warning_escapes_the_name_of_a_file() {
     std::fs::write(sandbox.path().join(&name), fixture).unwrap();
     let mut command = sandbox.command("ingest DATASET --at now --dry-run --partial --from");
     let output = command.arg(&name).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let warned = text(&output.stderr);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let warned = stderr(&output);
     assert!(
         warned.contains("skipped 1 granule that the file marks as deleted or replaced"),
         "{warned}"
@@ -217,7 +218,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         };
         let succeeds = |arguments: &str, last: &OsStr| {
             let output = run(arguments, last);
-            assert!(output.status.success(), "{arguments}: {}", text(&output.stderr));
+            assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         };
         std::fs::write(sandbox.path().join(Path::new(&path(".txt"))), "A\nB\n").unwrap();
         succeeds("ingest DATASET --create --at 2001-01-02 --from", &path(".txt"));
@@ -225,32 +226,12 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         succeeds("mirror compare DATASET", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".db"));
         let refused = run("ingest DATASET --at now --from", &path(".txt"));
-        let printed = text(&refused.stderr);
+        let printed = stderr(&refused);
         assert_eq!(refused.status.code(), Some(2));
         assert!(printed.contains(":1: \"A\" is already held"), "{printed}");
         assert_eq!(unseen(&printed), None);
         assert_eq!(printed.lines().count(), 2, "an error and a hint: {printed:?}");
     }
-}
-
-/// Runs a command with a limit on its address space; returns its peak memory in kB.
-#[cfg(target_os = "linux")]
-fn peak_memory(sandbox: &Sandbox, arguments: &str, most_kb: u32) -> (Output, u64) {
-    let mut command = Command::new("sh");
-    let script = format!("ulimit -v {most_kb}; exec {} {arguments} --json", program());
-    command.args(["-c", &script]).current_dir(sandbox.path());
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    // The peak never falls, so its value shortly before the end is close to the final one.
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let mark = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse().ok());
-        peak = mark.unwrap_or(peak);
-        std::thread::sleep(std::time::Duration::from_micros(200));
-    }
-    (child.wait_with_output().unwrap(), peak)
 }
 
 #[cfg(target_os = "linux")]
@@ -274,8 +255,11 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
         sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 A");
         alter(&sandbox, sql);
         for command in READERS {
-            let (output, peak) = peak_memory(&sandbox, command, 150_000);
-            let error = text(&output.stderr);
+            let limited = format!("ulimit -v 150000; exec {} {command} --json", program());
+            let mut shell = Command::new("sh");
+            let shell = shell.args(["-c", &limited]).current_dir(sandbox.path());
+            let (output, peak) = peak_memory(shell);
+            let error = stderr(&output);
             let code = output.status.code();
             assert!(matches!(code, Some(0..=2)), "{command}: {code:?} {error}");
             let kinds = ["\"kind\":\"too-long\"", "\"kind\":\"memory\""];

@@ -6,7 +6,10 @@
 mod harness {
     pub mod console;
     pub mod installed;
+    mod listener;
     pub mod nobody;
+    #[cfg(target_os = "linux")]
+    pub mod peak_memory;
     pub mod program;
     pub mod seal;
     mod two_streams;

@@ -1,35 +1,12 @@
 //! The path of a registry: what it refers to, what it must not refer to, and what happens if that
 //! changes.
 
-use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use rusqlite::Connection;
 
 use crate::file_checks::wait_until_open;
-use crate::harness::console::Sandbox;
-
-/// A registry with one dataset that holds A and B.
-fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.run("accession ingest DATASET --create --at 2001-01-02 A B");
-    sandbox
-}
-
-fn files(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> =
-        names.filter(|name| name != ".bin" && name != "fixtures").collect();
-    names.sort();
-    names
-}
-
-fn assert_refused(output: &Output, kind: &str) {
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{error}");
-}
+use crate::harness::console::{Sandbox, assert_refused};
 
 /// SQLite used to interpret the path as a URI: granules that were acknowledged were in another file
 /// than the one that the program checked, or only in memory.
@@ -49,13 +26,13 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
         assert_eq!(granules, 2, "{name}");
         drop(connection);
         assert!(run(&["verify"]).status.success(), "{name}");
-        assert_eq!(files(sandbox.path()).len(), 1, "{name}");
+        assert_eq!(sandbox.files().len(), [".bin", "fixtures", name].len(), "{name}");
     }
     // With a scheme, it is an address, of which none but those of servers are known.
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path().join("file:")).unwrap();
-    let printed = sandbox.run("accession --registry file:///x.db ingest DATASET --create A --json");
-    assert!(printed.contains("\"kind\":\"registry-address\""), "{printed}");
+    let printed =
+        sandbox.refused("--registry file:///x.db ingest D --create A", "registry-address");
     assert!(printed.contains("registry \\\"file://\\\": "), "{printed}");
     assert!(printed.contains("a file is named by its path, without file://"), "{printed}");
     // What follows the scheme can contain a password.
@@ -67,28 +44,22 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
 /// SQLite reported that it cannot open the file.
 #[test]
 fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let directory = ["d".repeat(250), "e".repeat(250)].join("/");
     std::fs::create_dir_all(sandbox.path().join(&directory)).unwrap();
     let registry = format!("{directory}/accession.db");
-    let command = format!("--json --registry {registry} ingest DATASET --create A");
-    assert_refused(&sandbox.command(&command).output().unwrap(), "path-too-long");
-    assert!(files(&sandbox.path().join(&directory)).is_empty());
+    sandbox.refused(&format!("--registry {registry} ingest DATASET --create A"), "path-too-long");
     std::fs::copy(sandbox.path().join("accession.db"), sandbox.path().join(&registry)).unwrap();
-    let command = format!("--json --registry {registry} lookup DATASET");
-    assert_refused(&sandbox.command(&command).output().unwrap(), "path-too-long");
+    sandbox.refused(&format!("--registry {registry} lookup DATASET"), "path-too-long");
 }
 
 /// The backup was reported as successful, and the next command deleted it.
 #[test]
 fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     for name in ["accession.db-journal", "accession.db-wal", "accession.db-shm", "other.db-wal"] {
-        for command in
-            [format!("--json backup {name}"), format!("--json --registry {name} dataset add D")]
-        {
-            assert_refused(&sandbox.command(&command).output().unwrap(), "reserved-name");
-            assert_eq!(files(sandbox.path()), ["accession.db"]);
+        for command in [format!("backup {name}"), format!("--registry {name} dataset add D")] {
+            sandbox.refused(&command, "reserved-name");
         }
     }
 }
@@ -96,7 +67,7 @@ fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
 /// A dash made a file of that name: where a pipe is possible it means stdout, elsewhere it is refused.
 #[test]
 fn a_dash_never_becomes_a_file() {
-    let sandbox = sandbox();
+    let sandbox = Sandbox::with_a_dataset();
     let printed = sandbox.command("export DATASET").output().unwrap();
     let dashed = sandbox.command("export DATASET --output -").output().unwrap();
     assert!(printed.status.success() && !printed.stdout.is_empty());
@@ -109,10 +80,7 @@ fn a_dash_never_becomes_a_file() {
         "publish -",
         "--registry - dataset add D",
     ] {
-        let output = sandbox.command(&format!("--json {command}")).output().unwrap();
-        assert_refused(&output, "usage");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("./-"), "{command}");
-        assert_eq!(files(sandbox.path()), ["accession.db"], "{command}");
+        assert!(sandbox.refused(command, "usage").contains("./-"), "{command}");
     }
 }
 
@@ -121,7 +89,7 @@ fn a_dash_never_becomes_a_file() {
 #[test]
 fn a_change_to_a_registry_that_was_moved_or_replaced_is_refused() {
     for is_replaced in [false, true] {
-        let sandbox = sandbox();
+        let sandbox = Sandbox::with_a_dataset();
         let path = sandbox.path().canonicalize().unwrap().join("accession.db");
         std::fs::copy(&path, path.with_extension("copy")).unwrap();
         let lock = Connection::open(&path).unwrap();
@@ -137,7 +105,7 @@ fn a_change_to_a_registry_that_was_moved_or_replaced_is_refused() {
             std::fs::rename(path.with_extension("copy"), &path).unwrap();
         }
         lock.execute_batch("ROLLBACK").unwrap();
-        assert_refused(&writer.wait_with_output().unwrap(), "replaced");
+        assert_refused(&writer.wait_with_output().unwrap(), "replaced", "ingest");
         drop(lock);
         let granules = sandbox.run("accession --registry moved.db granules DATASET");
         assert_eq!(granules, "A\nB\n");

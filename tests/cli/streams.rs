@@ -1,18 +1,14 @@
 //! The two output streams, the exit status, and the state after a stream could not be written.
 
-use std::io::{Read, Write};
-use std::process::{Command, Output, Stdio};
+use std::io::Read;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::documents::{helps, leaf_commands};
-use crate::harness::console::{Sandbox, commands_in, program};
+use crate::harness::console::{Sandbox, commands_in, program, stderr};
 use crate::hostile::on_a_terminal;
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 /// A registry `accession.db` with two datasets that differ and one without a history, a registry
 /// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.
@@ -30,8 +26,7 @@ fn original() -> &'static Sandbox {
 }
 
 fn new_world() -> Sandbox {
-    let sandbox = Sandbox::new();
-    for command in [
+    let sandbox = Sandbox::after(&[
         "accession ingest US --create --at 2001-01-02 A B",
         "accession delete US --at 2001-01-03 B",
         "accession ingest THEM --create --at 2001-01-04 A B",
@@ -39,10 +34,7 @@ fn new_world() -> Sandbox {
         "accession --registry emptied.db ingest US --create --at 2001-01-02 A",
         "accession --registry emptied.db delete US --at 2001-01-03 A",
         "accession export US --output us.jsonl",
-    ] {
-        let printed = sandbox.run(command);
-        assert!(!printed.contains("\n? "), "{command}: {printed}");
-    }
+    ]);
     std::fs::write(sandbox.path().join("held.txt"), "A\n").unwrap();
     std::fs::write(sandbox.path().join("new.txt"), "C\n").unwrap();
     std::fs::write(sandbox.path().join("sums"), "d41d8cd98f00b204e9800998ecf8427e  A\n").unwrap();
@@ -214,13 +206,9 @@ fn a_command_that_changes_nothing_creates_no_registry() {
         assert!(!printed.contains("error"), "{arguments}: {printed}");
         assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
     }
-}
-
-#[test]
-fn what_is_in_force_in_a_dataset_that_was_not_created_is_the_empty_set() {
-    let printed = world().run(
-        "accession --registry new.db ingest NEW --create --skip-existing --from /dev/null --json",
-    );
+    // What is in force in a dataset that was not created is the empty set.
+    let nothing = "ingest NEW --create --skip-existing --from /dev/null --json";
+    let printed = sandbox.run(&format!("accession --registry new.db {nothing}"));
     let in_force: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(in_force["timestamp"], Value::Null);
     assert_eq!(in_force["identifier"], "d41d8cd98f00b204e9800998ecf8427e");
@@ -237,20 +225,9 @@ fn standard_input_named_twice_is_refused() {
         "delete US --from - --from -",
         "check - -",
     ] {
-        let mut command = sandbox.command(&format!("{arguments} --json"));
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // The program may end before it has read anything.
-        let _ = child.stdin.take().unwrap().write_all(b"C\n");
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments}");
-        let error: Value = serde_json::from_str(&stderr(&output)).unwrap();
-        assert_eq!(error["error"]["kind"], "usage");
-        assert_eq!(error["error"]["message"], "standard input is named more than once");
+        let refused = sandbox.run(&format!("echo C | accession {arguments} --json"));
+        let message = "\"usage\",\"message\":\"standard input is named more than once\"";
+        assert!(refused.contains(message) && refused.ends_with("? 2\n"), "{arguments}: {refused}");
     }
     let twice = sandbox.run("echo C | accession ingest US --at 2001-01-05 --from - --from new.txt");
     assert!(twice.contains("\"C\""), "a file beside standard input is read: {twice}");

@@ -96,10 +96,10 @@ fn respond(mut stream: TcpStream, manner: Manner, size: &mut u64, seen: &Mutex<V
 
 /// A registry with a dataset, and a key to sign it.
 fn sandbox() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.run("accession ingest D --create --at 2001-01-02 A B");
-    sandbox.run("accession key generate us.example.org/statements --output us.key > us.vkey");
-    sandbox
+    Sandbox::after(&[
+        "accession ingest D --create --at 2001-01-02 A B",
+        "accession key generate us.example.org/statements --output us.key > us.vkey",
+    ])
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! A proxy that connects clients to servers (`CONNECT`), as organisations have it.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::listener::listen;
 
 /// A request to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,31 +36,21 @@ impl ConnectProxy {
     }
 
     fn start(upstream: &str, credentials: Option<&str>, config: Option<Arc<ServerConfig>>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let proxy = ConnectProxy { address, asked: Arc::clone(&asked) };
-        let (upstream, credentials) = (upstream.to_owned(), credentials.map(str::to_owned));
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (asked, upstream) = (Arc::clone(&asked), upstream.clone());
-                let (credentials, config) = (credentials.clone(), config.clone());
-                std::thread::spawn(move || {
-                    let stream = stream.unwrap();
-                    stream.set_read_timeout(Some(POLL)).unwrap();
-                    // A client that leaves early is not an error here.
-                    let _ = match config {
-                        None => connect(stream, &asked, &upstream, credentials),
-                        Some(config) => {
-                            let connection = ServerConnection::new(config).unwrap();
-                            let stream = StreamOwned::new(connection, stream);
-                            connect(stream, &asked, &upstream, credentials)
-                        }
-                    };
-                });
+        let noted = Arc::clone(&asked);
+        let (upstream, needed) = (upstream.to_owned(), credentials.map(str::to_owned));
+        let address = listen(move |stream| {
+            stream.set_read_timeout(Some(POLL)).unwrap();
+            let needed = needed.as_deref();
+            match &config {
+                None => connect(stream, &noted, &upstream, needed),
+                Some(config) => {
+                    let connection = ServerConnection::new(Arc::clone(config)).unwrap();
+                    connect(StreamOwned::new(connection, stream), &noted, &upstream, needed)
+                }
             }
         });
-        proxy
+        ConnectProxy { address, asked }
     }
 
     /// What was asked for since the last call.
@@ -74,7 +66,7 @@ fn connect(
     mut client: impl Read + Write,
     asked: &Mutex<Vec<Asked>>,
     upstream: &str,
-    needed: Option<String>,
+    needed: Option<&str>,
 ) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -98,7 +90,7 @@ fn connect(
         client.write_all(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n")?;
         return client.flush();
     };
-    let is_refused = needed.is_some() && credentials != needed;
+    let is_refused = needed.is_some() && credentials.as_deref() != needed;
     asked.lock().unwrap().push(Asked { target: target.to_owned(), credentials });
     if is_refused {
         client.write_all(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")?;

@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 pub use super::program::program;
 use super::two_streams::two_streams;
@@ -86,6 +86,21 @@ impl Sandbox {
         Sandbox { directory }
     }
 
+    /// What a directory is after these commands, of which each succeeds.
+    pub fn after(commands: &[&str]) -> Self {
+        let sandbox = Sandbox::new();
+        for command in commands {
+            let printed = sandbox.run(command);
+            assert!(!printed.contains("\n? "), "{command}: {printed}");
+        }
+        sandbox
+    }
+
+    /// A registry with one dataset that holds A and B.
+    pub fn with_a_dataset() -> Self {
+        Sandbox::after(&["accession ingest DATASET --create --at 2001-01-02 A B"])
+    }
+
     pub fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -104,6 +119,14 @@ impl Sandbox {
         let mut command = Command::new(program());
         self.set_up(command.args(arguments.split_whitespace()));
         command
+    }
+
+    /// The error of a command that is refused with this kind, and leaves every file as it was.
+    pub fn refused(&self, arguments: &str, kind: &str) -> String {
+        let printed = self.run(&format!("accession --json {arguments}"));
+        assert!(printed.contains(&format!("\"kind\":\"{kind}\"")), "{arguments}: {printed}");
+        assert!(printed.ends_with("\n? 2\n"), "{arguments}: {printed}");
+        printed
     }
 
     fn set_up<'a>(&self, command: &'a mut Command) -> &'a mut Command {
@@ -172,6 +195,17 @@ impl Sandbox {
         }
         printed
     }
+}
+
+/// What a command has written to stderr.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub fn assert_refused(output: &Output, kind: &str, context: &str) {
+    let error = stderr(output);
+    assert_eq!(output.status.code(), Some(2), "{context}: {error}");
+    assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{context}: {error}");
 }
 
 /// Does a line of the shell run one command, or a pipe, which writes no file itself?

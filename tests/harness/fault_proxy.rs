@@ -1,10 +1,11 @@
 //! A proxy in front of a server that changes responses, for tests.
 
 use std::io::Write;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use crate::forwarding::{Forwarded, forward};
+use super::forwarding::{Forwarded, forward};
+use super::listener::listen;
 
 /// A response that is about to be passed on.
 pub struct Reply {
@@ -44,24 +45,13 @@ struct Shared {
 impl FaultProxy {
     /// A proxy in front of `HOST:PORT`.
     pub fn before(upstream: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let shared = Arc::new(Shared {
             upstream: upstream.to_owned(),
             fault: Mutex::new(Box::new(|_| {})),
             served: Mutex::default(),
         });
-        let proxy = FaultProxy { address, shared: Arc::clone(&shared) };
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let shared = Arc::clone(&shared);
-                std::thread::spawn(move || {
-                    // A client that leaves early is not an error here.
-                    let _ = shared.pass(&stream.unwrap());
-                });
-            }
-        });
-        proxy
+        let passing = Arc::clone(&shared);
+        FaultProxy { address: listen(move |stream| passing.pass(&stream)), shared }
     }
 
     /// Changes each response from now on.

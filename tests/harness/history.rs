@@ -9,7 +9,7 @@ use accession::{
 };
 
 use super::oracle::{naive, naive_digest};
-pub use super::values::{Plan, change, id, name, now, plan, second, stating, with_file};
+pub use super::values::{Plan, change, id, name, now, plan, second, stating, step, with_file};
 
 /// The sets of ids that were held, by the time from which each was held.
 #[derive(Debug, Clone, Default)]

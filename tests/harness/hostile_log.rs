@@ -80,16 +80,22 @@ impl HostileLog {
         format!("{{\"bytes\":{bytes},\"timestamp\":null,\"check\":\"{check}\"}}")
     }
 
-    /// Adds a change after which `held` are held, in canonical order: a line with this list of what
-    /// was ingested, as JSON, and this note.
-    pub fn change(&mut self, at: Timestamp, ingested: &str, note: &str, held: &[String]) {
+    /// Adds a change after which `held` are held, in canonical order: a line with these lists of what
+    /// was ingested and deleted, as JSON, and this note.
+    pub fn change(
+        &mut self,
+        at: Timestamp,
+        [ingested, deleted]: [&str; 2],
+        note: &str,
+        held: &[impl AsRef<str>],
+    ) {
         let mut chain = Chain::start();
-        held.iter().for_each(|id| chain.push(id));
+        held.iter().for_each(|id| chain.push(id.as_ref()));
         let identifier = chain.identifier();
-        let digest = naive_digest(held.iter().map(String::as_str)).to_string();
+        let digest = naive_digest(held.iter().map(AsRef::as_ref)).to_string();
         let note = serde_json::to_string(note).unwrap();
         self.line(&format!(
-            "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":[],\"described\":[],\"replaced\":[],\"note\":{note},\"identifier\":\"{identifier}\",\"digest\":\"{digest}\""
+            "{{\"timestamp\":\"{at}\",\"ingested\":{ingested},\"deleted\":{deleted},\"described\":[],\"replaced\":[],\"note\":{note},\"identifier\":\"{identifier}\",\"digest\":\"{digest}\""
         ));
         self.announce(at, (identifier, &digest), held.len() as u64);
     }

@@ -2,9 +2,10 @@
 //! send, or breaks their connections.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
 
+use super::listener::listen;
 use super::server::Server;
 
 /// A machine, as the others reach it.
@@ -54,16 +55,9 @@ impl Server {
 impl Machine {
     /// A proxy before the machine at an address.
     pub fn before(machine: &str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let state = Arc::<State>::default();
         let (machine, shared) = (machine.to_owned(), Arc::clone(&state));
-        std::thread::spawn(move || {
-            for client in listener.incoming() {
-                let Ok(client) = client else { return };
-                shared.pass_both_ways(client, &machine);
-            }
-        });
+        let address = listen(move |client| shared.pass_both_ways(client, &machine));
         Machine { address, state }
     }
 

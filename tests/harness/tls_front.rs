@@ -1,14 +1,15 @@
 //! TLS in front of a server of this machine, with certificates of an authority of the test.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::authority::{Authority, Certified, Validity};
-use crate::forwarding::forward;
+use super::authority::{Authority, Certified, Validity};
+use super::forwarding::forward;
+use super::listener::listen;
 
 impl Authority {
     /// What a server of a host needs.
@@ -27,19 +28,9 @@ impl Authority {
     /// Puts a server for a host, with a certificate, in front of `HOST:PORT`. Returns its address.
     pub fn front(&self, upstream: &str, host: &str, validity: Validity) -> String {
         let config = Arc::new(self.config(host, validity));
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let upstream = upstream.to_owned();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (config, upstream) = (Arc::clone(&config), upstream.clone());
-                std::thread::spawn(move || {
-                    // A client that refuses the certificate is not an error here.
-                    let _ = pass(stream.unwrap(), config, &upstream);
-                });
-            }
-        });
-        address
+        // A client that refuses the certificate is not an error here.
+        listen(move |stream| pass(stream, Arc::clone(&config), &upstream))
     }
 }
 

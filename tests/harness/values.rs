@@ -1,7 +1,9 @@
-//! Short ways to write the values that tests need.
+//! Short ways to write the values and the changes that tests need.
 
 use accession::model::{Checksum, Content, Extent, FilePath, KnownFile};
-use accession::{Change, DatasetName, Entry, GranuleId, Limit, Timestamp};
+use accession::{
+    Applied, Change, DatasetName, Entry, GranuleId, Limit, Registry, Stamp, Timestamp,
+};
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
 pub fn second(seconds: i64) -> Timestamp {
@@ -67,6 +69,18 @@ pub fn change<'a>(
     delete: impl IntoIterator<Item = &'a str>,
 ) -> Change {
     plan(ingest, delete).change()
+}
+
+/// Ingests some ids and deletes others, so many seconds after 2001, and adds the dataset if there is none.
+pub fn step<'a>(
+    registry: &Registry,
+    dataset: &str,
+    seconds: i64,
+    ingest: impl IntoIterator<Item = &'a str>,
+    delete: impl IntoIterator<Item = &'a str>,
+) -> Applied {
+    let stamp = Stamp::at(second(seconds), now());
+    registry.change(&name(dataset), &change(ingest, delete), &stamp).unwrap()
 }
 
 impl Plan {

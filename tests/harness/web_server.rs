@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+use super::listener::listen;
 
 /// A request for a file.
 #[derive(Debug, Clone)]
@@ -43,23 +45,13 @@ pub struct WebServer {
 impl WebServer {
     /// Serves a directory until the test ends.
     pub fn over(directory: &Path) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
         let fault: Arc<Mutex<Fault>> = Arc::new(Mutex::new(Box::new(|_, _| {})));
         let served = Arc::new(Mutex::new(Vec::new()));
         let (shared_fault, shared_served) = (Arc::clone(&fault), Arc::clone(&served));
         let directory = directory.to_owned();
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (fault, served) = (Arc::clone(&shared_fault), Arc::clone(&shared_served));
-                let directory = directory.clone();
-                std::thread::spawn(move || {
-                    // A client that leaves early is not an error here.
-                    let _ = serve(&stream.unwrap(), &directory, &fault, &served);
-                });
-            }
-        });
-        WebServer { address, fault, served }
+        let address =
+            listen(move |stream| serve(&stream, &directory, &shared_fault, &shared_served));
+        WebServer { address: format!("http://{address}"), fault, served }
     }
 
     /// The address of a dataset.

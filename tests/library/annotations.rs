@@ -8,7 +8,7 @@ use accession::{
 use sha2::{Digest, Sha256};
 
 use crate::exported::{import_of, manifest_of};
-use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::history::{instances, name, now, second, step};
 use crate::harness::store::{new_registry, new_registry_in};
 
 /// A, then A and B, then A again, in each of two datasets.
@@ -20,10 +20,9 @@ fn registry() -> Registry {
 
 fn fill(registry: &Registry) {
     for dataset in ["ONE", "TWO"] {
-        let changes = [change(["A"], []), change(["B"], []), change([], ["B"])];
-        for (at, change) in (1..).zip(changes) {
-            registry.change(&name(dataset), &change, &Stamp::at(second(at), now())).unwrap();
-        }
+        step(registry, dataset, 1, ["A"], []);
+        step(registry, dataset, 2, ["B"], []);
+        step(registry, dataset, 3, [], ["B"]);
     }
 }
 
@@ -289,26 +288,4 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
         let error = import_of(&new_registry(), "ONE", other).unwrap_err().with_causes();
         assert!(error.contains("not those that the head announces"), "{error}");
     }
-}
-
-#[test]
-fn a_replica_has_the_annotations() {
-    use crate::harness::primary_at_address::World;
-
-    let world = World::small();
-    let of_us = |seconds| at("us", seconds);
-    let before = world.file("datasets/us/head.json");
-    assert!(!world.directory.path().join("datasets/us/annotations.jsonl").exists());
-    world.us.annotate(&of_us(1), &new("incomplete", true), &stamp("Somebody", -9)).unwrap();
-    world.publish();
-    assert_ne!(world.file("datasets/us/head.json"), before);
-    let published = String::from_utf8(world.file("datasets/us/annotations.jsonl")).unwrap();
-    assert!(published.contains("incomplete") && !published.contains("Somebody"), "{published}");
-    assert_eq!(world.import().annotations.added, 1);
-    assert_eq!(notes(&instances(&world.mirror, &name("us"))[1]), ["incomplete"]);
-    assert_eq!(world.import().annotations.added, 0);
-    // Only an annotation is new.
-    world.us.annotate(&of_us(2), &new("second", false), &stamp("Somebody", -8)).unwrap();
-    world.publish();
-    assert_eq!(world.import().annotations.added, 1);
 }

@@ -3,16 +3,15 @@
 use std::path::Path;
 use std::sync::mpsc::{self, TryRecvError};
 
-use accession::{Access, Registry, Stamp};
+use accession::{Access, Registry};
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{name, step};
 
 /// A registry with a change of this many granules.
 fn registry(path: &Path, granules: usize) -> Registry {
     let registry = Registry::create(path).unwrap();
     let ids: Vec<String> = (0..granules).map(|n| format!("granule.{n:06}")).collect();
-    let change = change(ids.iter().map(String::as_str), []);
-    registry.change(&name("dataset"), &change, &Stamp::at(second(0), now())).unwrap();
+    step(&registry, "dataset", 0, ids.iter().map(String::as_str), []);
     registry
 }
 
@@ -41,8 +40,7 @@ fn a_backup_made_during_writes_is_one_state() {
             while is_over.try_recv() == Err(TryRecvError::Empty) {
                 writes += 1;
                 let id = format!("granule.000000.{writes}");
-                let stamp = Stamp::at(second(writes), now());
-                registry.change(&name("dataset"), &change([id.as_str()], []), &stamp).unwrap();
+                step(&registry, "dataset", writes, [id.as_str()], []);
             }
             writes
         });
@@ -68,21 +66,4 @@ fn a_backup_made_during_writes_is_one_state() {
         .chain((0..5).map(|n| format!("backup-{n}.db")))
         .collect();
     assert_eq!(files(directory.path()), expected);
-}
-
-#[test]
-fn backups_in_a_directory_are_named_after_the_registry_and_the_second() {
-    let directory = tempfile::tempdir().unwrap();
-    let registry = registry(&directory.path().join("archive.db"), 10);
-    let backups = directory.path().join("backups");
-    std::fs::create_dir(&backups).unwrap();
-    for at in [3, 1, 3] {
-        let backup = registry.back_up_into(&backups, second(at)).unwrap().0;
-        Registry::open(&backup, Access::Read).unwrap();
-    }
-    let mut named = ["01Z", "03Z", "03Z-2"].map(|at| format!("archive-20010101T0000{at}.db"));
-    named.sort();
-    assert_eq!(files(&backups), named);
-    let error = registry.back_up_into(&directory.path().join("none"), second(1)).unwrap_err();
-    assert!(error.with_causes().contains("the directory does not exist"), "{error}");
 }

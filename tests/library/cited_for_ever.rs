@@ -332,26 +332,3 @@ proptest! {
         world.assert_agreements_are_naive();
     }
 }
-
-#[test]
-fn a_citation_that_a_late_change_contradicts_agrees_as_known_then_and_gains_no_false_witness() {
-    let mut world = World::new();
-    let pool = |n| BTreeSet::from([n]);
-    world.take(&Step::Toggle(pool(0), None));
-    let first = world.changes[0].identifier;
-    world.now = hours_after(world.now, 48);
-    world.take(&Step::Cite(When::Now, CitationFormat::Tuple, None));
-    let cited = world.written[0].moment;
-    world.now = hours_after(world.now, 1);
-    // Takes effect before the citation was made, and is recorded after it.
-    world.take(&Step::Toggle(pool(1), Some(1)));
-    let second = world.changes[1].identifier;
-    world.assert_all_agree();
-    let snapshot = world.registry.snapshot().unwrap();
-    let agreement =
-        |identifier| snapshot.resolve(identifier, None, Some(cited)).unwrap().agreement();
-    assert_eq!(agreement(first), Some(Agreement::AsKnownThen));
-    assert_eq!(agreement(second), Some(Agreement::AsKnownNow));
-    let early = Some(Moment::Instant(hours_after(world.changes[0].at, -1)));
-    assert_eq!(snapshot.resolve(second, None, early).unwrap().agreement(), None);
-}

@@ -15,7 +15,7 @@ use accession::{
 use proptest::prelude::*;
 
 use crate::exported::import_of;
-use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second, step};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
@@ -223,8 +223,7 @@ fn a_subset_names_only_granules_that_were_held() {
 fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
     let directory = tempfile::tempdir().unwrap();
     let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
-    let stamp = Stamp::at(second(0), now());
-    registry.change(&name("dataset"), &change(["A"], []), &stamp).unwrap();
+    step(&registry, "dataset", 0, ["A"], []);
     let before = registry.snapshot().unwrap();
     registry.withdraw_dataset(&name("dataset"), "replaced", &Stamp::now(now())).unwrap();
     let selection = Selection::Dataset { name: name("dataset"), at: None };
@@ -267,8 +266,7 @@ impl Monitor for Writer {
         *self.current.lock().unwrap() = what;
         if what == "selecting" {
             let number = self.selections.fetch_add(1, Ordering::SeqCst);
-            let mut change = change([number.to_string().as_str()], []);
-            change.options.create_dataset = true;
+            let change = change([number.to_string().as_str()], []);
             self.registry.change(&name("other"), &change, &Stamp::now(now())).unwrap();
         }
     }
@@ -289,9 +287,7 @@ fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers()
     let primary = Registry::in_memory().unwrap();
     let halves = ids.chunks(5_000).map(|half| half.iter().map(String::as_str));
     for (half, seconds) in halves.zip(0..) {
-        let mut change = change(half, []);
-        change.options.create_dataset = true;
-        primary.change(&name("dataset"), &change, &Stamp::at(second(seconds), now())).unwrap();
+        step(&primary, "dataset", seconds, half, []);
     }
     for number in 0..100 {
         let at = Some(Moment::Instant(second(number % 2)));

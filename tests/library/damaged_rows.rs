@@ -23,10 +23,6 @@ const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
         world.registry.snapshot()?.datasets(None, Withdrawn::Listed, 10)?;
         Ok(())
     }),
-    ("cite", |world| {
-        world.registry.snapshot()?.cite(&latest())?;
-        Ok(())
-    }),
     ("count", |world| {
         world.registry.snapshot()?.select(&latest())?;
         Ok(())
@@ -38,12 +34,9 @@ const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
         Ok(())
     }),
     ("export", World::export),
-    ("publish", |world| world.publish(tempfile::tempdir()?.path())),
-    ("copy", |world| {
-        let directory = tempfile::tempdir()?;
-        world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
-        Ok(())
-    }),
+    PUBLISH,
+    COPY,
+    CITE,
     ("append", |world| world.ingest("zzz")),
     ("delete", |world| world.delete(&granule_id(0))),
     ("sync", |world| world.sync(&[7_000])),

@@ -8,7 +8,7 @@ use accession::mirror::{Primary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
 use accession::{Applied, Error, Import, Registry, Stamp};
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{name, now, step};
 
 /// The manifest of a dataset.
 pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
@@ -62,6 +62,5 @@ pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
 pub fn enlarge(registry: &Registry, dataset: &str, at: i64, granules: usize) {
     let ids: Vec<String> =
         (0..granules).map(|n| format!("{at}.{n:04}.{}", "x".repeat(600))).collect();
-    let change = change(ids.iter().map(String::as_str), []);
-    registry.change(&name(dataset), &change, &Stamp::at(second(at), now())).unwrap();
+    step(registry, dataset, at, ids.iter().map(String::as_str), []);
 }

@@ -9,7 +9,7 @@ use accession::{Applied, Event, EventKind, Import, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::harness::events::event;
-use crate::harness::history::{History, POOL, cases, change, name, now, plan, second};
+use crate::harness::history::{History, POOL, cases, name, now, plan, second, step};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 
@@ -110,8 +110,7 @@ proptest! {
 fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
     let registry = new_registry();
     let granule_ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:05}")).collect();
-    let all = change(granule_ids.iter().map(String::as_str), []);
-    registry.change(&name("large"), &all, &Stamp::at(second(0), now())).unwrap();
+    step(&registry, "large", 0, granule_ids.iter().map(String::as_str), []);
 
     let events = [
         event(second(1), EventKind::Ingested, "granule.99998"),

@@ -11,13 +11,19 @@ use crate::harness::oracle::{naive, naive_digest};
 use crate::harness::primary_at_address::{FOLLOW, World, quick};
 use crate::properties::resealed;
 
-/// The error of reading a log with these lines after its first one.
-fn refused(lines: &[String]) -> String {
+/// A primary whose log has these lines after its first one.
+fn world_of(lines: &[String]) -> World {
     let world = World::new();
     let mut log = HostileLog::below(world.directory.path());
     lines.iter().for_each(|line| log.line(line));
     log.announce(second(0), (naive(["A"]), &naive_digest(["A"]).to_string()), 1);
     log.finish();
+    world
+}
+
+/// The error of reading a log with these lines.
+fn refused(lines: &[String]) -> String {
+    let world = world_of(lines);
     let error = world.pull(0, FOLLOW).unwrap_err();
     assert_eq!(error.kind().as_str(), "input", "{error}");
     assert_eq!(world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
@@ -70,12 +76,7 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
         assert!(said.iter().any(|it| error.contains(it)), "{other}: {error}");
     }
     // The same line in its form is read.
-    let world = World::new();
-    let mut log = HostileLog::below(world.directory.path());
-    log.line(&canonical);
-    log.announce(second(0), (naive(["A"]), &naive_digest(["A"]).to_string()), 1);
-    log.finish();
-    assert!(world.pull(0, FOLLOW).unwrap().is_identical());
+    assert!(world_of(&[canonical]).pull(0, FOLLOW).unwrap().is_identical());
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     // At the limit, it is read.
     let world = World::new();
     let mut log = HostileLog::below(world.directory.path());
-    log.change(second(0), "[\"A\"]", &most, &["A".to_owned()]);
+    log.change(second(0), ["[\"A\"]", "[]"], &most, &["A"]);
     log.subset(&format!(
         "{{\"subset\":\"{}\",\"digest\":\"{}\",\"timestamp\":\"{}\",\"patterns\":[{}],\"count\":1,\"cited\":\"{}\"}}\n",
         naive(["A"]), naive_digest(["A"]), second(0), vec!["\"*\""; 32_769].join(","), second(0)
@@ -195,7 +196,7 @@ fn the_limit_of_bytes_counts_what_was_decompressed() {
     for at in 0..80 {
         held.push(format!("{at:03}"));
         let ingested = format!("[\"{at:03}\"]");
-        log.change(second(at), &ingested, &"n".repeat(64 * 1_024), &held);
+        log.change(second(at), [&ingested, "[]"], &"n".repeat(64 * 1_024), &held);
     }
     let sent = log.finish();
     let max_bytes = 2_000_000;

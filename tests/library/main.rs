@@ -13,6 +13,7 @@ mod harness {
     pub mod history;
     pub mod hostile_log;
     pub mod installed;
+    pub mod listener;
     pub mod oracle;
     pub mod primary_at_address;
     pub mod seal;
@@ -93,4 +94,5 @@ mod statements;
 mod stored;
 mod unique_granule;
 mod vectors;
+mod verify;
 mod work;

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 
 use crate::annotations::replaced;
 use crate::exported::{manifest_of, primary_of, publish_all};
-use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::history::{change, instances, name, now, second, step};
 use crate::harness::store::new_registry;
 use crate::harness::values::{stating, with_file};
 use crate::harness::web_server::WebServer;
@@ -101,11 +101,7 @@ const KINDS: [(&str, Open); 6] = [
 fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
     for (kind, open) in KINDS {
         let world = Published::new();
-        let change = |at: i64, change: Change| {
-            world.us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
-            world.publish();
-        };
-        change(1, self::change(["A"], []));
+        step(&world.us, "us", 1, ["A"], []);
         annotate(&world.us, "us", 1, "incomplete", 1);
         world.publish();
         let mirror = new_registry();
@@ -115,7 +111,7 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         assert_eq!(taken(&mirror, &open(&world).unwrap(), 12), 0, "{kind}");
         // What was noted here stays, and a later annotation is of an earlier set.
         annotate(&mirror, "mirror", 11, "of the mirror", 30);
-        change(2, self::change(["B"], []));
+        step(&world.us, "us", 2, ["B"], []);
         annotate(&world.us, "us", 1, "later", 2);
         annotate(&world.us, "us", 2, "second", 3);
         world.publish();
@@ -164,9 +160,9 @@ fn an_annotation_is_of_each_instance_that_has_the_set_and_of_no_other() {
 #[test]
 fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    step(&us, "us", 1, ["A"], []);
     annotate(&us, "us", 1, "incomplete", 1);
-    mirror.change(&name("mirror"), &change(["A"], []), &Stamp::at(second(5), now())).unwrap();
+    step(&mirror, "mirror", 5, ["A"], []);
     let own = stating([with_file("A", "A", Some(7), None)]);
     mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
     // The earlier instance has the digest of the primary.
@@ -192,12 +188,11 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
 #[test]
 fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
     let us = Registry::in_memory().unwrap();
-    for (at, change) in [(1, change(["A"], [])), (2, change(["B"], []))] {
-        us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
-    }
+    step(&us, "us", 1, ["A"], []);
+    step(&us, "us", 2, ["B"], []);
     let mirror = new_registry();
     taken(&mirror, &of(&us), 9);
-    us.change(&name("us"), &change(["C"], []), &Stamp::at(second(3), now())).unwrap();
+    step(&us, "us", 3, ["C"], []);
     annotate(&us, "us", 2, "incomplete", 1);
     let manifest = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let before = instances(&mirror, &name("mirror"));
@@ -221,7 +216,7 @@ fn annotations_that_are_missing_or_damaged_are_an_error_and_a_pull_does_nothing(
         KINDS.iter().filter(|(kind, _)| ["a directory", "an address"].contains(kind))
     {
         let world = Published::new();
-        world.us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+        step(&world.us, "us", 1, ["A"], []);
         annotate(&world.us, "us", 1, "incomplete", 1);
         world.publish();
         let file = world.path().join("datasets/us/annotations.jsonl");
@@ -245,7 +240,7 @@ fn annotations_that_are_missing_or_damaged_are_an_error_and_a_pull_does_nothing(
 #[test]
 fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
     let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    step(&us, "us", 1, ["A"], []);
     taken(&mirror, &of(&us), 9);
     for number in 0..15 {
         let note = format!("{number}{}", "x".repeat(4_000));
@@ -253,7 +248,7 @@ fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
     }
     annotate(&us, "us", 1, &"y".repeat(4_000), 20);
     annotate(&us, "us", 1, &"z".repeat(4_000), 21);
-    us.change(&name("us"), &change(["B"], []), &Stamp::at(second(2), now())).unwrap();
+    step(&us, "us", 2, ["B"], []);
     let pulled = try_pull(&mirror, &of(&us), 10).unwrap();
     assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 1 });
     assert!(pulled.is_identical() && pulled.applied.instance().is_some());
@@ -262,7 +257,7 @@ fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
 #[test]
 fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
     let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    step(&us, "us", 1, ["A"], []);
     taken(&mirror, &of(&us), 9);
     annotate(&us, "us", 1, "incomplete", 1);
     let primary = of(&us);

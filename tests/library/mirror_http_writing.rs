@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use accession::{Identifier, Members, Pattern, Registry, Stamp, Subset};
+use accession::{Identifier, Members, Pattern, Registry, Subset};
 use proptest::prelude::*;
 
 use crate::exported::{enlarge, publish_all};
-use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
+use crate::harness::history::{self, History, POOL, cases, instances, name, second};
 use crate::harness::oracle::naive;
 use crate::harness::primary_at_address::{FOLLOW, RESET, World};
 
@@ -113,8 +113,7 @@ proptest! {
             let how = if *how == How::PullDiverged && !has_mirror { How::Pull } else { *how };
             if how == How::PullDiverged {
                 let own = format!("own.{round}");
-                let step = change([own.as_str()], []);
-                world.mirror.change(&name("mirror"), &step, &Stamp::at(second(at), now())).unwrap();
+                history::step(&world.mirror, "mirror", at, [own.as_str()], []);
             }
             let since = writer.lock().unwrap().published.len() - 1;
             let (shared, during) = (Arc::clone(&writer), during.clone());
@@ -175,6 +174,14 @@ proptest! {
             writer.lock().unwrap().history.sets.len()
         );
         prop_assert_eq!(cited(&world.mirror), cited(&world.us));
+        if !writer.lock().unwrap().history.held().is_empty() {
+            prop_assert!(world.pull(9_000, RESET).unwrap().is_identical());
+            world.server.served();
+            prop_assert!(world.pull(9_001, FOLLOW).unwrap().is_identical());
+            // One request, and no body: it is not modified.
+            let served = world.server.served();
+            prop_assert_eq!((served.len(), served[0].1), (1, 0));
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use accession::{Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::exported::{manifest_of, publish_all};
-use crate::harness::history::{cases, change, name, now, second};
+use crate::harness::history::{cases, name, now, second, step};
 use crate::harness::store::new_registry;
 
 /// Writes the manifest of a dataset that held these sets in turn.
@@ -23,8 +23,7 @@ fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
     for (seconds, set) in sets.iter().enumerate() {
         let ingest = set.difference(&held).map(String::as_str);
         let delete = held.difference(set).map(String::as_str);
-        let stamp = Stamp::at(second(seconds as i64), now());
-        us.change(&name("us"), &change(ingest, delete), &stamp).unwrap();
+        step(&us, "us", seconds as i64, ingest, delete);
         held.clone_from(set);
     }
     std::fs::write(path, manifest_of(&us, "us")).unwrap();
@@ -81,53 +80,7 @@ const FOLLOW: PullPolicy = PullPolicy::Follow;
 const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);
 
 #[test]
-fn an_older_manifest_is_stale_even_where_the_mirror_holds_what_it_says() {
-    let mirror = Mirror::new();
-    write_manifest(&mirror.path, &sets(&["A", "B"]));
-    assert_eq!(mirror.pull(0, FOLLOW, COMMIT).before.status, Status::Behind);
-    assert_eq!(mirror.remembered(), (2, true));
-    // Read, but not pulled.
-    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
-    assert_eq!(mirror.compare().status().status, Status::Behind);
-    assert_eq!(mirror.remembered(), (3, true));
-    write_manifest(&mirror.path, &sets(&["A", "B"]));
-    assert_eq!(mirror.compare().status().status, Status::Stale);
-    let pulled = mirror.pull(1, FOLLOW, COMMIT);
-    assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
-    assert_eq!(mirror.remembered().0, 3, "what was read is not forgotten");
-    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
-    assert!(mirror.pull(2, FOLLOW, COMMIT).is_identical());
-}
-
-#[test]
-fn a_rewritten_manifest_is_reported_with_its_first_difference_until_a_reset() {
-    let mirror = Mirror::new();
-    write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
-    mirror.pull(0, FOLLOW, COMMIT);
-    // The same set in the end, by another way: it is the history that was rewritten.
-    let other = [&["A"][..], &["A", "X"], &["A", "B", "C"]];
-    let other: Vec<_> =
-        other.iter().map(|set| set.iter().map(|id| (*id).to_owned()).collect()).collect();
-    write_manifest(&mirror.path, &other);
-    let first = Some(FirstDifference { change: 2, timestamp: second(1) });
-    for _ in 0..2 {
-        let compared = mirror.compare();
-        assert_eq!(compared.status().status, Status::Rewritten);
-        assert_eq!(compared.status().first_difference, first);
-    }
-    for dry_run in [REHEARSE, COMMIT] {
-        let pulled = mirror.pull(1, FOLLOW, dry_run);
-        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Rewritten, false));
-        assert_eq!(mirror.remembered(), (3, true));
-    }
-    mirror.pull(2, RESET, REHEARSE);
-    assert_eq!(mirror.compare().status().status, Status::Rewritten);
-    mirror.pull(3, RESET, COMMIT);
-    assert_eq!(mirror.compare().status().status, Status::Identical);
-}
-
-#[test]
-fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
+fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_are_equal() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A", "B", "C"]));
     mirror.pull(0, FOLLOW, COMMIT);
@@ -136,14 +89,22 @@ fn a_reset_follows_what_was_pulled_even_where_the_sets_are_equal() {
     let other: Vec<_> =
         other.iter().map(|set| set.iter().map(|id| (*id).to_owned()).collect()).collect();
     write_manifest(&mirror.path, &other);
-    assert!(!mirror.pull(1, FOLLOW, COMMIT).is_identical());
-    let pulled = mirror.pull(2, RESET, COMMIT);
+    for dry_run in [REHEARSE, COMMIT] {
+        let pulled = mirror.pull(1, FOLLOW, dry_run);
+        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Rewritten, false));
+        assert_eq!(mirror.remembered(), (3, true));
+    }
+    mirror.pull(2, RESET, REHEARSE);
+    assert_eq!(mirror.compare().status().status, Status::Rewritten);
+    let pulled = mirror.pull(3, RESET, COMMIT);
     assert!(pulled.applied.instance().is_none() && pulled.is_identical());
-    assert_eq!(mirror.pull(3, FOLLOW, COMMIT).before.status, Status::Identical);
-    // An older state: what came after it is forgotten.
+    assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, Status::Identical);
+    // An older state: what came after it is forgotten with a reset.
     write_manifest(&mirror.path, &other[..1]);
-    assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, Status::Stale);
-    assert!(mirror.pull(5, RESET, COMMIT).is_identical());
+    let pulled = mirror.pull(5, FOLLOW, COMMIT);
+    assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
+    assert_eq!(mirror.remembered().0, 2);
+    assert!(mirror.pull(6, RESET, COMMIT).is_identical());
     assert_eq!(mirror.remembered().0, 1);
     assert_eq!(mirror.compare().status().status, Status::Identical);
 }
@@ -285,7 +246,7 @@ fn a_failed_attempt_is_remembered_until_the_next_success_and_then_forgotten() {
 /// A directory into which `us` is published.
 fn site() -> (tempfile::TempDir, Registry) {
     let (directory, us) = (tempfile::tempdir().unwrap(), Registry::in_memory().unwrap());
-    us.change(&name("us"), &change(["A", "B"], []), &Stamp::at(second(0), now())).unwrap();
+    step(&us, "us", 0, ["A", "B"], []);
     publish_all(&us, directory.path()).unwrap();
     (directory, us)
 }
@@ -341,7 +302,7 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
     for (place, damaged) in [(directory.path(), &log), (file.as_path(), &file)] {
         let mirror = new_registry();
         let add = |id: &str, at: i64| {
-            us.change(&name("us"), &change([id], []), &Stamp::at(second(at), now())).unwrap();
+            step(&us, "us", at, [id], []);
             publish_all(&us, directory.path()).unwrap();
             std::fs::write(&file, manifest_of(&us, "us")).unwrap();
         };

@@ -12,7 +12,7 @@ use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
 
 use crate::exported::{enlarge, publish_all};
-use crate::harness::history::{change, instances, name, now, second};
+use crate::harness::history::{instances, name, now, second, step};
 use crate::harness::installed::installed;
 
 struct Nginx(Child);
@@ -126,7 +126,7 @@ fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path().canonicalize().unwrap();
     let us = Registry::in_memory().unwrap();
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    step(&us, "us", 0, ["A"], []);
     publish_all(&us, &directory.join("www")).unwrap();
     let settings = SiteSettings::default();
     publish_pages(&us, &directory.join("www"), &settings, &[], now()).unwrap();

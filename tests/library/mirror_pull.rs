@@ -5,7 +5,7 @@ use accession::model::{Algorithm, Checksum, Content};
 use accession::{Change, Entry, Limit, Limits, Registry, Selection, Stamp};
 
 use crate::exported::{manifest_of, primary_of};
-use crate::harness::history::{change, id, instances, name, now, second};
+use crate::harness::history::{change, id, instances, name, now, second, step};
 use crate::harness::store::new_registry;
 use crate::harness::values::{stating, with_file};
 
@@ -16,8 +16,7 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
     for (seconds, set) in sets.iter().enumerate() {
         let ingest = set.iter().filter(|id| !held.contains(id)).copied();
         let delete = held.iter().filter(|id| !set.contains(id)).copied();
-        let stamp = Stamp::at(second(seconds as i64), now());
-        us.change(&name(dataset), &change(ingest, delete), &stamp).unwrap();
+        step(&us, dataset, seconds as i64, ingest, delete);
         held = set;
     }
     us.edit_dataset(&name(dataset), &Stamp::now(now()), |dataset| {
@@ -45,23 +44,18 @@ fn try_pull(
 const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
 
 #[test]
-fn a_new_mirror_is_behind_and_gets_the_record_of_its_primary() {
-    let mirror = new_registry();
-    let pulled = pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
-    assert_eq!((pulled.before.status, pulled.before.mirror), (Status::Behind, None));
-    let record = mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset;
-    assert_eq!(record.name, name("mirror"));
-    assert_eq!(record.title.as_deref(), Some("Primary"));
-}
-
-#[test]
-fn a_mirror_that_is_behind_follows_and_keeps_its_own_record() {
-    let mirror = new_registry();
-    mirror.change(&name("mirror"), &change(["A"], []), &Stamp::at(second(8), now())).unwrap();
-    let pulled = pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
-    assert_eq!(pulled.before.status, Status::Behind);
-    assert!(pulled.is_identical());
-    assert_eq!(mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset.title, None);
+fn a_mirror_that_is_behind_follows_and_only_a_new_one_gets_the_record_of_its_primary() {
+    for (is_new, title) in [(true, Some("Primary")), (false, None)] {
+        let mirror = new_registry();
+        if !is_new {
+            step(&mirror, "mirror", 8, ["A"], []);
+        }
+        let pulled = pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
+        assert_eq!(pulled.before.status, Status::Behind);
+        assert_eq!((pulled.before.mirror.is_none(), pulled.is_identical()), (is_new, true));
+        let record = mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset;
+        assert_eq!((record.name, record.title.as_deref()), (name("mirror"), title));
+    }
 }
 
 #[test]
@@ -104,8 +98,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("us.db");
     let ingest = |registry: &Registry, id: &str, at: i64| {
-        let stamp = Stamp::at(second(at), now());
-        registry.change(&name("us"), &change([id], []), &stamp).unwrap();
+        step(&registry, "us", at, [id], []);
     };
     let us = Registry::create(&path).unwrap();
     (1..).zip(["A", "B"]).for_each(|(at, id)| ingest(&us, id, at));
@@ -149,7 +142,7 @@ fn a_comparison_with_an_earlier_state_says_nothing_about_the_primary() {
     let path = directory.path().join("us.db");
     let us = Registry::create(&path).unwrap();
     for (at, id) in (1..).zip(["A", "B"]) {
-        us.change(&name("us"), &change([id], []), &Stamp::at(second(at), now())).unwrap();
+        step(&us, "us", at, [id], []);
     }
     let mirror = new_registry();
     let primary = Primary::open(&path, &name("us"), None, now()).unwrap();

@@ -2,17 +2,10 @@
 
 use accession::model::IdentifierPrefix;
 use accession::registry::FoundPeriod;
-use accession::{Change, ErrorKind, GranuleId, Members, Registry, Stamp};
+use accession::{ErrorKind, Members};
 
-use crate::harness::history::{name, now, second};
+use crate::harness::history::{name, now, step};
 use crate::harness::store::new_registry;
-
-fn ingest(registry: &Registry, dataset: &str, at: i64, granule_id: &str) {
-    let mut change = Change::new();
-    change.options.create_dataset = true;
-    change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();
-    registry.change(&name(dataset), &change, &Stamp::at(second(at), now())).unwrap();
-}
 
 fn prefix(text: &str) -> IdentifierPrefix {
     text.parse().unwrap()
@@ -21,9 +14,9 @@ fn prefix(text: &str) -> IdentifierPrefix {
 #[test]
 fn an_identifier_is_found_by_its_first_digits_if_only_one_begins_so() {
     let registry = new_registry();
-    ingest(&registry, "US", 0, "A");
-    ingest(&registry, "US", 1, "B");
-    ingest(&registry, "THEM", 0, "A");
+    step(&registry, "US", 0, ["A"], []);
+    step(&registry, "US", 1, ["B"], []);
+    step(&registry, "THEM", 0, ["A"], []);
     let patterns = Members::Patterns(vec!["B".parse().unwrap()]);
     let cited = registry.cite_subset(&name("US"), None, &patterns, now()).unwrap();
     let snapshot = registry.snapshot().unwrap();
@@ -51,7 +44,7 @@ fn several_identifiers_that_begin_alike_are_named() {
     // The identifiers of these two granules, which a search found, begin with the same eight digits.
     let registry = new_registry();
     for (at, granule_id) in ["granule.9733", "granule.37070"].into_iter().enumerate() {
-        ingest(&registry, &format!("D{at}"), 0, granule_id);
+        step(&registry, &format!("D{at}"), 0, [granule_id], []);
     }
     let snapshot = registry.snapshot().unwrap();
     let of = |dataset: &str| snapshot.dataset(&name(dataset)).unwrap().latest.unwrap().identifier;
@@ -77,15 +70,11 @@ fn granules_are_found_by_how_their_ids_begin_page_by_page_in_every_dataset() {
         ("A", 1, "A\u{10ffff}"),
         ("D", 0, "A"),
     ] {
-        ingest(&registry, dataset, at, granule_id);
+        step(&registry, dataset, at, [granule_id], []);
     }
     // Deleted and ingested again: two periods.
-    for (at, delete) in [(4, true), (5, false)] {
-        let mut change = Change::new();
-        let granule_id: GranuleId = "AA".parse().unwrap();
-        if delete { change.delete(granule_id) } else { change.ingest(granule_id) }.unwrap();
-        registry.change(&name("B"), &change, &Stamp::at(second(at), now())).unwrap();
-    }
+    step(&registry, "B", 4, [], ["AA"]);
+    step(&registry, "B", 5, ["AA"], []);
     let found = |prefix: &str, limit: u32| {
         let (prefix, mut found) = (prefix.parse().unwrap(), Vec::new());
         loop {

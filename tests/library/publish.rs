@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::exported::{enlarge, manifest_of, published};
 use crate::harness::files::files;
-use crate::harness::history::{History, POOL, cases, change, name, now, second};
+use crate::harness::history::{History, POOL, cases, change, name, now, second, step};
 
 /// The manifest that the files of a dataset make up.
 fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
@@ -69,8 +69,7 @@ fn confirmed() -> Stamp {
 fn lines(ids: &[&str]) -> Registry {
     let registry = Registry::in_memory().unwrap();
     for (at, id) in ids.iter().enumerate() {
-        let stamp = Stamp::at(second(at as i64), now());
-        registry.change(&name("us"), &change([*id], []), &stamp).unwrap();
+        step(&registry, "us", at as i64, [*id], []);
     }
     registry
 }

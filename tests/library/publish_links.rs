@@ -8,7 +8,7 @@ use accession::{Error, Registry, Stamp};
 
 use crate::exported::{publish_all, verified};
 use crate::harness::files::files;
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{name, now, step};
 
 fn run(registry: &Registry, directory: &Path) -> Result<(), Error> {
     publish_all(registry, directory)?;
@@ -17,8 +17,7 @@ fn run(registry: &Registry, directory: &Path) -> Result<(), Error> {
 
 fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
-    let stamp = Stamp::at(second(0), now());
-    registry.change(&name("OLD"), &change(["A"], []), &stamp).unwrap();
+    step(&registry, "OLD", 0, ["A"], []);
     registry.rename_dataset(&name("OLD"), &name("US"), &Stamp::now(now())).unwrap();
     registry
 }
@@ -64,8 +63,7 @@ fn no_link_in_the_directory_is_followed() {
             let registry = registry();
             if is_published {
                 run(&registry, &www).unwrap();
-                let stamp = Stamp::at(second(1), now());
-                registry.change(&name("US"), &change(["B"], []), &stamp).unwrap();
+                step(&registry, "US", 1, ["B"], []);
             } else {
                 // Without it, a directory that has something is not published into at all.
                 std::fs::write(www.join(".accession-publish.lock"), "").unwrap();

@@ -10,7 +10,7 @@ use accession::{
 
 use crate::exported::{enlarge, publish_all, verified};
 use crate::harness::files::files;
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{name, now, step};
 
 fn run(registry: &Registry, directory: &Path) {
     publish_all(registry, directory).unwrap();
@@ -32,7 +32,7 @@ fn annotate(registry: &Registry, note: &str) {
 fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
     (0..3).for_each(|at| enlarge(&registry, "US", at, 3_000));
-    registry.change(&name("OLD"), &change(["A", "B"], []), &Stamp::at(second(0), now())).unwrap();
+    step(&registry, "OLD", 0, ["A", "B"], []);
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
     for pattern in ["0.*", "1.*"] {
         let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
@@ -107,7 +107,7 @@ fn what_the_registry_continues_is_as_it_should_be_and_not_current() {
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
     assert!(verified(&registry, www).iter().all(|row| row.ok && row.current));
-    registry.change(&name("NEW"), &change(["C"], []), &Stamp::at(second(9), now())).unwrap();
+    step(&registry, "NEW", 9, ["C"], []);
     let wanted = Members::Patterns(vec!["2.*".parse().unwrap()]);
     registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
     let rows = verified(&registry, www);
@@ -130,7 +130,7 @@ fn what_another_registry_published_differs() {
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
     let other = Registry::in_memory().unwrap();
-    other.change(&name("NEW"), &change(["A", "C"], []), &Stamp::at(second(0), now())).unwrap();
+    step(&other, "NEW", 0, ["A", "C"], []);
     let files: Vec<(String, Option<u64>)> =
         differences(&other, www).into_iter().map(|it| (it.file, it.line)).collect();
     let expected = [

@@ -8,7 +8,7 @@ use accession::{DatasetName, Registry, Stamp};
 use url::Url;
 
 use crate::exported::publish_all;
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{change, name, now, second, step};
 
 fn settings(public_url: Option<&str>) -> SiteSettings {
     SiteSettings {
@@ -58,7 +58,7 @@ fn targets(page: &str) -> Vec<&str> {
 #[test]
 fn every_link_leads_to_a_file_wherever_the_directory_is() {
     let registry = registry();
-    registry.change(&name("DI:1"), &change(["x"], []), &Stamp::at(second(0), now())).unwrap();
+    step(&registry, "DI:1", 0, ["x"], []);
     registry
         .edit_dataset(&name("A"), &Stamp::now(now()), |dataset| {
             dataset.doi = Some("10.9999/US".parse().unwrap());

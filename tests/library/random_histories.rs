@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use accession::registry::Skipped;
 use accession::{
     Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Limit, Limits, Listing,
     Moment, Registry, Selection, Stamp, Timestamp,
@@ -136,34 +137,26 @@ fn take(
                 kind
             );
         }
-        Step::SkipExisting(ids) => {
-            let texts = texts(ids);
-            let mut all = Change::new();
+        Step::SkipExisting(ids) | Step::SkipMissing(ids) => {
+            let ingests = matches!(step, Step::SkipExisting(_));
+            let (texts, mut all) = (texts(ids), Change::new());
             all.options.create_dataset = true;
-            all.options.skip_existing = true;
-            texts.iter().chain(&texts).for_each(|text| all.ingest(id(text)).unwrap());
-            let new: Vec<&str> = texts.iter().copied().filter(|id| !held.contains(*id)).collect();
+            all.options.skip_existing = ingests;
+            all.options.skip_missing = !ingests;
+            texts.iter().chain(&texts).for_each(|text| match ingests {
+                true => all.ingest(id(text)).unwrap(),
+                false => all.delete(id(text)).unwrap(),
+            });
+            let does = |id: &&str| held.contains(*id) != ingests;
+            let done: Vec<&str> = texts.iter().copied().filter(does).collect();
             let applied = registry.change(dataset, &all, &stamp).unwrap();
-            assert_eq!(applied.skipped.repeated, texts.len() as u64);
-            assert_eq!(applied.skipped.held, (texts.len() - new.len()) as u64);
-            assert_eq!(applied.instance().is_some(), !new.is_empty());
-            if !new.is_empty() {
-                history.apply(at, &plan(new, []));
-            }
-        }
-        Step::SkipMissing(ids) => {
-            let texts = texts(ids);
-            let mut all = Change::new();
-            all.options.create_dataset = true;
-            all.options.skip_missing = true;
-            texts.iter().chain(&texts).for_each(|text| all.delete(id(text)).unwrap());
-            let old: Vec<&str> = texts.iter().copied().filter(|id| held.contains(*id)).collect();
-            let applied = registry.change(dataset, &all, &stamp).unwrap();
-            assert_eq!(applied.skipped.repeated, texts.len() as u64);
-            assert_eq!(applied.skipped.missing, (texts.len() - old.len()) as u64);
-            assert_eq!(applied.instance().is_some(), !old.is_empty());
-            if !old.is_empty() {
-                history.apply(at, &plan([], old));
+            let Skipped { repeated, held, missing, .. } = applied.skipped;
+            assert_eq!(repeated, texts.len() as u64);
+            let skipped = (texts.len() - done.len()) as u64;
+            assert_eq!((held, missing), if ingests { (skipped, 0) } else { (0, skipped) });
+            assert_eq!(applied.instance().is_some(), !done.is_empty());
+            if !done.is_empty() {
+                history.apply(at, &if ingests { plan(done, []) } else { plan([], done) });
             }
         }
         Step::Sync(ids, most) => sync(registry, dataset, history, at, &texts(ids), *most),

@@ -8,15 +8,14 @@ use accession::registry::{Lacks, NewAnnotation, PaymentIds, rehearse_restore, re
 use accession::{Access, DatasetName, Identifier, Members, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{change, name, now, second, step};
 use crate::harness::oracle::naive;
 
 /// A registry with one dataset of ten granules.
 fn create(path: &Path) -> Registry {
     let registry = Registry::create(path).unwrap();
     let ids: Vec<String> = (0..10).map(|n| format!("granule.{n}")).collect();
-    let change = change(ids.iter().map(String::as_str), []);
-    registry.change(&name("dataset"), &change, &Stamp::at(second(0), now())).unwrap();
+    step(&registry, "dataset", 0, ids.iter().map(String::as_str), []);
     registry
 }
 
@@ -157,14 +156,12 @@ fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
 /// added, one renamed, one changed, and a subset cited.
 fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
     let registry = create(path);
-    registry.change(&name("old"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    step(&registry, "old", 0, ["A"], []);
     registry.back_up(backup).unwrap();
-    registry
-        .change(&name("dataset"), &change(["later"], []), &Stamp::at(second(1), now()))
-        .unwrap();
-    registry.change(&name("added"), &change(["A", "B"], []), &Stamp::at(second(1), now())).unwrap();
+    step(&registry, "dataset", 1, ["later"], []);
+    step(&registry, "added", 1, ["A", "B"], []);
     // The same set as one that the backup has.
-    registry.change(&name("also-added"), &change(["A"], []), &Stamp::at(second(1), now())).unwrap();
+    step(&registry, "also-added", 1, ["A"], []);
     registry.rename_dataset(&name("old"), &name("renamed"), &Stamp::now(now())).unwrap();
     let noted = Selection::Dataset { name: name("renamed"), at: None };
     let note = NewAnnotation::new("later").unwrap();
@@ -237,7 +234,7 @@ fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
         assert!(restored.lacks.is_err(), "{what}");
         assert_eq!(std::fs::read(restored.moved.unwrap()).unwrap(), bytes, "{what}");
         let registry = Registry::open(&path, Access::Write).unwrap();
-        registry.change(&name("old"), &change(["new"], []), &Stamp::at(second(9), now())).unwrap();
+        step(&registry, "old", 9, ["new"], []);
     }
 }
 
@@ -271,9 +268,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         let kept = restore(&backup, &path, now(), None).unwrap().moved.unwrap();
         assert_eq!((mode(&path), mode(&kept)), (permissions, permissions));
         let registry = Registry::open(&path, Access::Write).unwrap();
-        registry
-            .change(&name("dataset"), &change(["B"], []), &Stamp::at(second(9), now()))
-            .unwrap();
+        step(&registry, "dataset", 9, ["B"], []);
     }
 }
 

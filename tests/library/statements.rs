@@ -11,7 +11,7 @@ use accession::signed::{
 };
 use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Timestamp};
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{change, name, now, plan, second};
 use crate::harness::installed::installed;
 use crate::harness::seal::seal_rows;
 use crate::harness::seed;
@@ -55,8 +55,7 @@ fn prove(registry: &Registry, selection: &Selection) -> accession::error::Result
 fn the_proof_of_the_seed_is_the_one_that_is_kept() {
     let registry = new_registry();
     let dataset = name("US.FOOL2.002");
-    let mut first = change(seed::ids("us-2001-01-02.txt").iter().map(String::as_str), []);
-    first.options.create_dataset = true;
+    let first = change(seed::ids("us-2001-01-02.txt").iter().map(String::as_str), []);
     let stamp = |day: &str, recorded: &str| {
         Stamp::at(format!("{day}T00:00:00Z").parse().unwrap(), recorded.parse().unwrap())
     };
@@ -160,8 +159,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     let registry = new_registry();
     let (d, t) = (name("D"), |n: i64| second(n * 86_400));
     let step = |registry: &Registry, at: i64, ids: &[&str]| {
-        let mut change = change(ids.iter().copied(), []);
-        change.options.create_dataset = true;
+        let change = change(ids.iter().copied(), []);
         registry.change(&d, &change, &Stamp::at(t(at), t(at))).unwrap();
     };
     let added = |at: i64| registry.state_sets(t(at), &[]).unwrap().added;
@@ -205,8 +203,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
 fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each_week() {
     let registry = new_registry();
     let make = |ids: [&str; 1], at: &str| {
-        let mut change = change(ids, []);
-        change.options.create_dataset = true;
+        let change = change(ids, []);
         let at = format!("2001-01-02T00:00:{at}Z").parse().unwrap();
         registry.change(&name("A"), &change, &Stamp::at(at, at)).unwrap();
     };
@@ -253,9 +250,7 @@ fn what_was_not_signed_has_no_proof_yet() {
 fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (_, registry) = new_registry_in(directory.path());
-    let mut first = change(["A"], []);
-    first.options.create_dataset = true;
-    registry.change(&name("D"), &first, &Stamp::at(second(0), second(0))).unwrap();
+    registry.change(&name("D"), &change(["A"], []), &Stamp::now(second(0))).unwrap();
     let older = directory.path().join("older.db");
     registry.copy_to(&older, PaymentIds::LeftOut).unwrap();
     let other = directory.path().join("other.db");
@@ -313,8 +308,7 @@ fn statements_that_are_lost_or_altered_are_found() {
         ),
     ] {
         let stored = Stored::with(3);
-        let at = |n: i64| Stamp::at(second(n), now());
-        stored.registry.change(&name("dataset"), &change(["x"], []), &at(1)).unwrap();
+        stored.change(1, &plan(["x"], []));
         let log = stored.registry.state_sets(now(), &[]).unwrap();
         assert_eq!(log.added, 2);
         sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
@@ -358,8 +352,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let (registry, directory) = (new_registry(), tempfile::tempdir().unwrap());
     let site = directory.path().join("statements");
     let change_to = |n: i64| {
-        let mut step = change([format!("G{n}").as_str()], []);
-        step.options.create_dataset = true;
+        let step = change([format!("G{n}").as_str()], []);
         registry.change(&name("D"), &step, &Stamp::at(second(n), second(n))).unwrap();
     };
     let publish = |registry: &Registry| publish_statements(registry, directory.path());
@@ -433,9 +426,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     assert_eq!(std::fs::read(site.join("checkpoint")).unwrap(), before);
     // Another registry, and one that was restored from an older backup, contradict what is there.
     let other = new_registry();
-    let mut first = change(["X"], []);
-    first.options.create_dataset = true;
-    other.change(&name("D"), &first, &Stamp::at(second(0), second(0))).unwrap();
+    other.change(&name("D"), &change(["X"], []), &Stamp::now(second(0))).unwrap();
     let log = other.state_sets(second(1), &[]).unwrap();
     sign(&other, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(1));
     assert_eq!(publish(&other).unwrap_err().kind().as_str(), "tree-differs");

@@ -1,10 +1,10 @@
 //! Tests count the work, not the time: the steps, rows and checkpoints of a change.
 
+use accession::Registry;
 use accession::chain::is_checkpoint;
 use accession::registry::Effort;
-use accession::{Registry, Stamp};
 
-use crate::harness::history::{change, name, now, second};
+use crate::harness::history::{name, step};
 use crate::harness::store::new_registry;
 
 const GRANULES: usize = 100_000;
@@ -17,9 +17,7 @@ fn granule_id(n: usize) -> String {
 fn even_numbers() -> Registry {
     let registry = new_registry();
     let granule_ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
-    let all = change(granule_ids.iter().map(String::as_str), []);
-    let stamp = Stamp::at(second(0), now());
-    let effort = registry.change(&name("even"), &all, &stamp).unwrap().effort;
+    let effort = step(&registry, "even", 0, granule_ids.iter().map(String::as_str), []).effort;
     let checkpoints = granule_ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
     // They are hashed as they are stored.
     assert_eq!(effort, Effort { steps: GRANULES as u64, rows: 0, checkpoints });
@@ -51,9 +49,8 @@ fn appending_n_ids_at_the_end_hashes_exactly_n() {
         let from = 2 * GRANULES + 10_000 * day;
         let ids: Vec<String> = (from..from + n).map(granule_id).collect();
         let checkpoints = ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
-        let stamp = Stamp::at(second(1 + day as i64), now());
-        let append = change(ids.iter().map(String::as_str), []);
-        let effort = registry.change(&name("even"), &append, &stamp).unwrap().effort;
+        let ids = ids.iter().map(String::as_str);
+        let effort = step(&registry, "even", 1 + day as i64, ids, []).effort;
         assert_eq!(effort, Effort { steps: n as u64, rows: 0, checkpoints });
     }
 }
@@ -62,17 +59,13 @@ fn appending_n_ids_at_the_end_hashes_exactly_n() {
 fn an_id_in_the_middle_hashes_only_the_granules_after_the_checkpoint_before_it() {
     let registry = even_numbers();
     for (day, n) in [199_999, 150_001, 77_777, 3].into_iter().enumerate() {
-        let stamp = Stamp::at(second(1 + 2 * day as i64), now());
-        let insert = change([granule_id(n).as_str()], []);
-        let effort = registry.change(&name("even"), &insert, &stamp).unwrap().effort;
+        let id = granule_id(n);
+        let effort = step(&registry, "even", 1 + 2 * day as i64, [id.as_str()], []).effort;
         let is_appended = n > 2 * (GRANULES - 1);
         if !is_appended {
             assert_eq!(effort, rewound(n, true), "granule {n} is ingested");
         }
-
-        let stamp = Stamp::at(second(2 + 2 * day as i64), now());
-        let delete = change([], [granule_id(n).as_str()]);
-        let effort = registry.change(&name("even"), &delete, &stamp).unwrap().effort;
+        let effort = step(&registry, "even", 2 + 2 * day as i64, [], [id.as_str()]).effort;
         assert_eq!(effort, rewound(n, false), "granule {n} is deleted");
     }
     assert!(registry.verify(&name("even")).unwrap().ok);
@@ -82,10 +75,7 @@ fn an_id_in_the_middle_hashes_only_the_granules_after_the_checkpoint_before_it()
 fn deleting_everything_reads_and_hashes_what_was_held_once() {
     let registry = even_numbers();
     let ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
-    let stamp = Stamp::at(second(1), now());
-    let applied = registry
-        .change(&name("even"), &change([], ids.iter().map(String::as_str)), &stamp)
-        .unwrap();
+    let applied = step(&registry, "even", 1, [], ids.iter().map(String::as_str));
     let all = GRANULES as u64;
     assert_eq!(applied.effort, Effort { steps: all, rows: all, checkpoints: 0 });
     assert_eq!(applied.instances[0].identifier, accession::Identifier::EMPTY);

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,13 +10,7 @@ use accession::registry::{PaymentIds, Withdrawn};
 use accession::{Access, Registry};
 
 use crate::harness::at_advance::AtAdvance;
-use crate::scene::{Scene, command, dice, rounds};
-
-pub fn succeed(output: Output) -> String {
-    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{printed}");
-    String::from_utf8(output.stdout).unwrap()
-}
+use crate::scene::{Scene, command, dice, refused, rounds, succeed};
 
 /// A file with all that a registry can have.
 pub fn filled(directory: &Path) -> String {
@@ -26,17 +19,8 @@ pub fn filled(directory: &Path) -> String {
     std::fs::write(directory.join("many.txt"), many).unwrap();
     let many = directory.join("many.txt");
     for arguments in [
-        &[
-            "dataset",
-            "add",
-            "US",
-            "--doi",
-            "10.9999/US",
-            "--title",
-            "it's \\ é",
-            "--creator",
-            "NASA",
-        ][..],
+        &["dataset", "add", "US", "--doi", "10.9999/US", "--creator", "NASA"][..],
+        &["dataset", "edit", "US", "--title", "it's \\ é"],
         &["ingest", "US", "--at", "2001-01-02", "--note", "first\nnote", "A", "a", "é", "Z"],
         &["delete", "US", "--at", "2001-01-03", "a"],
         &["ingest", "US", "--at", "2001-01-04", "a", "値"],
@@ -55,7 +39,8 @@ pub fn filled(directory: &Path) -> String {
         // What it has stated is followed here, too, as that of another archive.
         &["mirror", "pull", "MIRROR", "www/datasets/OURS", "--create"],
     ] {
-        succeed(command(&path, arguments).current_dir(directory).output().unwrap());
+        let output = command(&path, arguments).current_dir(directory).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
     }
     path
 }
@@ -63,12 +48,12 @@ pub fn filled(directory: &Path) -> String {
 /// Everything that a registry says about itself, but payment ids.
 pub fn reports(registry: &str) -> Vec<String> {
     let mut reports = vec![
-        succeed(command(registry, &["dataset", "list", "--all", "--json"]).output().unwrap()),
-        succeed(command(registry, &["verify", "--json"]).output().unwrap()),
-        succeed(command(registry, &["find", "A", "--json"]).output().unwrap()),
-        succeed(command(registry, &["prove", "OURS"]).output().unwrap()),
-        succeed(command(registry, &["prove", "MIRROR"]).output().unwrap()),
-        succeed(command(registry, &["mirror", "status", "MIRROR", "--json"]).output().unwrap()),
+        succeed(registry, &["dataset", "list", "--all", "--json"]),
+        succeed(registry, &["verify", "--json"]),
+        succeed(registry, &["find", "A", "--json"]),
+        succeed(registry, &["prove", "OURS"]),
+        succeed(registry, &["prove", "MIRROR"]),
+        succeed(registry, &["mirror", "status", "MIRROR", "--json"]),
     ];
     for name in ["US", "OURS", "LARGE", "THIRD", "EMPTY", "MIRROR"] {
         for arguments in [
@@ -98,21 +83,20 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let source = filled(directory.path());
     let server = scene.server.new_database();
     let back = directory.path().join("back.db").to_str().unwrap().to_owned();
-    succeed(command("unused", &["copy", &source, &server]).output().unwrap());
-    succeed(command("unused", &["copy", &server, &back]).output().unwrap());
+    succeed("unused", &["copy", &source, &server]);
+    succeed("unused", &["copy", &server, &back]);
     let expected = reports(&source);
     let expected = masked(expected, &source);
     assert_eq!(masked(reports(&server), &server), expected);
     assert_eq!(masked(reports(&back), &back), expected);
 
     // The target of a copy is empty.
-    let refused = command("unused", &["copy", &source, &server, "--json"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("registry-exists"));
+    refused("unused", &["copy", &source, &server], "registry-exists");
 
     // A backup has the payment workers, a copy has them when it is asked for.
     let backup = directory.path().join("backup.db").to_str().unwrap().to_owned();
-    succeed(command(&server, &["payment-id", "new", "--worker", "5"]).output().unwrap());
-    succeed(command(&server, &["backup", &backup]).output().unwrap());
+    succeed(&server, &["payment-id", "new", "--worker", "5"]);
+    succeed(&server, &["backup", &backup]);
     assert_eq!(masked(reports(&backup), &backup), expected);
     let workers = rusqlite::Connection::open(&backup)
         .unwrap()
@@ -122,13 +106,12 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
         .unwrap();
     assert_eq!(workers, "5");
     let other = scene.server.new_database();
-    succeed(command("unused", &["copy", &source, &other, "--payment-ids"]).output().unwrap());
+    succeed("unused", &["copy", &source, &other, "--payment-ids"]);
     let rows = crate::harness::server::client(&other)
         .query("SELECT worker FROM accession.payment_worker", &[])
         .unwrap();
     assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [3]);
-    let restore = command(&server, &["restore", &backup, "--json"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&restore.stderr).contains("not-a-file"));
+    refused(&server, &["restore", &backup], "not-a-file");
 }
 
 #[test]
@@ -136,8 +119,7 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
     let Some(scene) = Scene::new() else { return };
     let directory = tempfile::tempdir().unwrap();
     let source = filled(directory.path());
-    let verified =
-        |registry: &str| succeed(command(registry, &["verify", "--json"]).output().unwrap());
+    let verified = |registry: &str| succeed(registry, &["verify", "--json"]);
     let expected = verified(&source);
     let mut unfinished = 0;
     for round in 0..rounds(6, 100) {
@@ -187,7 +169,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
         let monitor = AtAdvance(move |more| {
             if more > 0 && !is_changed.swap(true, Ordering::SeqCst) {
                 for arguments in CHANGES {
-                    succeed(command(&path, arguments).output().unwrap());
+                    succeed(&path, arguments);
                 }
             }
             ControlFlow::Continue(())
@@ -208,11 +190,11 @@ fn a_backup_in_a_directory_is_named_after_the_database() {
     let directory = tempfile::tempdir().unwrap();
     let nightly = directory.path().join("nightly");
     std::fs::create_dir(&nightly).unwrap();
-    succeed(command(&scene.url, &["dataset", "add", "US"]).output().unwrap());
+    succeed(&scene.url, &["dataset", "add", "US"]);
     let database = scene.url.rsplit('/').next().unwrap();
     for number in 1..=2 {
         let arguments = ["backup", nightly.to_str().unwrap(), "--json"];
-        let printed = succeed(command(&scene.url, &arguments).output().unwrap());
+        let printed = succeed(&scene.url, &arguments);
         let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
         let path = printed["path"].as_str().unwrap();
         let file = Path::new(path).file_name().unwrap().to_str().unwrap();

@@ -9,14 +9,13 @@ use accession::model::Checksum;
 use accession::registry::SharedDoi;
 use accession::{Access, Change, Entry, GranuleId, Listing, Members, Registry, Stamp};
 use postgres::Client;
-use postgres::types::{ToSql, Type};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
 use crate::harness::every_field::every_field;
 use crate::harness::seal::seal_rows;
 use crate::harness::server::client;
-use crate::scene::{Scene, command, confirmed_stamp, name, second, stating};
+use crate::scene::{Scene, confirmed_stamp, name, second, stating, succeed, with_file};
 
 /// A registry in a file, in which every column of every table has a value.
 fn filled(directory: &Path) -> PathBuf {
@@ -50,7 +49,8 @@ fn filled(directory: &Path) -> PathBuf {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
     }
     let sm3 = Checksum::parse("sm3".parse().unwrap(), "Größe").unwrap();
-    registry.change(&name("ONE"), &stating(&id(1), [("data/1", Some(7), sm3)]), &by()).unwrap();
+    let file = with_file(id(1).as_str(), "data/1", Some(7), Some(sm3));
+    registry.change(&name("ONE"), &stating([file]), &by()).unwrap();
     let scheme = Scheme::default();
     let worker = scheme.worker(5).unwrap();
     let now = || second(26 * 365 * 86_400);
@@ -58,18 +58,18 @@ fn filled(directory: &Path) -> PathBuf {
     let taken: Vec<PaymentId> = lease.ids.into_iter().map(|decoded| decoded.id).collect();
     registry.take_payment_ids(&taken).unwrap();
     drop(registry);
-    let run = |arguments: &[&str]| {
-        let mut command = command(path.to_str().unwrap(), arguments);
-        let output = command.current_dir(directory).output().unwrap();
-        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {printed}");
-    };
-    run(&["export", "ONE", "--output", "one.jsonl"]);
-    run(&["mirror", "pull", "MIRROR", "one.jsonl", "--create", "--primary-dataset", "ONE"]);
-    run(&["dataset", "rename", "TWO", "THREE"]);
-    run(&["dataset", "withdraw", "THREE", "--note", "wrong"]);
-    run(&["key", "generate", "us.example.org/statements", "--output", "key"]);
-    run(&["sign", "--key", "key"]);
+    let file = |file: &str| directory.join(file).to_str().unwrap().to_owned();
+    let (log, key) = (file("one.jsonl"), file("key"));
+    for arguments in [
+        &["export", "ONE", "--output", &log][..],
+        &["mirror", "pull", "MIRROR", &log, "--create", "--primary-dataset", "ONE"],
+        &["dataset", "rename", "TWO", "THREE"],
+        &["dataset", "withdraw", "THREE", "--note", "wrong"],
+        &["key", "generate", "us.example.org/statements", "--output", &key],
+        &["sign", "--key", &key],
+    ] {
+        succeed(path.to_str().unwrap(), arguments);
+    }
     // What only a primary at an address has.
     let connection = Connection::open(&path).unwrap();
     let fail = "UPDATE mirror_source SET etag = '\"etag\"', origin = 'us.example.org/statements',
@@ -180,37 +180,14 @@ fn alter_pages(
     std::fs::remove_file(other).unwrap();
 }
 
-/// A value as a parameter of a column of a server.
-struct Parameter<'value>(&'value Value);
-
-impl std::fmt::Debug for Parameter<'_> {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{:?}", self.0)
+/// A value as the SQL of a server writes it.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Integer(number) => number.to_string(),
+        Value::Text(text) => format!("'{}'", text.replace('\'', "''")),
+        Value::Blob(blob) => format!("'\\x{}'::bytea", hex::encode(blob)),
+        Value::Null | Value::Real(_) => unreachable!("no column of the registry"),
     }
-}
-
-impl ToSql for Parameter<'_> {
-    fn to_sql(
-        &self,
-        its_type: &Type,
-        out: &mut bytes::BytesMut,
-    ) -> Result<postgres::types::IsNull, Box<dyn std::error::Error + Sync + Send>> {
-        match self.0 {
-            Value::Integer(number) if *its_type == Type::INT4 => {
-                i32::try_from(*number).unwrap().to_sql(its_type, out)
-            }
-            Value::Integer(number) => number.to_sql(its_type, out),
-            Value::Text(text) => text.to_sql(its_type, out),
-            Value::Blob(blob) => blob.to_sql(its_type, out),
-            Value::Null | Value::Real(_) => unreachable!("no column of the registry"),
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    postgres::types::to_sql_checked!();
 }
 
 /// Lets rows be changed as a failing disk changes them: nothing refuses it, and the checksums stay.
@@ -284,13 +261,11 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     for (table, column, value) in values {
         let flipped = flipped(&value);
         flip_in_file(&file, &damaged, &table, &column, [&flipped, &value]);
-        let sql = format!("UPDATE accession.{table} SET {column} = $1 WHERE {column} = $2");
-        let mut update = |values: [&Value; 2]| {
-            let values = values.map(Parameter);
-            assert!(
-                owner.execute(&sql, &[&values[0], &values[1]]).unwrap() > 0,
-                "{table}.{column}"
-            );
+        let mut update = |[to, from]: [&Value; 2]| {
+            let (to, from) = (literal(to), literal(from));
+            let sql =
+                format!("UPDATE accession.{table} SET {column} = {to} WHERE {column} = {from}");
+            assert!(owner.execute(&sql, &[]).unwrap() > 0, "{table}.{column}");
         };
         update([&flipped, &value]);
         let both = [found(&damaged), found(&server)];

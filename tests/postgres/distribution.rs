@@ -1,8 +1,8 @@
 //! Distribution: refused where there is no Citus; on a cluster, nothing is different afterwards.
 
-use crate::copies::{filled, masked, reports, succeed};
+use crate::copies::{filled, masked, reports};
 use crate::harness::server::{Server, client};
-use crate::scene::{Scene, command};
+use crate::scene::{Scene, refused, succeed};
 
 #[test]
 fn without_the_extension_nothing_is_changed() {
@@ -11,9 +11,7 @@ fn without_the_extension_nothing_is_changed() {
     let count = || scene.client().query_one(triggers, &[]).unwrap().get::<_, i64>(0);
     let before = count();
     assert!(before > 0);
-    let refused = scene.command(&["distribute", "--json"]).output().unwrap();
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("\"no-citus\""), "{refused:?}");
+    refused(&scene.url, &["distribute"], "no-citus");
     assert_eq!(count(), before);
 }
 
@@ -23,18 +21,18 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     let directory = tempfile::tempdir().unwrap();
     let source = filled(directory.path());
     let url = cluster.new_cluster_database();
-    succeed(command("unused", &["copy", &source, &url]).output().unwrap());
+    succeed("unused", &["copy", &source, &url]);
     let expected = masked(reports(&source), &source);
     assert_eq!(masked(reports(&url), &url), expected);
 
-    let distributed = succeed(command(&url, &["distribute", "--json"]).output().unwrap());
+    let distributed = succeed(&url, &["distribute", "--json"]);
     let placed = "SELECT count(*) FROM pg_dist_partition
                   WHERE logicalrelid::text LIKE 'accession.%'";
     let tables: i64 = client(&url).query_one(placed, &[]).unwrap().get(0);
     assert_eq!(distributed, format!("{{\"tables\":{tables}}}\n"));
     assert!(tables > 12, "{tables}");
     assert_eq!(masked(reports(&url), &url), expected);
-    let again = succeed(command(&url, &["distribute", "--json"]).output().unwrap());
+    let again = succeed(&url, &["distribute", "--json"]);
     assert_eq!(again, "{\"tables\":0}\n");
 
     // Changes and copies, also back to a file, are as before.
@@ -47,13 +45,12 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     ];
     for arguments in changes {
         for registry in [&source, &url] {
-            succeed(command(registry, arguments).output().unwrap());
+            succeed(registry, arguments);
         }
     }
     let back = directory.path().join("back.db").to_str().unwrap().to_owned();
-    succeed(command("unused", &["copy", &url, &back]).output().unwrap());
-    let exported =
-        |registry: &str| succeed(command(registry, &["export", "OURS"]).output().unwrap());
+    succeed("unused", &["copy", &url, &back]);
+    let exported = |registry: &str| succeed(registry, &["export", "OURS"]);
     assert_eq!(exported(&url), exported(&source));
     assert_eq!(exported(&back), exported(&source));
 }
@@ -88,9 +85,9 @@ fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distr
         &["payment-id", "new", "--worker", "1"],
         &["verify"],
     ] {
-        succeed(command(&as_owner, arguments).output().unwrap());
+        succeed(&as_owner, arguments);
     }
-    let found = succeed(command(&as_owner, &["find", "A", "--json"]).output().unwrap());
+    let found = succeed(&as_owner, &["find", "A", "--json"]);
     assert_eq!(found.lines().count(), 2, "{found}");
 }
 
@@ -99,7 +96,7 @@ fn distribute_completes_what_is_not_distributed() {
     let Some(cluster) = Server::of_cluster() else { return };
     let url = Scene::distributed(cluster).url;
     let mut owner = client(&url);
-    succeed(command(&url, &["ingest", "D", "--create", "A"]).output().unwrap());
+    succeed(&url, &["ingest", "D", "--create", "A"]);
     let local = |owner: &mut postgres::Client| -> Vec<String> {
         let tables = "
             SELECT relname::text FROM pg_class
@@ -115,10 +112,10 @@ fn distribute_completes_what_is_not_distributed() {
     owner.batch_execute("SELECT undistribute_table('accession.checkpoint')").unwrap();
     assert_eq!(local(&mut owner), ["checkpoint"]);
     for expected in ["{\"tables\":1}\n", "{\"tables\":0}\n"] {
-        let distributed = succeed(command(&url, &["distribute", "--json"]).output().unwrap());
+        let distributed = succeed(&url, &["distribute", "--json"]);
         assert_eq!(distributed, expected);
         assert_eq!(local(&mut owner), Vec::<String>::new());
     }
-    succeed(command(&url, &["delete", "D", "A"]).output().unwrap());
-    succeed(command(&url, &["verify"]).output().unwrap());
+    succeed(&url, &["delete", "D", "A"]);
+    succeed(&url, &["verify"]);
 }

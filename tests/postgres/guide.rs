@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::harness::installed::installed;
 use crate::harness::program::program;
-use crate::scene::{Scene, command};
+use crate::scene::{Scene, refused, succeed};
 
 const GUIDE: &str = include_str!("../../docs/guide/postgresql.md");
 
@@ -62,31 +62,21 @@ fn the_commands_of_the_guide_work_in_its_order() {
     run(&format!("{exported}\n{restoring}"));
 
     let on_server = |user: &str, database: &str| format!("postgres://{user}@{socket}/{database}");
-    let printed = |registry: &str, arguments: &[&str]| {
-        let output = command(registry, arguments).output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let expected = printed(file, &["history", "US.FOOL2.002", "--json"]);
+    let expected = succeed(file, &["history", "US.FOOL2.002", "--json"]);
     for database in ["archive", "restored"] {
         let history = ["history", "US.FOOL2.002", "--json"];
-        assert_eq!(printed(&on_server("archive", database), &history), expected);
+        assert_eq!(succeed(&on_server("archive", database), &history), expected);
     }
-    printed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "C"]);
-    printed(&on_server("www", "archive"), &["lookup", "US.FOOL2.002"]);
+    succeed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "C"]);
+    succeed(&on_server("www", "archive"), &["lookup", "US.FOOL2.002"]);
 
     // What somebody tries who has read less.
-    let refused = |registry: &str, arguments: &[&str]| {
-        let output = command(registry, arguments).output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        String::from_utf8(output.stderr).unwrap()
-    };
     let target = on_server("archive", "archive");
-    let again = refused(file, &["copy", file, &target]);
+    let again = refused(file, &["copy", file, &target], "registry-exists");
     assert!(
         again.contains("a registry here already") && again.contains("an empty database"),
         "{again}"
     );
-    let restored = refused(&target, &["restore", file]);
+    let restored = refused(&target, &["restore", file], "not-a-file");
     assert!(restored.contains("`accession copy`"), "{restored}");
 }

@@ -1,10 +1,11 @@
 //! A history that is imported from an address into a registry on a server.
 
+use accession::Registry;
 use accession::publish::publish;
-use accession::{Registry, Stamp};
 
+use crate::harness::values::step;
 use crate::harness::web_server::WebServer;
-use crate::scene::{Scene, ingest, name, second, stamp};
+use crate::scene::{Scene, succeed};
 
 /// It was asked whether there is a file with the address of the server as its name. There was none, so
 /// that the whole log was read each time.
@@ -14,15 +15,13 @@ fn an_import_from_an_address_reads_only_what_is_new() {
     let directory = tempfile::tempdir().unwrap();
     let us = Registry::in_memory().unwrap();
     for number in 0..300 {
-        let stamp = Stamp { at: Some(second(number)), ..stamp() };
-        us.change(&name("US"), &ingest(&format!("granule.{number}")), &stamp).unwrap();
+        step(&us, "US", number, [format!("granule.{number}").as_str()], []);
     }
     publish(&us, directory.path(), &[], |_, published| published.map(drop)).unwrap();
     let server = WebServer::over(directory.path());
     let import = || {
         let address = server.dataset("US");
-        let output = scene.command(&["import", "US", &address, "--create"]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
+        succeed(&scene.url, &["import", "US", &address, "--create"]);
     };
     import();
     // From now on, a segment of the log cannot be read from its beginning.

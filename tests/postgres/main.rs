@@ -15,6 +15,7 @@ mod harness {
     pub mod every_field;
     mod given_server;
     pub mod installed;
+    mod listener;
     pub mod machine;
     pub mod pooler;
     pub mod program;
@@ -25,6 +26,7 @@ mod harness {
     pub mod serving;
     pub mod standby;
     mod tcp;
+    pub mod values;
     pub mod web_server;
     #[cfg(feature = "serve")]
     pub mod writes;

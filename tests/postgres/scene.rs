@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use accession::model::{Checksum, Content, Extent, FilePath, KnownFile};
-use accession::{Access, Change, DatasetName, Entry, GranuleId, Registry, Stamp, Timestamp};
+use accession::{Access, Change, GranuleId, Registry, Stamp};
 
 use crate::harness::program::program;
 use crate::harness::server::{Server, client};
+use crate::harness::values::{change, now};
+pub use crate::harness::values::{name, second, stating, with_file};
 
 /// A server with one registry.
 pub struct Scene {
@@ -71,21 +72,29 @@ pub fn command(registry: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// What the program prints on a registry, where it succeeds.
+pub fn succeed(registry: &str, arguments: &[&str]) -> String {
+    let output = command(registry, arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The error, as JSON, of the program on a registry where it is refused with this kind.
+pub fn refused(registry: &str, arguments: &[&str], kind: &str) -> String {
+    let output = command(registry, &[&["--json"], arguments].concat()).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{arguments:?}: {error}");
+    error
+}
+
 /// How often a fault is tried: in every run, or for the report.
 pub fn rounds(always: u32, reported: u32) -> u32 {
     if std::env::var_os("TRUST").is_some() { reported } else { always }
 }
 
-pub fn name(text: &str) -> DatasetName {
-    text.parse().unwrap()
-}
-
-pub fn second(number: i64) -> Timestamp {
-    Timestamp::from_micros(1_000_000_000_000_000 + number * 1_000_000).unwrap()
-}
-
 pub fn stamp() -> Stamp {
-    Stamp::now("2026-01-01T00:00:00Z".parse().unwrap())
+    Stamp::now(now())
 }
 
 /// The same, with a clock that is right however long ago the last time was recorded.
@@ -95,10 +104,7 @@ pub fn confirmed_stamp() -> Stamp {
 
 /// A change that ingests a granule, and creates the dataset.
 pub fn ingest(granule_id: &str) -> Change {
-    let mut change = Change::new();
-    change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();
-    change.options.create_dataset = true;
-    change
+    change([granule_id], [])
 }
 
 /// The number of holding periods of a granule in the registry: 1 if it was ingested once.
@@ -113,19 +119,4 @@ pub fn dice(round: u32, bound: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (mixed ^ (mixed >> 31)) % bound
-}
-
-/// A change that states files of a granule that is held.
-pub fn stating<'a>(
-    granule: &GranuleId,
-    files: impl IntoIterator<Item = (&'a str, Option<u64>, Checksum)>,
-) -> Change {
-    let mut change = Change::stating(Extent::Named);
-    for (path, size, checksum) in files {
-        let path = Some(FilePath::new(path).unwrap());
-        let file = KnownFile::new(granule, path, size, Some(checksum));
-        let content = Content::of(granule, file.into_iter().collect()).ok();
-        change.describe(Entry { content, ..granule.clone().into() }).unwrap();
-    }
-    change
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use accession::Selection;
 use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
-use accession::{GranuleId, Selection};
 use tokio::runtime::Builder;
 
-use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating};
+use crate::harness::values::step;
+use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating, with_file};
 
 const WRITERS: usize = 8;
 
@@ -106,26 +107,21 @@ fn eight_writers_on_one_dataset_make_all_their_changes() {
 fn two_hosts_that_record_files_lose_none() {
     let Some(scene) = Scene::new() else { return };
     const GRANULES: usize = 40;
-    let mut change = accession::Change::new();
-    change.options.create_dataset = true;
-    for number in 0..GRANULES {
-        change.ingest(format!("G{number:02}").parse::<GranuleId>().unwrap()).unwrap();
-    }
-    scene.open().change(&name("D"), &change, &stamp()).unwrap();
+    let granules: Vec<String> = (0..GRANULES).map(|number| format!("G{number:02}")).collect();
+    step(&scene.open(), "D", 0, granules.iter().map(String::as_str), []);
     std::thread::scope(|scope| {
         for host in 0..2 {
-            let scene = &scene;
+            let (scene, granules) = (&scene, &granules);
             scope.spawn(move || {
                 let registry = scene.open();
-                for number in 0..GRANULES {
+                for granule in granules {
                     // Both record the same files of each granule, and one of their own.
                     let files = [("data", 7), (["left", "right"][host], host as u8)];
                     let stated = files.map(|(path, byte)| {
                         let sum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
-                        (path, None, sum)
+                        with_file(granule, path, None, Some(sum))
                     });
-                    let granule = format!("G{number:02}").parse().unwrap();
-                    registry.change(&name("D"), &stating(&granule, stated), &stamp()).unwrap();
+                    registry.change(&name("D"), &stating(stated), &stamp()).unwrap();
                 }
             });
         }

@@ -1,16 +1,15 @@
 //! A server whose registry is changed while a mirror reads it: between any two requests of one pull.
 
-use accession::Stamp;
 use accession::mirror::PullPolicy;
 
+use crate::harness::values::{name, step};
 use crate::mirror_world::{RESET, World, held};
-use crate::values::{change, name, now, second};
 
 #[test]
 fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
     let world = World::new();
     let ids: Vec<String> = (0..24).map(|n| format!("{}", n * 437)).collect();
-    world.change(0, ids.iter().map(String::as_str), []);
+    step(&world.us, "US", 0, ids.iter().map(String::as_str), []);
     assert!(world.pull(0, PullPolicy::Follow).is_identical());
     let mut requests = 1;
     for number in 0.. {
@@ -20,14 +19,12 @@ fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
         // The mirror went its own way, so that the head and the log are needed.
         let here = held(&world.mirror, "MIRROR");
         let gone = [here.first().unwrap().as_str(), here.last().unwrap().as_str()];
-        world.diverge(100 + 10 * number, ["0.own"], gone);
+        step(&world.mirror, "MIRROR", 100 + 10 * number, ["0.own"], gone);
         let announced = held(&world.us, "US");
         let (us, mut count) = (world.us.clone(), 0);
         world.proxy.misbehave(move |_| {
             if count == number {
-                let change = change([format!("5.{number}").as_str()], []);
-                let stamp = Stamp::at(second(1 + number), now());
-                us.change(&name("US"), &change, &stamp).unwrap();
+                step(&us, "US", 1 + number, [format!("5.{number}").as_str()], []);
             }
             count += 1;
         });

@@ -5,31 +5,42 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Stdio;
 
+use accession::Registry;
 use accession::publish::publish;
-use accession::{Registry, Stamp};
 
-use crate::files::files;
-use crate::serving::Serving;
+use crate::harness::files::files;
+use crate::harness::serving::Serving;
+use crate::harness::values::step;
 use crate::sockets::serve;
-use crate::values::{change, name, now, second};
+
+/// The program over a registry, with this directory for its temporary files.
+fn serve_with(path: &Path, temporary: &Path) -> Serving {
+    let mut command = Serving::command(path, &[]);
+    command.env("TMPDIR", temporary);
+    Serving::of(command)
+}
 
 fn registry(path: &Path, sets: &[&[&str]]) -> Registry {
     let registry = Registry::create(path).unwrap();
     for (at, ingested) in sets.iter().enumerate() {
-        let stamp = Stamp::at(second(at as i64), now());
-        registry.change(&name("US"), &change(ingested.iter().copied(), []), &stamp).unwrap();
+        step(&registry, "US", at as i64, ingested.iter().copied(), []);
     }
     registry
 }
 
 /// The status and the whole response.
-fn head(serving: &Serving) -> (u16, String) {
+fn get(serving: &Serving, file: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(&serving.address).unwrap();
-    let request = "GET /datasets/US/head.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let request =
+        format!("GET /datasets/US/{file} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     (response.split(' ').nth(1).unwrap().parse().unwrap(), response)
+}
+
+fn head(serving: &Serving) -> (u16, String) {
+    get(serving, "head.json")
 }
 
 #[test]
@@ -73,8 +84,7 @@ fn a_kept_directory_is_continued_and_what_else_it_has_stays() {
     let log = at("cache/datasets/US/log/000000.jsonl");
     let before = std::fs::read(&log).unwrap();
     std::fs::write(at("cache/notes.txt"), "ours").unwrap();
-    let stamp = Stamp::at(second(9), now());
-    us.change(&name("US"), &change(["C"], []), &stamp).unwrap();
+    step(&us, "US", 9, ["C"], []);
     let cache = at("cache");
     let serving = serve(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
     let (status, response) = head(&serving);
@@ -110,9 +120,7 @@ fn a_temporary_directory_is_removed_at_the_end() {
     let temporary = directory.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
-        let mut command = Serving::command(&path, &[]);
-        command.env("TMPDIR", &temporary);
-        let mut serving = Serving::of(command);
+        let mut serving = serve_with(&path, &temporary);
         assert!(files(&temporary).is_empty(), "nothing was asked for");
         assert_eq!(head(&serving).0, 200);
         let found = files(&temporary);
@@ -131,11 +139,7 @@ fn the_temporary_directory_of_a_killed_server_is_removed_by_the_next_one() {
     registry(&path, &[&["A"], &["B"]]);
     let temporary = directory.path().join("tmp");
     std::fs::create_dir(&temporary).unwrap();
-    let start = || {
-        let mut command = Serving::command(&path, &[]);
-        command.env("TMPDIR", &temporary);
-        Serving::of(command)
-    };
+    let start = || serve_with(&path, &temporary);
     let heads = || {
         let found = files(&temporary).into_keys();
         found.filter(|path| path.ends_with("datasets/US/head.json")).collect::<Vec<_>>()
@@ -163,9 +167,7 @@ fn a_directory_for_temporary_files_that_cannot_be_used_is_an_outage() {
     let path = directory.path().join("us.db");
     registry(&path, &[&["A"], &["B"]]);
     let temporary = directory.path().join("tmp");
-    let mut command = Serving::command(&path, &[]);
-    command.env("TMPDIR", &temporary);
-    let serving = Serving::of(command);
+    let serving = serve_with(&path, &temporary);
     let (status, response) = head(&serving);
     assert_eq!(status, 503, "{response}");
     assert!(!response.contains(directory.path().to_str().unwrap()), "{response}");
@@ -202,10 +204,6 @@ fn no_symbolic_link_in_the_directory_is_followed() {
     let subsets = cache.join("datasets/US/subsets.jsonl");
     let _ = std::fs::remove_file(&subsets);
     std::os::unix::fs::symlink(&secret, &subsets).unwrap();
-    let mut stream = TcpStream::connect(&serving.address).unwrap();
-    let request = "GET /datasets/US/subsets.jsonl HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    assert!(response.starts_with("HTTP/1.1 503") && !response.contains("not for"), "{response}");
+    let (status, response) = get(&serving, "subsets.jsonl");
+    assert!(status == 503 && !response.contains("not for"), "{response}");
 }

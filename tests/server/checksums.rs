@@ -8,9 +8,9 @@ use accession::model::{Algorithm, Checksum};
 use accession::registry::Members;
 use accession::server::ServerLimits;
 
-use crate::program::program;
+use crate::harness::program::program;
+use crate::harness::values::{name, now, stating, with_file};
 use crate::site::{Served, stamp};
-use crate::values::{name, now, stating, with_file};
 
 fn add(served: &Served, dataset: &str, granule: &str, path: &str, algorithm: Algorithm, byte: u8) {
     let bytes = vec![byte; algorithm.checksum_bytes().unwrap()];

@@ -6,11 +6,11 @@ use std::process::Command;
 use accession::registry::NewAnnotation;
 use accession::{Dataset, Selection};
 
-use crate::installed::installed;
-use crate::program::program;
+use crate::harness::installed::installed;
+use crate::harness::program::program;
+use crate::harness::values::{name, now};
 use crate::site::{Served, stamp};
 use crate::sockets::serve;
-use crate::values::{name, now};
 
 /// The server of the examples.
 const EXAMPLE: &str = "https://registry.archive.example";

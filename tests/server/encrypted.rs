@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use accession::{Registry, Stamp};
+use accession::Registry;
 
-use crate::authority::{Authority, Validity};
-use crate::connect_proxy::{Asked, ConnectProxy};
-use crate::program::program;
-use crate::serving::Serving;
+use crate::harness::authority::{Authority, Validity};
+use crate::harness::connect_proxy::{Asked, ConnectProxy};
+use crate::harness::program::program;
+use crate::harness::serving::Serving;
+use crate::harness::values::step;
 use crate::sockets::serve;
-use crate::values::{change, name, now, second};
 
 /// A primary, the program that serves it, and an authority.
 struct World {
@@ -30,8 +30,7 @@ impl World {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("us.db");
         let us = Registry::create(&path).unwrap();
-        let stamp = Stamp::at(second(0), now());
-        us.change(&name("US"), &change(["A", "B"], []), &stamp).unwrap();
+        step(&us, "US", 0, ["A", "B"], []);
         let serving = serve(&path, &[]);
         let authority = Authority::new();
         std::fs::write(directory.path().join("ca.pem"), authority.pem()).unwrap();

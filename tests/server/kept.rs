@@ -2,9 +2,9 @@
 
 use hyper::Method;
 
-use crate::program::program;
+use crate::harness::program::program;
+use crate::harness::writes::{SHOWN, WRITES};
 use crate::site::{Answer, SECOND, Served};
-use crate::writes::{SHOWN, WRITES};
 
 /// How many responses were sent that were kept.
 fn sent_again(served: &Served) -> u64 {
@@ -34,7 +34,7 @@ fn every_kind_of_write_of_another_process_shows_in_the_next_response() {
         command.arg("--registry").arg(&path);
         write.make(command);
         let after = ask_all(&served);
-        // A router that has kept nothing sends the same.
+        // A router that has kept nothing sends the same, with the same tags: they are made of the bytes.
         assert!(after == ask_all(&served.again()), "{:?}", write.arguments);
         assert!(!write.is_shown || after != before, "{:?}", write.arguments);
         before = after;
@@ -75,21 +75,6 @@ fn what_counts_requests_or_probes_is_never_kept() {
         assert_eq!(sent_again(&served), before, "{path}");
     }
     assert_eq!(served.get("/metrics").header("cache-control"), "no-store");
-}
-
-/// A tag is made of the bytes: two routers over the same registry have the same.
-#[test]
-fn equal_bytes_have_equal_tags_wherever_they_are_made() {
-    let served = Served::seed();
-    let other = served.again();
-    for path in ["/", "/datasets/US.FOOL2.002/", "/datasets/US.FOOL2.002/history?format=jsonl"] {
-        for coding in ["gzip", "identity"] {
-            let headers = [("accept-encoding", coding)];
-            let one = served.ask(Method::GET, path, &headers, "");
-            let two = other.ask(Method::GET, path, &headers, "");
-            assert_eq!(described(&one), described(&two), "{path} {coding}");
-        }
-    }
 }
 
 #[test]

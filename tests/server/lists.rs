@@ -7,9 +7,9 @@ use accession::{Dataset, EventKind, Import};
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::events::event;
+use crate::harness::events::event;
+use crate::harness::values::{name, now, second};
 use crate::site::{Answer, FIRST, SECOND, Served, stamp};
-use crate::values::{name, now, second};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -224,19 +224,6 @@ fn a_list_that_no_longer_can_be_read_breaks_off() {
     });
     assert!(broke_off, "a part of a list must not look like a whole one");
     assert!(some.len() < all.len() && all.starts_with(&some));
-}
-
-#[test]
-fn a_list_that_is_damaged_is_refused_before_its_first_byte() {
-    let server = crate::sockets::Server::start(5_000, &[]);
-    let all = format!("/DI:{}/granules", server.identifier);
-    server.damage("DELETE FROM granule WHERE granule_id LIKE '%-00004999'");
-    for header in ["", "accept-encoding: gzip\r\n"] {
-        for path in [&all, &format!("{all}?select=*"), &format!("{all}?format=jsonl")] {
-            let response = server.get_with(path, header);
-            assert!(response.starts_with(b"HTTP/1.1 500"), "{path} {header}");
-        }
-    }
 }
 
 #[test]

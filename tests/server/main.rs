@@ -3,32 +3,23 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "costs are reported")]
 
-#[path = "../harness/authority.rs"]
-mod authority;
-#[path = "../harness/connect_proxy.rs"]
-mod connect_proxy;
-#[path = "../harness/events.rs"]
-mod events;
-#[path = "../harness/fault_proxy.rs"]
-mod fault_proxy;
-#[path = "../harness/files.rs"]
-mod files;
-#[path = "../harness/forwarding.rs"]
-mod forwarding;
-#[path = "../harness/installed.rs"]
-mod installed;
-#[path = "../harness/program.rs"]
-mod program;
-#[path = "../harness/seal.rs"]
-mod seal;
-#[path = "../harness/serving.rs"]
-mod serving;
-#[path = "../harness/tls_front.rs"]
-mod tls_front;
-#[path = "../harness/values.rs"]
-mod values;
-#[path = "../harness/writes.rs"]
-mod writes;
+#[path = "../harness"]
+mod harness {
+    pub mod authority;
+    pub mod connect_proxy;
+    pub mod events;
+    pub mod fault_proxy;
+    pub mod files;
+    pub mod forwarding;
+    pub mod installed;
+    pub mod listener;
+    pub mod program;
+    pub mod seal;
+    pub mod serving;
+    pub mod tls_front;
+    pub mod values;
+    pub mod writes;
+}
 
 mod busy_primary;
 mod cache_directory;

@@ -9,9 +9,9 @@ use accession::mirror::{
 };
 use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
-use crate::fault_proxy::FaultProxy;
-use crate::serving::Serving;
-use crate::values::{change, name, now, second};
+use crate::harness::fault_proxy::FaultProxy;
+use crate::harness::serving::Serving;
+use crate::harness::values::{name, now, second};
 
 /// The program serving a registry, a proxy in front of it, and a mirror.
 pub struct World {
@@ -38,26 +38,6 @@ impl World {
         let proxy = FaultProxy::before(&serving.address);
         let mirror = Registry::in_memory().unwrap();
         World { directory, us, _serving: serving, proxy, mirror }
-    }
-
-    pub fn change<'a>(
-        &self,
-        at: i64,
-        ingest: impl IntoIterator<Item = &'a str>,
-        delete: impl IntoIterator<Item = &'a str>,
-    ) {
-        let stamp = Stamp::at(second(at), now());
-        self.us.change(&name("US"), &change(ingest, delete), &stamp).unwrap();
-    }
-
-    pub fn diverge<'a>(
-        &self,
-        at: i64,
-        ingest: impl IntoIterator<Item = &'a str>,
-        delete: impl IntoIterator<Item = &'a str>,
-    ) {
-        let stamp = Stamp::at(second(at), now());
-        self.mirror.change(&name("MIRROR"), &change(ingest, delete), &stamp).unwrap();
     }
 
     pub fn primary(&self) -> Primary {

@@ -3,9 +3,9 @@
 use accession::mirror::{PullPolicy, Status};
 use accession::{Access, Registry, Stamp};
 
+use crate::harness::values::{name, now, step};
 use crate::mirror_world::{RESET, World, held};
 use crate::statements::sign;
-use crate::values::{name, now};
 
 /// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
 /// mirror has read was of the first.
@@ -14,14 +14,14 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
     let world = World::new();
     let path = world.directory.path().join("mirror.db");
     let world = World { mirror: Registry::create(&path).unwrap(), ..world };
-    world.change(0, ["A", "B"], []);
+    step(&world.us, "US", 0, ["A", "B"], []);
     assert!(world.pull(0, PullPolicy::Follow).is_identical());
     let stamp = Stamp::now(now());
     world.us.rename_dataset(&name("US"), &name("WRONG"), &stamp).unwrap();
     let pulled = world.pull(1, PullPolicy::Follow);
     assert!(pulled.is_identical() && pulled.primary_renamed == Some(name("WRONG")));
     world.us.withdraw_dataset(&name("WRONG"), "the name was wrong", &stamp).unwrap();
-    world.change(1, ["A", "C"], []);
+    step(&world.us, "US", 1, ["A", "C"], []);
     // The mirror is opened again, as each night.
     let world = World { mirror: Registry::open(&path, Access::Write).unwrap(), ..world };
     let pulled = world.pull(2, PullPolicy::Follow);
@@ -37,7 +37,7 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
 #[test]
 fn what_a_server_states_is_believed_at_first_contact_and_continued_the_next_night() {
     let world = World::new();
-    world.change(0, ["A", "B"], []);
+    step(&world.us, "US", 0, ["A", "B"], []);
     sign(&world.us);
     let pulled = |at| {
         let pulled = world.pull(at, PullPolicy::Follow);
@@ -47,7 +47,7 @@ fn what_a_server_states_is_believed_at_first_contact_and_continued_the_next_nigh
     };
     assert_eq!(pulled(0), (Status::Behind, 1, 1));
     assert_eq!(pulled(1), (Status::Identical, 1, 0));
-    world.change(1, ["C"], []);
+    step(&world.us, "US", 1, ["C"], []);
     sign(&world.us);
     // What passes is asked for again.
     let mut is_first = true;

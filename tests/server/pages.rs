@@ -6,9 +6,9 @@ use accession::{
 };
 use hyper::Method;
 
-use crate::events::event;
-use crate::site::{FIRST, SECOND, Served, stamp};
-use crate::values::{change, name, now};
+use crate::harness::events::event;
+use crate::harness::values::{change, name, now};
+use crate::site::{FIRST, SECOND, Served, assert_has, stamp};
 
 #[test]
 fn an_author_picks_a_day_and_gets_its_citation() {
@@ -36,25 +36,26 @@ fn an_author_picks_a_day_and_gets_its_citation() {
 fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
     let served = Served::seed();
     let page = served.page("/datasets/US.FOOL2.002/");
-    for expected in [
-        "<h1>FOO Level 2</h1>",
-        "https://doi.org/10.9999/US/FOOL2.v2",
-        "https://spdx.org/licenses/CC-BY-4.0",
-        "https://orcid.org/0000-0002-1825-0097",
-        "Retrievals of foo.",
-        "Granules held, 2 Jan 2001 to today",
-        "From 11 to 14 granules in 5 changes: 4 added, 1 deleted after the first.",
-        "per week",
-        "The axis of time is broken after the last change.",
-        "All 5 changes, and compare any two",
-        "?format=bibtex",
-        "<link rel=\"canonical\" href=\"https://registry.example/datasets/US.FOOL2.002/\">",
-        "<meta property=\"og:title\" content=\"FOO Level 2\">",
-        "/datasets/US.FOOL2.002/feed.atom",
-        "A <dfn>granule</dfn> is",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "<h1>FOO Level 2</h1>",
+            "https://doi.org/10.9999/US/FOOL2.v2",
+            "https://spdx.org/licenses/CC-BY-4.0",
+            "https://orcid.org/0000-0002-1825-0097",
+            "Retrievals of foo.",
+            "Granules held, 2 Jan 2001 to today",
+            "From 11 to 14 granules in 5 changes: 4 added, 1 deleted after the first.",
+            "per week",
+            "The axis of time is broken after the last change.",
+            "All 5 changes, and compare any two",
+            "?format=bibtex",
+            "<link rel=\"canonical\" href=\"https://registry.example/datasets/US.FOOL2.002/\">",
+            "<meta property=\"og:title\" content=\"FOO Level 2\">",
+            "/datasets/US.FOOL2.002/feed.atom",
+            "A <dfn>granule</dfn> is",
+        ],
+    );
     // The plot is directly under the identifier, and names the largest changes.
     let places = [
         "id=\"di\"",
@@ -103,9 +104,10 @@ fn pasted_citations_are_checked() {
         form_urlencoded::Serializer::new(String::new()).append_pair("text", &text).finish();
     let headers = [("content-type", "application/x-www-form-urlencoded"), ("accept", "text/html")];
     let page = served.ask(Method::POST, "/check", &headers, &body).text();
-    for expected in ["confirmed", "disagrees", "unknown", "2 of 3 citations cannot be confirmed"] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &["confirmed", "disagrees", "unknown", "2 of 3 citations cannot be confirmed"],
+    );
     let headers = [("content-type", "text/plain"), ("accept", "application/json")];
     let answer = served.ask(Method::POST, "/check", &headers, &text);
     let checked: serde_json::Value = serde_json::from_slice(&answer.body).unwrap();
@@ -215,14 +217,15 @@ fn the_list_of_datasets_says_how_long_ago_each_changed() {
     served.change("B.NEW", "2025-12-29T12:00:00Z", &["a"], &[]);
     served.change("C.BIG", "2025-12-31T23:00:00Z", &["a", "b", "c", "d"], &[]);
     let page = served.page("/");
-    for expected in [
-        "3 datasets, 8 granules",
-        ">yesterday</time>",
-        ">3 days ago</time>",
-        ">7 months ago</time>",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "3 datasets, 8 granules",
+            ">yesterday</time>",
+            ">3 days ago</time>",
+            ">7 months ago</time>",
+        ],
+    );
     for n in 0..60 {
         served.change(&format!("N{n:02}"), "2024-01-01T00:00:00Z", &["x"], &[]);
     }
@@ -258,16 +261,17 @@ fn a_search_leads_to_what_it_names() {
 fn any_two_changes_can_be_compared() {
     let served = Served::seed();
     let page = served.page("/datasets/US.FOOL2.002/history");
-    for expected in [
-        "<h1>5 changes of ",
-        "<b>Jan 2001</b> <span class=\"small soft\">2 changes <span class=\"plus\">+",
-        "<a href=\"/datasets/US.FOOL2.002/history?date=2001-02-03\">Feb</a>",
-        "name=\"left\" value=\"DI:c552aca58d871920702c6948c7c0bbe1\" checked",
-        "<th scope=\"col\">Identifier of the set</th>",
-        &format!("<a href=\"/DI:{SECOND}\">"),
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "<h1>5 changes of ",
+            "<b>Jan 2001</b> <span class=\"small soft\">2 changes <span class=\"plus\">+",
+            "<a href=\"/datasets/US.FOOL2.002/history?date=2001-02-03\">Feb</a>",
+            "name=\"left\" value=\"DI:c552aca58d871920702c6948c7c0bbe1\" checked",
+            "<th scope=\"col\">Identifier of the set</th>",
+            &format!("<a href=\"/DI:{SECOND}\">"),
+        ],
+    );
     // The sums are those of the whole month.
     let cut = served.page("/datasets/US.FOOL2.002/history?limit=1&date=2001-01-02");
     assert!(cut.contains("2001-01-02T00:00:00Z") && !cut.contains("2001-01-03T00:00:00Z"), "{cut}");
@@ -282,13 +286,14 @@ fn any_two_changes_can_be_compared() {
     served.change("P", "2001-01-01T00:00:00Z", &["G.1"], &[]);
     served.change("P", "2001-01-02T00:00:00Z", &ids, &["G.1"]);
     let page = served.page("/compare/P@2001-01-01...P");
-    for expected in [
-        "1 granule deleted, 12 added",
-        "<li class=\"plus\">+ <span>F.202612.nc</span></li>",
-        "<li class=\"minus\">− <span>G.1</span></li>",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "1 granule deleted, 12 added",
+            "<li class=\"plus\">+ <span>F.202612.nc</span></li>",
+            "<li class=\"minus\">− <span>G.1</span></li>",
+        ],
+    );
     // A long comparison has several pages, and names are broken after a slash.
     let name =
         |n: usize| format!("CMIP/AWI/AWI-CM/historical/r1i1p1f1/Amon/va/gn/v20181218/{n:060}.nc");
@@ -320,15 +325,16 @@ fn a_feed_has_the_latest_changes_and_the_same_ids_after_a_rename() {
         found.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
     };
     assert_eq!(ids(&feed).len(), 6, "{feed}");
-    for expected in [
-        "<title>FOO Level 2: +2</title>",
-        "<published>2001-03-03T00:00:00Z</published>",
-        "<updated>2026-01-01T00:00:00Z</updated>",
-        "<author><name>US Archive</name></author>",
-        "https://registry.example/datasets/US.FOOL2.002@2001-03-03T00:00:00Z",
-    ] {
-        assert!(feed.contains(expected), "{expected}: {feed}");
-    }
+    assert_has(
+        &feed,
+        &[
+            "<title>FOO Level 2: +2</title>",
+            "<published>2001-03-03T00:00:00Z</published>",
+            "<updated>2026-01-01T00:00:00Z</updated>",
+            "<author><name>US Archive</name></author>",
+            "https://registry.example/datasets/US.FOOL2.002@2001-03-03T00:00:00Z",
+        ],
+    );
     assert!(!feed.contains("mallory"), "{feed}");
     let renamed = crate::site::stamp(now());
     served.registry.rename_dataset(&name("US.FOOL2.002"), &name("NEW"), &renamed).unwrap();
@@ -381,13 +387,14 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     served.registry.withdraw_dataset(&"EMPTY".parse().unwrap(), "wrong", &stamp()).unwrap();
     let metrics = || served.get("/metrics").text();
     let text = metrics();
-    for expected in [
-        "accession_registry_readable 1\n",
-        "accession_dataset_granules{dataset=\"US.FOOL2.002\"} 14\n",
-        "accession_dataset_last_change_timestamp_seconds{dataset=\"US.FOOL2.002\"} ",
-    ] {
-        assert!(text.contains(expected), "{expected}: {text}");
-    }
+    assert_has(
+        &text,
+        &[
+            "accession_registry_readable 1\n",
+            "accession_dataset_granules{dataset=\"US.FOOL2.002\"} 14\n",
+            "accession_dataset_last_change_timestamp_seconds{dataset=\"US.FOOL2.002\"} ",
+        ],
+    );
     let confirmed = "accession_dataset_last_confirmed_timestamp_seconds{dataset=\"US.FOOL2.002\"} ";
     assert!(!text.contains(confirmed) && !text.contains("EMPTY"), "{text}");
     let name: DatasetName = "US.FOOL2.002".parse().unwrap();

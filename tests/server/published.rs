@@ -2,8 +2,8 @@
 
 use accession::server::ServerLimits;
 
+use crate::harness::values::{name, now};
 use crate::site::{Served, stamp};
-use crate::values::{name, now};
 
 /// Two datasets that hold the same set, one of which is public.
 fn served() -> (Served, String) {

@@ -6,19 +6,19 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, PullPolicy, Remote, Status};
-use accession::{Registry, Stamp, Timestamp};
+use accession::{Registry, Timestamp};
 
+use crate::harness::program::program;
+use crate::harness::values::{name, now, step};
 use crate::mirror_world::{RESET, World, held};
-use crate::program::program;
-use crate::values::{change, name, now, second};
 
 /// A mirror of A, B and C, whose primary is then restored from a backup with A and B.
 fn restored(options: &[&str]) -> World {
     let world = World::serving(options);
-    world.change(0, ["A", "B"], []);
+    step(&world.us, "US", 0, ["A", "B"], []);
     let backup = world.directory.path().join("backup.db");
     world.us.back_up(&backup).unwrap();
-    world.change(1, ["C"], []);
+    step(&world.us, "US", 1, ["C"], []);
     assert!(world.pull(0, PullPolicy::Follow).is_identical());
     accession::registry::restore(
         &backup,
@@ -51,8 +51,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     // It goes on another way.
     let us = Registry::open(&world.directory.path().join("accession.db"), accession::Access::Write)
         .unwrap();
-    let stamp = Stamp::at(second(9), now());
-    us.change(&name("US"), &change(["X", "Y", "Z"], []), &stamp).unwrap();
+    step(&us, "US", 9, ["X", "Y", "Z"], []);
     (4..7).for_each(|at| night(at, Status::Rewritten));
 
     assert!(world.pull(10, RESET).is_identical());
@@ -69,7 +68,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
         assert_eq!((served.len(), served[0].1 < 500), (1, true), "{at}: {served:?}");
     }
     // 304 is about the head: what the mirror holds now is another set.
-    world.diverge(20, ["own"], []);
+    step(&world.mirror, "MIRROR", 20, ["own"], []);
     assert_eq!(world.pull(21, PullPolicy::Follow).before.status, Status::Ahead);
 }
 
@@ -90,7 +89,7 @@ fn what_stays_so_until_a_person_acts_is_reported_at_once() {
 #[test]
 fn a_request_that_is_repeated_is_reported_with_verbose() {
     let world = World::new();
-    world.change(0, ["A"], []);
+    step(&world.us, "US", 0, ["A"], []);
     let url = format!("http://{}/datasets/US/", world.proxy.address);
     let registry = world.directory.path().join("mirror.db");
     let pull = |options: &[&str]| {
@@ -120,7 +119,7 @@ fn a_request_that_is_repeated_is_reported_with_verbose() {
 #[test]
 fn a_server_says_for_how_long_a_mirror_waits() {
     let world = World::new();
-    world.change(0, ["A"], []);
+    step(&world.us, "US", 0, ["A"], []);
     // A temporary condition is waited for, as before.
     let mut left = 2;
     world.proxy.misbehave(move |reply| {

@@ -4,28 +4,29 @@ use accession::registry::NewAnnotation;
 use accession::{Selection, Stamp};
 use hyper::Method;
 
-use crate::site::{SECOND, Served, stamp};
-use crate::values::{name, now};
+use crate::harness::values::{name, now};
+use crate::site::{SECOND, Served, assert_has, stamp};
 
 #[test]
 fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     let served = Served::seed();
     let page = served.page(&format!("/DI:{SECOND}"));
-    for expected in [
-        "You followed a citation to exactly these granules",
-        "<h1>FOO Level 2</h1>",
-        "<b>12 granules</b>, as held by US Archive from <b><time datetime=\"2001-01-03T00:00:00Z\">3 Jan 2001</time></b> until",
-        "<span class=\"di address\" id=\"di\">https://registry.example/DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
-        "<strong>Replaced on <time datetime=\"2001-02-03T00:00:00Z\">3 Feb 2001</time></strong>, twice more since. ",
-        "Nearly all of it is still there: <b>11</b> of 12 granules are in the dataset of today, \
+    assert_has(
+        &page,
+        &[
+            "You followed a citation to exactly these granules",
+            "<h1>FOO Level 2</h1>",
+            "<b>12 granules</b>, as held by US Archive from <b><time datetime=\"2001-01-03T00:00:00Z\">3 Jan 2001</time></b> until",
+            "<span class=\"di address\" id=\"di\">https://registry.example/DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
+            "<strong>Replaced on <time datetime=\"2001-02-03T00:00:00Z\">3 Feb 2001</time></strong>, twice more since. ",
+            "Nearly all of it is still there: <b>11</b> of 12 granules are in the dataset of today, \
          <b class=\"minus\">1</b> was deleted, <b class=\"plus\">3</b> are new. ",
-        "/compare/US.FOOL2.002@2001-01-03T00:00:00Z...US.FOOL2.002@2001-03-03T00:00:00Z\">Which</a>",
-        "Get the list (588 bytes)",
-        "<i><span>FOOL2.v2.</span></i><span>01.bba34792-f256-4c54-81dd-9977e432c204</span>",
-        "<span>--expect</span> <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+            "/compare/US.FOOL2.002@2001-01-03T00:00:00Z...US.FOOL2.002@2001-03-03T00:00:00Z\">Which</a>",
+            "Get the list (588 bytes)",
+            "<i><span>FOOL2.v2.</span></i><span>01.bba34792-f256-4c54-81dd-9977e432c204</span>",
+            "<span>--expect</span> <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
+        ],
+    );
     let latest = served.latest("US.FOOL2.002");
     let page = served.page(&format!("/DI:{latest}"));
     assert!(page.contains("<strong class=\"plus\">Still current</strong>"), "{page}");
@@ -97,14 +98,15 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     let part = served.json(&format!("/DI:{}?select=A", served.latest("FIRST2")));
     assert_eq!(part["dataset"], "FIRST2", "{part}");
     let page = served.page(&format!("/DI:{identifier}"));
-    for expected in [
-        "<h1>FIRST</h1>",
-        "The granule is still there; <b>1</b> is new since. ",
-        "Where and when it was held",
-        "/datasets/MIRROR@2002-01-01T00:00:00Z#cite",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "<h1>FIRST</h1>",
+            "The granule is still there; <b>1</b> is new since. ",
+            "Where and when it was held",
+            "/datasets/MIRROR@2002-01-01T00:00:00Z#cite",
+        ],
+    );
     // It comes back.
     served.change("FIRST", "2004-01-01T00:00:00Z", &[], &["B"]);
     let page = served.page("/datasets/FIRST@2002-06-01");
@@ -117,17 +119,18 @@ fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
     let path = format!("/DI:{SECOND}?select=FOOL2.v2.0%2A");
     let page = served.page(&path);
     let address = format!("https://registry.example{path}");
-    for expected in [
-        "<b>9 granules</b>, selected from what was held",
-        &format!("id=\"di\">{address}<"),
-        "All <b>9</b> are still there. ",
-        "accession cite 'US.FOOL2.002@2001-01-03T00:00:00Z'",
-        &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0%2A"),
-        &format!("{path}&amp;format=bibtex"),
-        "noindex",
-    ] {
-        assert!(page.contains(expected), "{expected}: {page}");
-    }
+    assert_has(
+        &page,
+        &[
+            "<b>9 granules</b>, selected from what was held",
+            &format!("id=\"di\">{address}<"),
+            "All <b>9</b> are still there. ",
+            "accession cite 'US.FOOL2.002@2001-01-03T00:00:00Z'",
+            &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0%2A"),
+            &format!("{path}&amp;format=bibtex"),
+            "noindex",
+        ],
+    );
     // A tuple would name it by an identifier that nobody knows.
     assert!(!page.contains("format=tuple"), "{page}");
     let identifier = page.split("--expect</span> <span>DI:").nth(1).unwrap()[..32].to_owned();

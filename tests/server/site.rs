@@ -10,8 +10,8 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
+use crate::harness::values::{change, name, now};
 use crate::seed_lists::ids;
-use crate::values::{change, name, now};
 
 /// The identifier of the seed's first two sets, computed by its one-liner.
 pub const FIRST: &str = "7fb1e8ba9b0c9888858b66f6a1732d2c";
@@ -235,5 +235,13 @@ impl Answer {
         let problem: Value = serde_json::from_slice(&self.body).unwrap();
         assert_eq!(problem["status"], self.status);
         (StatusCode::from_u16(self.status).unwrap(), problem["kind"].as_str().unwrap().to_owned())
+    }
+}
+
+/// Asserts that each of these is in a page.
+#[track_caller]
+pub fn assert_has(page: &str, expected: &[&str]) {
+    for expected in expected {
+        assert!(page.contains(expected), "{expected}: {page}");
     }
 }

@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
-use accession::{Registry, Stamp};
+use accession::Registry;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::serving::Serving;
-use crate::values::{change, name, now, second};
+use crate::harness::serving::Serving;
+use crate::harness::values::step;
 
 /// Serves a registry on any free port.
 pub fn serve(registry: &Path, options: &[&str]) -> Serving {
@@ -31,9 +31,7 @@ impl Server {
         let ids: Vec<String> = (0..granules)
             .map(|n| format!("a-granule-with-a-name-of-usual-length-{n:08}"))
             .collect();
-        let change = change(ids.iter().map(String::as_str), []);
-        let stamp = Stamp::at(second(0), now());
-        let applied = registry.change(&name("D"), &change, &stamp).unwrap();
+        let applied = step(&registry, "D", 0, ids.iter().map(String::as_str), []);
         let identifier = applied.instances[0].identifier.to_string();
         drop(registry);
         Server { serving: serve(&path, options), directory, identifier }
@@ -58,6 +56,18 @@ impl Server {
         let mut stream = self.connect();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n{headers}\r\n").unwrap();
         stream
+    }
+
+    /// The address of the list of all granules.
+    pub fn list(&self) -> String {
+        format!("/DI:{}/granules", self.identifier)
+    }
+
+    /// A connection that has the beginning of the list.
+    fn begun(&self) -> TcpStream {
+        let mut reader = self.ask(&self.list(), "");
+        reader.read_exact(&mut [0; 100]).unwrap();
+        reader
     }
 
     /// Changes the registry behind the server's back.
@@ -141,15 +151,8 @@ fn a_head_that_is_too_large_is_refused() {
 #[test]
 fn clients_that_go_away_leave_nothing_behind() {
     let server = Server::start(50_000, &[]);
-    let path = format!("/DI:{}/granules", server.identifier);
-    for _ in 0..40 {
-        let mut stream = server.connect();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-        let mut some = [0; 1_000];
-        let _ = stream.read(&mut some);
-        drop(stream);
-    }
-    let whole = server.get(&path);
+    (0..40).for_each(|_| drop(server.begun()));
+    let whole = server.get(&server.list());
     assert_eq!(whole.matches("a-granule").count(), 50_000);
     // Connections end on threads of their own: the last of them may still be counted.
     let open = || {
@@ -169,21 +172,12 @@ fn clients_that_go_away_leave_nothing_behind() {
 #[test]
 fn slow_readers_of_a_long_list_hold_no_transaction_and_little_memory() {
     let server = Server::start(200_000, &[]);
-    let path = format!("/DI:{}/granules", server.identifier);
-    assert_eq!(server.get(&path).matches("a-granule").count(), 200_000);
+    assert_eq!(server.get(&server.list()).matches("a-granule").count(), 200_000);
     let idle = server.memory_kb("VmRSS");
-    let mut readers: Vec<TcpStream> = (0..100)
-        .map(|_| {
-            let mut stream = server.connect();
-            write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
-            stream
-        })
-        .collect();
+    let ask = |_| server.ask(&server.list(), "connection: close\r\n");
+    let mut readers: Vec<TcpStream> = (0..100).map(ask).collect();
     // Each has read the beginning, so all of them are being answered.
-    for reader in &mut readers {
-        let mut some = [0; 100];
-        reader.read_exact(&mut some).unwrap();
-    }
+    readers.iter_mut().for_each(|reader| reader.read_exact(&mut [0; 100]).unwrap());
     // Somebody else truncates the write-ahead log, which no open transaction allows.
     let path = server.directory.path().join("accession.db");
     let writer = rusqlite::Connection::open(path).unwrap();
@@ -202,11 +196,7 @@ fn slow_readers_of_a_long_list_hold_no_transaction_and_little_memory() {
 fn a_server_that_is_asked_to_stop_lets_a_response_end_and_exits_with_0() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut server = Server::start(20_000, &[]);
-        let path = format!("/DI:{}/granules", server.identifier);
-        let mut reader = server.connect();
-        write!(reader, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-        let mut begun = [0; 100];
-        reader.read_exact(&mut begun).unwrap();
+        let reader = server.begun();
         let _idle = server.connect();
         server.signal(signal);
         let rest = read_to_its_end(reader);
@@ -218,11 +208,7 @@ fn a_server_that_is_asked_to_stop_lets_a_response_end_and_exits_with_0() {
 #[test]
 fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
     let mut server = Server::start(200_000, &[]);
-    let path = format!("/DI:{}/granules", server.identifier);
-    let mut reader = server.connect();
-    write!(reader, "GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
-    let mut begun = [0; 100];
-    reader.read_exact(&mut begun).unwrap();
+    let _reader = server.begun();
     server.signal(Signal::TERM);
     assert_eq!(server.serving.child.wait().unwrap().code(), Some(0));
 }
@@ -232,8 +218,7 @@ fn a_client_that_never_reads_does_not_keep_a_server_from_stopping() {
 fn no_list_is_streamed_over_http_1_0() {
     let ask = |server: &Server, query: &str| {
         let mut stream = server.connect();
-        let list = format!("/DI:{}/granules{query}", server.identifier);
-        write!(stream, "GET {list} HTTP/1.0\r\nhost: x\r\n\r\n").unwrap();
+        write!(stream, "GET {}{query} HTTP/1.0\r\nhost: x\r\n\r\n", server.list()).unwrap();
         String::from_utf8(read_to_its_end(stream)).unwrap()
     };
     // There is no room for a file.
@@ -258,7 +243,7 @@ fn no_list_is_streamed_over_http_1_0() {
 fn a_stream_that_breaks_off_has_no_last_chunk() {
     // There is no room for a file.
     let server = Server::start(10_000, &["--cache-size", "1KiB"]);
-    let list = format!("/DI:{}/granules", server.identifier);
+    let list = server.list();
     let whole = server.get_with(&list, "");
     assert!(whole.ends_with(b"\r\n0\r\n\r\n"));
     server.damage("DELETE FROM granule WHERE granule_id LIKE '%-00009999'");

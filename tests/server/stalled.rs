@@ -11,7 +11,7 @@ use crate::sockets::{Server, read_to_its_end};
 #[test]
 fn a_request_beyond_the_limit_waits_until_a_connection_ends() {
     let server = Server::start(200_000, &["--max-connections", "2"]);
-    let list = format!("/DI:{}/granules", server.identifier);
+    let list = server.list();
     let mut stalled: Vec<TcpStream> = (0..2).map(|_| server.ask(&list, "")).collect();
     for stream in &mut stalled {
         stream.read_exact(&mut [0; 100]).unwrap();
@@ -50,7 +50,7 @@ fn readers_of_a_log_that_stall_take_little_memory() {
 #[test]
 fn compressed_lists_whose_readers_stall_take_little_memory() {
     let server = Server::start(100_000, &[]);
-    let list = format!("/DI:{}/granules", server.identifier);
+    let list = server.list();
     let idle = server.memory_kb("VmRSS");
     let mut readers: Vec<TcpStream> =
         (0..400).map(|_| server.ask(&list, "accept-encoding: gzip\r\n")).collect();

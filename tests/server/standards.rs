@@ -7,8 +7,8 @@ use accession::server::{Registration, ServerLimits};
 use accession::{Dataset, Registry, Selection, Stamp, Timestamp};
 use serde_json::Value;
 
+use crate::harness::values::{name, now};
 use crate::site::{FIRST, SECOND, Served, stamp};
-use crate::values::{name, now};
 
 /// The targets of a relation in a header `Link`.
 fn targets(header: &str, rel: &str) -> Vec<String> {
@@ -263,7 +263,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
         ("text", "text/x-bibliography"),
         ("tuple", ""),
     ] {
-        let output = std::process::Command::new(crate::program::program())
+        let output = std::process::Command::new(crate::harness::program::program())
             .args(["--registry", path.to_str().unwrap(), "cite", "US.FOOL2.002@2001-01-05"])
             .args(["--format", format])
             .env("ACCESSION_RESOLVER", "https://registry.example")

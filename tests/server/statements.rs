@@ -7,8 +7,8 @@ use accession::server::ServerLimits;
 use accession::signed::{KeyUse, Note, SigningKey, StatementProof};
 use hyper::Method;
 
+use crate::harness::values::{name, now};
 use crate::site::{FIRST, SECOND, Served};
-use crate::values::{name, now};
 
 /// States what is new, and signs it.
 pub fn sign(registry: &Registry) {

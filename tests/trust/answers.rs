@@ -20,18 +20,7 @@ impl Answers {
         let mut answers = Answers::default();
         let listed = datasets(registry)?;
         for listed in &listed {
-            let dataset = &listed.dataset;
-            answers.add("dataset name", &dataset.name);
-            answers.add("dataset doi", &dataset.doi);
-            answers.add("dataset title", &dataset.title);
-            answers.add("dataset creators", &dataset.creators);
-            answers.add("dataset publisher", &dataset.publisher);
-            answers.add("dataset version", &dataset.version);
-            answers.add("dataset year", &dataset.year);
-            answers.add("dataset url", &dataset.url);
-            answers.add("dataset archive", &dataset.archive);
-            answers.add("dataset licence", &dataset.licence);
-            answers.add("dataset description", &dataset.description);
+            answers.add("dataset", &listed.dataset);
             answers.add("dataset withdrawn", &listed.withdrawn);
             answers.add("dataset former names", &listed.former_names);
             answers.add("latest", &listed.latest.as_ref().map(|latest| latest.identifier));
@@ -53,15 +42,11 @@ impl Answers {
     }
 
     fn add_instance(&mut self, instance: &Instance) {
-        self.add("timestamp", &instance.timestamp);
-        self.add("until", &instance.until);
+        self.add("interval", &(instance.timestamp, instance.until));
         self.add("identifier", &instance.identifier);
-        self.add("granules", &instance.granules);
-        self.add("ingested", &instance.ingested);
-        self.add("deleted", &instance.deleted);
+        self.add("counts", &(instance.granules, instance.ingested, instance.deleted));
         self.add("recorded", &instance.recorded);
-        self.add("note", &instance.note);
-        self.add("recorded by", &instance.recorded_by);
+        self.add("said of it", &(&instance.note, &instance.recorded_by));
     }
 
     fn add_granules(

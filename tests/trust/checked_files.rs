@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use accession::{DatasetName, Registry, Stamp};
+use accession::{DatasetName, Registry};
 
 use crate::dice::Dice;
-use crate::harness::values::{change, name, now, second};
+use crate::harness::values::{name, step};
 use crate::ledger::Found;
 
 const FILES: usize = 20;
@@ -28,8 +28,7 @@ impl CheckedFiles {
         let dataset = name("FILES");
         std::fs::create_dir(&root).unwrap();
         let ids: Vec<String> = (0..FILES).map(|n| format!("file.{n:02}")).collect();
-        let granules = change(ids.iter().map(String::as_str), []);
-        registry.change(&dataset, &granules, &Stamp::at(second(1), now())).unwrap();
+        step(registry, "FILES", 1, ids.iter().map(String::as_str), []);
         let planned = (String::new(), BTreeSet::new());
         let files = CheckedFiles { dataset, root, found: BTreeMap::new(), planned, checks: 0 };
         files.write(&BTreeSet::new());

@@ -52,28 +52,50 @@ fn a_command_whose_files_may_not_grow_reports_it_and_changes_all_or_nothing() {
         ulimit -f $BLOCKS
         directory=$1; shift
         exec "$0" --json --registry "$directory/accession.db" "$@""#;
+    let step = if is_long() { 1 } else { 9 };
+    until_each_is_done(
+        "file-size limit",
+        |_, _| 0,
+        step,
+        |place, action, blocks| {
+            let output =
+                run_script(&LIMITED.replace("$BLOCKS", &blocks.to_string()), &[], place, action);
+            assert!(
+                blocks > 0 || !output.status.success(),
+                "{}: the limit had no effect",
+                action.name
+            );
+            (output, &["full", "io", "database", "temporary"])
+        },
+    );
+}
+
+/// Runs every action with more and more of something, from a beginning on, until it is done; before that,
+/// it is refused with one of these kinds.
+fn until_each_is_done(
+    what: &str,
+    from: impl Fn(&Scene, &Action) -> u64,
+    step: usize,
+    run: impl Fn(&Place, &Action, u64) -> (Output, &'static [&'static str]),
+) {
     let scene = Scene::new();
-    let (mut done, mut refused) = (0, 0);
+    let mut refused = 0;
     for action in &scene.actions {
-        let mut blocks = 0;
-        loop {
+        let mut tried = 0;
+        for most in (from(&scene, action)..4_000).step_by(step) {
             let place = scene.place(action.creates);
-            let script = LIMITED.replace("$BLOCKS", &blocks.to_string());
-            let output = run_script(&script, &[], &place, action);
-            let context = format!("{} within {blocks} blocks: {output:?}", action.name);
-            if is_done(&place, action, &output, &["full", "io", "database", "temporary"], &context)
-            {
+            let (output, kinds) = run(&place, action, most);
+            let context = format!("{} within {most}: {output:?}", action.name);
+            tried += 1;
+            if is_done(&place, action, &output, kinds, &context) {
                 break;
             }
-            refused += 1;
-            blocks += if is_long() { 1 } else { 9 };
-            assert!(blocks < 4_000, "{context}: never enough");
         }
-        done += 1;
-        assert!(blocks > 0, "{}: the limit had no effect", action.name);
+        assert!(tried < 4_000 / step, "{what}: {}: never enough", action.name);
+        refused += tried - 1;
     }
-    println!("file-size limit: {refused} refused, and then {done} done");
-    assert!(refused > 3 * done);
+    println!("{what}: {refused} refused, and then {} done", scene.actions.len());
+    assert!(refused > 3 * scene.actions.len());
 }
 
 /// The command that creates a namespace in which the process may mount file systems: as root, or as
@@ -110,32 +132,17 @@ fn a_command_on_a_full_disk_reports_it_and_changes_all_or_nothing() {
         println!("full disk: NOT TESTED: nothing can be mounted here");
         return;
     };
-    let scene = Scene::new();
-    let (mut done, mut refused) = (0, 0);
-    for action in &scene.actions {
-        let mut kilobytes = match action.creates {
-            true => 4,
-            // The size of the registry with its -shm file, which every command needs.
-            false => std::fs::metadata(scene.place(false).registry()).unwrap().len() / 1_024 + 4,
-        };
-        loop {
-            let place = scene.place(action.creates);
-            let script = ON_A_SMALL_DISK.replace("$KILOBYTES", &kilobytes.to_string());
-            let output = run_script(&script, wrapper, &place, action);
-            let context = format!("{} within {kilobytes} kB: {output:?}", action.name);
-            assert!(!matches!(output.status.code(), Some(8 | 9)), "{context}");
-            let kinds = ["full", "io", "database", "cannot-open"];
-            if is_done(&place, action, &output, &kinds, &context) {
-                break;
-            }
-            refused += 1;
-            kilobytes += 4;
-            assert!(kilobytes < 4_000, "{context}: never enough");
-        }
-        done += 1;
-    }
-    println!("full disk: {refused} refused, and then {done} done");
-    assert!(refused > 3 * done);
+    // The size of the registry with its -shm file, which every command needs.
+    let from = |scene: &Scene, action: &Action| match action.creates {
+        true => 4,
+        false => std::fs::metadata(scene.place(false).registry()).unwrap().len() / 1_024 + 4,
+    };
+    until_each_is_done("full disk", from, 4, |place, action, kilobytes| {
+        let script = ON_A_SMALL_DISK.replace("$KILOBYTES", &kilobytes.to_string());
+        let output = run_script(&script, wrapper, place, action);
+        assert!(!matches!(output.status.code(), Some(8 | 9)), "{}: {output:?}", action.name);
+        (output, &["full", "io", "database", "cannot-open"])
+    });
 }
 
 #[test]

@@ -1,14 +1,10 @@
 //! The memory of a mirror whose primary is hostile: it does not grow with what the primary sends, nor
 //! with what that decompresses to.
 
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
-
 use accession::Timestamp;
 
 use crate::harness::hostile_log::HostileLog;
-use crate::harness::oracle::{naive, naive_digest};
+use crate::harness::peak_memory::peak_memory;
 use crate::harness::values::second;
 use crate::harness::web_server::WebServer;
 use crate::rounds::rounds;
@@ -16,25 +12,6 @@ use crate::victim::program_in;
 
 /// The most memory that may be resident, in kB.
 const MOST: u64 = 64 * 1_024;
-
-/// Runs a command to its end. Returns its exit status, its errors, and its peak memory in kB.
-fn run(directory: &Path, arguments: &[&str]) -> (Option<i32>, String, u64) {
-    let mut command = program_in(directory);
-    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    // The peak never falls, so its value shortly before the end is close to the final one.
-    while child.try_wait().unwrap().is_none() {
-        let status = std::fs::read_to_string(&status).unwrap_or_default();
-        let mark = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let mark = mark.and_then(|mark| mark.trim().trim_end_matches(" kB").parse().ok());
-        peak = mark.unwrap_or(peak);
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let output = child.wait_with_output().unwrap();
-    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned(), peak)
-}
 
 /// What a primary publishes to make its mirrors grow.
 struct Case {
@@ -52,53 +29,33 @@ fn at(n: u64) -> Timestamp {
 fn changes(log: &mut HostileLog, size: u64, note_bytes: usize) {
     let note = "n".repeat(note_bytes);
     for n in 0..size {
-        let (ingested, deleted, held) = match n % 2 {
-            0 => ("\"A\"", "", &["A"][..]),
-            _ => ("", "\"A\"", &[][..]),
-        };
-        let identifier = naive(held.iter().copied());
-        let digest = naive_digest(held.iter().copied()).to_string();
-        log.line(&format!(
-            "{{\"timestamp\":\"{}\",\"ingested\":[{ingested}],\"deleted\":[{deleted}],\"described\":[],\"replaced\":[],\"note\":\"{note}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\"",
-            at(n)
-        ));
-        log.announce(at(n), (identifier, &digest), held.len() as u64);
+        match n % 2 {
+            0 => log.change(at(n), ["[\"A\"]", "[]"], &note, &["A"]),
+            _ => log.change(at(n), ["[]", "[\"A\"]"], &note, &[""; 0]),
+        }
     }
 }
 
-/// A line that is as long as a line may be.
-fn long_line(log: &mut HostileLog, ingested: &str, note: &str) {
-    let (identifier, digest) = (naive(["A"]), naive_digest(["A"]).to_string());
-    log.line(&format!(
-        "{{\"timestamp\":\"{}\",\"ingested\":[{ingested}],\"deleted\":[],\"described\":[],\"replaced\":[],\"note\":\"{note}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\"",
-        at(0)
-    ));
-    log.announce(at(0), (identifier, &digest), 1);
-}
-
-fn subsets(log: &mut HostileLog, size: u64) {
-    log.change(at(0), "[\"A\"]", "", &["A".to_owned()]);
-    let patterns: Vec<String> = (0..2_000).map(|n| format!("\"{n}\"")).collect();
-    let patterns = patterns.join(",");
+/// Subsets that are cited by this list of members, as JSON.
+fn subsets(log: &mut HostileLog, size: u64, members: &str, count: u64) {
+    log.change(at(0), ["[\"A\"]", "[]"], "", &["A"]);
     for n in 0..size {
         log.subset(&format!(
-            "{{\"subset\":\"{n:032x}\",\"digest\":\"sha256:{n:064x}\",\"timestamp\":\"{0}\",\"patterns\":[{patterns}],\"count\":1,\"cited\":\"{0}\"}}\n",
+            "{{\"subset\":\"{n:032x}\",\"digest\":\"sha256:{n:064x}\",\"timestamp\":\"{0}\",{members},\"count\":{count},\"cited\":\"{0}\"}}\n",
             at(0)
         ));
     }
+}
+
+fn of_patterns(log: &mut HostileLog, size: u64) {
+    let patterns: Vec<String> = (0..2_000).map(|n| format!("\"{n}\"")).collect();
+    subsets(log, size, &format!("\"patterns\":[{}]", patterns.join(",")), 1);
 }
 
 /// Subsets of named granules, each of which used to be sorted in memory.
-fn named_subsets(log: &mut HostileLog, size: u64) {
-    log.change(at(0), "[\"A\"]", "", &["A".to_owned()]);
+fn of_names(log: &mut HostileLog, size: u64) {
     let ids: Vec<String> = (0..1_000).map(|n| format!("\"{n:0>1000}\"")).collect();
-    let ids = ids.join(",");
-    for n in 0..size {
-        log.subset(&format!(
-            "{{\"subset\":\"{n:032x}\",\"digest\":\"sha256:{n:064x}\",\"timestamp\":\"{0}\",\"granules\":[{ids}],\"count\":1000,\"cited\":\"{0}\"}}\n",
-            at(0)
-        ));
-    }
+    subsets(log, size, &format!("\"granules\":[{}]", ids.join(",")), 1_000);
 }
 
 const CASES: &[Case] = &[
@@ -106,21 +63,28 @@ const CASES: &[Case] = &[
     Case { name: "changes", make: |log, size| changes(log, size, 0), size: 10_000 },
     Case {
         name: "a long note",
-        make: |log, _| long_line(log, "\"A\"", &"n".repeat(8_000_000)),
+        make: |log, _| log.change(at(0), ["[\"A\"]", "[]"], &"n".repeat(8_000_000), &["A"]),
         size: 0,
     },
     Case {
         name: "a long note of escapes",
-        make: |log, _| long_line(log, "\"A\"", &"\\n".repeat(4_000_000)),
+        make: |log, _| log.change(at(0), ["[\"A\"]", "[]"], &"\n".repeat(4_000_000), &["A"]),
         size: 0,
     },
     Case {
         name: "millions of ids",
-        make: |log, _| long_line(log, &vec!["\"\""; 2_600_000].join(","), ""),
+        make: |log, _| {
+            log.change(
+                at(0),
+                [&format!("[{}]", vec!["\"\""; 2_600_000].join(",")), "[]"],
+                "",
+                &["A"],
+            )
+        },
         size: 0,
     },
-    Case { name: "subsets", make: subsets, size: 3_000 },
-    Case { name: "subsets of named granules", make: named_subsets, size: 30 },
+    Case { name: "subsets", make: of_patterns, size: 3_000 },
+    Case { name: "subsets of named granules", make: of_names, size: 30 },
 ];
 
 #[test]
@@ -146,7 +110,8 @@ fn a_hostile_log_does_not_make_a_mirror_grow() {
             }
             let registry = path.to_str().unwrap();
             let arguments = [&["--registry", registry][..], command, &[&url, "--create"]].concat();
-            let (status, errors, peak) = run(&tmp, &arguments);
+            let (output, peak) = peak_memory(program_in(&tmp).args(arguments));
+            let (status, errors) = (output.status.code(), String::from_utf8_lossy(&output.stderr));
             let shown = format!("{} {command:?}", case.name);
             println!("{shown}: {sent} bytes published, {peak} kB resident, exit {status:?}");
             // What the subsets say is not what the history selects, which an import finds.

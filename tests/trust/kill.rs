@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -39,9 +39,9 @@ struct Count {
 struct Counts(BTreeMap<Kind, Count>);
 
 /// How long the commands of each kind take, according to the runs so far.
-struct Spans(BTreeMap<Kind, Duration>);
+pub struct Spans<Kind>(pub BTreeMap<Kind, Duration>);
 
-impl Spans {
+impl Spans<Kind> {
     /// Measures each kind once, without a kill.
     fn measured(primary: &Primary, place: fn() -> TempDir, dice: &mut Dice) -> Self {
         let mut victim = Victim::new(primary, place(), false);
@@ -56,15 +56,26 @@ impl Spans {
         };
         Spans(KINDS.iter().map(span).collect())
     }
+}
 
-    fn delay(&self, kind: Kind, dice: &mut Dice) -> Duration {
+impl<Kind: Ord> Spans<Kind> {
+    pub fn delay(&self, kind: Kind, dice: &mut Dice) -> Duration {
         self.0[&kind].mul_f64((dice.number() % 10_000) as f64 / 10_000.0)
     }
 
-    fn learn(&mut self, kind: Kind, was_killed: bool) {
+    pub fn learn(&mut self, kind: Kind, was_killed: bool) {
         let span = self.0.get_mut(&kind).unwrap();
         *span = span.mul_f64(if was_killed { 1.05 } else { 0.85 });
     }
+}
+
+/// Kills a command after this long, unless it has ended. Returns whether it was killed.
+pub fn run_and_kill(command: &mut Command, delay: Duration) -> (bool, Output) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(delay);
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.signal() == Some(9), output)
 }
 
 fn on_disk() -> TempDir {
@@ -97,7 +108,7 @@ fn a_killed_change_is_made_completely_or_not_at_all() {
 fn kill_commands(
     primary: &Primary,
     directory: TempDir,
-    spans: &mut Spans,
+    spans: &mut Spans<Kind>,
     dice: &mut Dice,
     counts: &Mutex<Counts>,
     kills: u64,
@@ -107,12 +118,7 @@ fn kill_commands(
         let kind = *dice.pick(&KINDS);
         let plan = victim.plan(kind, dice);
         let delay = spans.delay(kind, dice);
-        let mut command = victim.command(&plan);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        std::thread::sleep(delay);
-        child.kill().unwrap();
-        let output = child.wait_with_output().unwrap();
-        let was_killed = output.status.signal() == Some(9);
+        let (was_killed, output) = run_and_kill(&mut victim.command(&plan), delay);
         let context = format!("{kind:?} killed after {delay:?}: {plan:?} {output:?}");
         assert!(was_killed || plan.is_done(&output), "{context}");
         spans.learn(kind, was_killed);

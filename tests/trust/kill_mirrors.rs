@@ -2,22 +2,22 @@
 //! next run goes on, and what was killed has done all or nothing.
 
 use std::io::Cursor;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use accession::mirror::Primary;
 use accession::{Access, Identifier, Import, Registry, Stamp, Timestamp};
 
 use crate::dice::Dice;
-use crate::harness::values::{change, name, now, second};
+use crate::harness::values::{name, now, step};
 use crate::harness::web_server::WebServer;
+use crate::kill::{Spans, run_and_kill};
 use crate::rounds::{dice, rounds};
 use crate::victim::program_in;
 
 /// The commands that are killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Publish,
     Pull,
@@ -64,8 +64,8 @@ impl World {
         let new: Vec<String> =
             ids.map(|n| format!("{number:05}.{n:05}.{}", "x".repeat(300))).collect();
         let gone = if self.held.is_empty() { Vec::new() } else { vec![self.held.swap_remove(0)] };
-        let step = change(new.iter().map(String::as_str), gone.iter().map(String::as_str));
-        self.us.change(&name("US"), &step, &Stamp::at(second(number), now())).unwrap();
+        let gone = gone.iter().map(String::as_str);
+        step(&self.us, "US", number, new.iter().map(String::as_str), gone);
         self.held.extend(new);
     }
 
@@ -135,7 +135,7 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
     let mut dice = dice("kill-mirrors");
     let mut world = World::new();
     let (mut killed, mut finished, mut undone) = ([0; 3], [0; 3], [0; 3]);
-    let mut spans = [Duration::from_millis(60); 3];
+    let mut spans = Spans(KINDS.map(|kind| (kind, Duration::from_millis(60))).into());
     while killed.iter().any(|killed| *killed < kills / 3) {
         if world.seconds == CHANGES_OF_A_WORLD {
             world = World::new();
@@ -152,23 +152,13 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
                 Some(file) => copied(file, context),
             };
             let before = state(&world, "before");
-            let delay = spans[index].mul_f64((dice.number() % 10_000) as f64 / 10_000.0);
-            let mut command = world.command(kind);
-            let began = Instant::now();
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            std::thread::sleep(delay);
-            child.kill().unwrap();
-            let output = child.wait_with_output().unwrap();
-            let was_killed = output.status.signal() == Some(9);
-            let context =
-                format!("{kind:?} killed after {delay:?} of {:?}: {output:?}", began.elapsed());
+            let delay = spans.delay(kind, &mut dice);
+            let (was_killed, output) = run_and_kill(&mut world.command(kind), delay);
+            let context = format!("{kind:?} killed after {delay:?}: {output:?}");
             assert!(was_killed || output.status.success(), "{context}");
-            spans[index] = spans[index].mul_f64(if was_killed { 1.05 } else { 0.85 });
-            if was_killed {
-                killed[index] += 1;
-            } else {
-                finished[index] += 1;
-            }
+            spans.learn(kind, was_killed);
+            killed[index] += usize::from(was_killed);
+            finished[index] += usize::from(!was_killed);
             // All or nothing.
             let found = state(&world, &context);
             let is_undone = found == before;

@@ -43,7 +43,10 @@ mod harness {
     pub mod every_field;
     #[cfg(target_os = "linux")]
     pub mod hostile_log;
+    mod listener;
     pub mod oracle;
+    #[cfg(target_os = "linux")]
+    pub mod peak_memory;
     pub mod program;
     #[cfg(all(target_os = "linux", feature = "serve"))]
     pub mod serving;

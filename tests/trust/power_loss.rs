@@ -12,12 +12,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use accession::minting::payment::Scheme;
-use accession::{Access, Registry, Stamp, Timestamp};
+use accession::{Access, Registry, Timestamp};
 
 use crate::answers::{Answers, assert_sound, examine};
 use crate::dice::Dice;
 use crate::disk::{Content, Disk, Record, records};
-use crate::harness::values::{change, name, now, second};
+use crate::harness::values::{second, step};
 use crate::interposed::Interposed;
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::{Place, Scene, granule_id};
@@ -178,8 +178,7 @@ impl Run {
     /// Asserts that the registry still accepts changes, and issues no payment id again.
     fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, context: &str) {
         let registry = Registry::open(path, Access::Write).unwrap();
-        let stamp = Stamp::at(second(10_000), now());
-        registry.change(&name("OWN"), &change(["after.the.loss"], []), &stamp).unwrap();
+        step(&registry, "OWN", 10_000, ["after.the.loss"], []);
         if let Some((end, ids, time)) = &self.payment
             && *end <= self.ends[acknowledged].0
         {

@@ -9,10 +9,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use accession::{Access, Registry, Stamp};
+use accession::{Access, Registry};
 
 use crate::answers::{Answers, examine};
-use crate::harness::values::{change, name, now, second};
+use crate::harness::values::step;
 use crate::interposed::{Errno, Fault, Interposed, Mode};
 use crate::rounds::{directory_in_memory, is_long};
 use crate::victim::program_in;
@@ -48,18 +48,14 @@ impl Place {
         std::fs::create_dir_all(directory.join("tmp")).unwrap();
         let (target, copy) = (directory.join("accession.db"), outside.path().join("copy.db"));
         let registry = Registry::create(&target).unwrap();
-        let apply = |seconds, id: &str| {
-            let stamp = Stamp::at(second(seconds), now());
-            registry.change(&name("D"), &change([id], []), &stamp).unwrap();
-        };
-        apply(0, "A");
+        step(&registry, "D", 0, ["A"], []);
         registry.back_up(&copy).unwrap();
         let reader = (open == Open::ByAReader).then(|| {
             let reader = Registry::open(&target, Access::Read).unwrap();
             drop(reader.snapshot().unwrap());
             reader
         });
-        apply(1, "B");
+        step(&registry, "D", 1, ["B"], []);
         drop(registry);
         std::fs::set_permissions(&target, Permissions::from_mode(0o640)).unwrap();
         assert_eq!(directory.join("accession.db-wal").exists(), open == Open::ByAReader);

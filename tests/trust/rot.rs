@@ -22,7 +22,7 @@ use accession::{Access, Entry, Listing, Members, Registry, Selection, Stamp, Tim
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
 use crate::harness::every_field::every_field;
-use crate::harness::values::{change, id, name, now, second, stating, with_file};
+use crate::harness::values::{change, id, name, now, second, stating, step, with_file};
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::granule_id;
 
@@ -141,9 +141,8 @@ impl Original {
         let reader = Registry::open(&copies.path, Access::Read).unwrap();
         let registry = Registry::open(&copies.path, Access::Write).unwrap();
         for n in 0..5 {
-            let change = change([format!("later.{n}").as_str()], [granule_id(200 + n)]);
-            let stamp = Stamp::at(second(10_000 + n as i64), now());
-            registry.change(&name("ONE"), &change, &stamp).unwrap();
+            let later = format!("later.{n}");
+            step(&registry, "ONE", 10_000 + n as i64, [later.as_str()], [granule_id(200 + n)]);
             self.with_wal.push(all_answers(&registry).unwrap());
         }
         self.wal = std::fs::read(copies.wal()).unwrap();

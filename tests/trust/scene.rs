@@ -68,45 +68,34 @@ impl Scene {
         let output = scene.program(&scene.path("primary.db"), "export OWN");
         std::fs::write(scene.path("manifest.jsonl"), output.stdout).unwrap();
 
-        let file = |file: &str| scene.path(file).to_str().unwrap().to_owned();
-        let (own, mirror) = (format!("--at {}", second(100)), format!("--at {}", second(50)));
+        let directory = scene.directory.path().to_str().unwrap().to_owned();
         let actions = [
-            ("ingest", format!("ingest OWN {own} --note night --from {}", file("ingest.txt"))),
-            ("delete", format!("delete OWN {own} --from {}", file("delete.txt"))),
-            (
-                "change",
-                format!(
-                    "change OWN {own} --ingest {} --delete {}",
-                    file("ingest.txt"),
-                    file("delete.txt")
-                ),
-            ),
-            ("sync", format!("sync OWN {own} --note night --from {}", file("listing.txt"))),
-            ("revert", format!("revert OWN --to {} {own}", second(1))),
-            ("import", format!("import OWN {}", file("changes.tsv"))),
+            ("ingest", "ingest OWN --at LATER --note night --from DIR/ingest.txt"),
+            ("delete", "delete OWN --at LATER --from DIR/delete.txt"),
+            ("change", "change OWN --at LATER --ingest DIR/ingest.txt --delete DIR/delete.txt"),
+            ("sync", "sync OWN --at LATER --note night --from DIR/listing.txt"),
+            ("revert", "revert OWN --to EARLY --at LATER"),
+            ("import", "import OWN DIR/changes.tsv"),
             (
                 "mirror pull",
-                format!(
-                    "mirror pull MIRROR {} --primary-dataset OWN --reset --max-delete 100% {mirror}",
-                    file("primary.db")
-                ),
+                "mirror pull MIRROR DIR/primary.db --primary-dataset OWN --reset --max-delete 100% --at SOON",
             ),
             (
                 "mirror pull of a manifest",
-                format!(
-                    "mirror pull MIRROR {} --reset --max-delete 100% {mirror}",
-                    file("manifest.jsonl")
-                ),
+                "mirror pull MIRROR DIR/manifest.jsonl --reset --max-delete 100% --at SOON",
             ),
-            ("dataset edit", "dataset edit OWN --title Granules --creator Someone".to_owned()),
-            ("payment-id new", "payment-id new --worker 7 --count 20".to_owned()),
-            (
-                "creation by ingest",
-                format!("ingest NEW --create {own} --from {}", file("ingest.txt")),
-            ),
-            ("creation by import", format!("import NEW --create {}", file("new.tsv"))),
+            ("dataset edit", "dataset edit OWN --title Granules --creator Someone"),
+            ("payment-id new", "payment-id new --worker 7 --count 20"),
+            ("creation by ingest", "ingest NEW --create --at LATER --from DIR/ingest.txt"),
+            ("creation by import", "import NEW --create DIR/new.tsv"),
         ];
-        let actions = actions.map(|(name, arguments)| scene.action(name, &arguments));
+        let times = [("EARLY", 1), ("SOON", 50), ("LATER", 100)];
+        let written = |arguments: &str| {
+            times.into_iter().fold(arguments.replace("DIR", &directory), |text, (word, seconds)| {
+                text.replace(word, &second(seconds).to_string())
+            })
+        };
+        let actions = actions.map(|(name, arguments)| scene.action(name, &written(arguments)));
         scene.actions.extend(actions);
         scene
     }

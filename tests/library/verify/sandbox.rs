@@ -7,16 +7,12 @@ use std::sync::LazyLock;
 
 use accession::registry::{Code, Verified};
 use accession::{
-    Access, Change, DatasetName, Finding, GranuleId, Listing, Members, Moment, Registry, Stamp,
-    Timestamp, Verification,
+    Access, DatasetName, Finding, GranuleId, Listing, Members, Moment, Registry, Verification,
 };
 use rusqlite::Connection;
 
-use crate::seal::seal_rows;
-
-pub fn name(text: &str) -> DatasetName {
-    text.parse().unwrap()
-}
+use crate::harness::history::{name, now, second, step};
+use crate::harness::seal::seal_rows;
 
 pub fn granule(n: usize) -> GranuleId {
     granule_id(n).parse().unwrap()
@@ -26,16 +22,6 @@ pub fn granule_id(n: usize) -> String {
     format!("granule.{n:05}")
 }
 
-/// The instant this many seconds after the beginning of the history, in 2001.
-pub fn second(seconds: i64) -> Timestamp {
-    let start: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
-    Timestamp::from_micros(start.as_micros() + seconds * 1_000_000).unwrap()
-}
-
-pub fn now() -> Timestamp {
-    "2026-01-01T00:00:00Z".parse().unwrap()
-}
-
 pub fn ingest_and_delete(
     registry: &Registry,
     dataset: &str,
@@ -43,22 +29,16 @@ pub fn ingest_and_delete(
     ingest: impl IntoIterator<Item = usize>,
     delete: impl IntoIterator<Item = usize>,
 ) {
-    let mut change = Change::new();
-    change.options.create_dataset = true;
-    ingest.into_iter().for_each(|n| change.ingest(granule(n)).unwrap());
-    delete.into_iter().for_each(|n| change.delete(granule(n)).unwrap());
-    registry.change(&name(dataset), &change, &Stamp::at(second(seconds), now())).unwrap();
+    let ingest: Vec<String> = ingest.into_iter().map(granule_id).collect();
+    let delete: Vec<String> = delete.into_iter().map(granule_id).collect();
+    let delete = delete.iter().map(String::as_str);
+    step(registry, dataset, seconds, ingest.iter().map(String::as_str), delete);
 }
 
 /// A registry file whose dataset `dataset` has four changes over 6,000 granules.
 pub struct Sandbox {
     _directory: tempfile::TempDir,
     pub path: PathBuf,
-}
-
-/// A stored checkpoint.
-pub struct Stored {
-    pub granule_id: String,
 }
 
 /// The registry of a new sandbox, which is made once.
@@ -119,17 +99,30 @@ impl Sandbox {
         assert!(connection.execute(sql, []).unwrap() > 0, "{sql} alters something");
     }
 
+    /// Removes the row of a granule.
+    pub fn lose(&self, granule_id: &str) {
+        self.alter(&format!("DELETE FROM granule WHERE granule_id = '{granule_id}'"));
+    }
+
+    /// The first granule after another.
+    pub fn first_after(&self, granule_id: &str) -> String {
+        let connection = Connection::open(&self.path).unwrap();
+        let sql = "SELECT min(granule_id) FROM granule WHERE granule_id > ?1";
+        connection.query_row(sql, [granule_id], |row| row.get(0)).unwrap()
+    }
+
     /// Alters the file, and verifies.
     pub fn after(&self, sql: &str) -> Vec<Finding> {
         self.alter(sql);
         self.verify()
     }
 
-    pub fn checkpoints(&self) -> Vec<Stored> {
+    /// The granules after which there is a checkpoint.
+    pub fn checkpoints(&self) -> Vec<String> {
         let connection = Connection::open(&self.path).unwrap();
         let mut statement =
             connection.prepare("SELECT granule_id FROM checkpoint ORDER BY granule_id").unwrap();
-        let rows = statement.query_map([], |row| Ok(Stored { granule_id: row.get(0)? }));
+        let rows = statement.query_map([], |row| row.get(0));
         rows.unwrap().map(Result::unwrap).collect()
     }
 }
@@ -141,6 +134,15 @@ pub fn micros(seconds: i64) -> i64 {
 /// The codes of the findings, in their order.
 pub fn codes(findings: &[Finding]) -> Vec<Code> {
     findings.iter().map(|finding| finding.code).collect()
+}
+
+/// The findings about a granule whose row is wrong: the identifiers, the counts, and the first checkpoint
+/// that differs.
+#[track_caller]
+pub fn of_row(findings: &[Finding]) -> [&Finding; 3] {
+    let narrowed = [Code::Identifier, Code::Count, Code::Checkpoint];
+    assert_eq!(codes(findings), narrowed, "{findings:#?}");
+    std::array::from_fn(|n| &findings[n])
 }
 
 /// The only finding of a kind.

@@ -1,38 +1,30 @@
 //! The first checkpoint that differs says where granule rows were lost; checkpoints are verified themselves.
 
 use accession::registry::Code;
-use rusqlite::Connection;
 
-use crate::sandbox::{Sandbox, Stored, codes, granule_id, micros, only, second};
+use super::sandbox::{Sandbox, codes, granule_id, micros, of_row, only};
+use crate::harness::history::second;
+
+fn last_agrees(checkpoint: &str) -> String {
+    format!("; the last checkpoint that agrees is after {checkpoint:?}")
+}
 
 #[test]
 fn one_lost_row_is_three_findings_that_narrow_it_down() {
     let sandbox = Sandbox::new();
     let checkpoints = sandbox.checkpoints();
     let (before, after) = (&checkpoints[1], &checkpoints[2]);
-    let findings = sandbox.after(&format!(
-        "DELETE FROM granule
-         WHERE granule_id = (SELECT min(granule_id) FROM granule WHERE granule_id > '{}')",
-        before.granule_id
-    ));
-    assert_eq!(
-        codes(&findings),
-        [Code::Identifier, Code::Count, Code::Checkpoint],
-        "{findings:#?}"
-    );
-    let [identifier, count, checkpoint] = &findings[..] else { unreachable!() };
+    sandbox.lose(&sandbox.first_after(before));
+    let findings = sandbox.verify();
+    let [identifier, count, checkpoint] = of_row(&findings);
     assert_eq!((identifier.timestamp, count.timestamp), (Some(second(0)), Some(second(0))));
     assert!(identifier.text.ends_with("; and 3 more of this kind"), "{findings:#?}");
     assert_eq!(
         count.text,
         "the history counts 6000 granules, 6000 ingested and 0 deleted, but the granule rows give 5999 granules, 5999 ingested and 0 deleted; and 3 more of this kind"
     );
-    assert_eq!(checkpoint.granule.as_deref(), Some(after.granule_id.as_str()));
+    assert_eq!(checkpoint.granule.as_ref(), Some(after));
     assert!(checkpoint.text.ends_with(&last_agrees(before)), "{findings:#?}");
-}
-
-fn last_agrees(checkpoint: &Stored) -> String {
-    format!("; the last checkpoint that agrees is after {:?}", checkpoint.granule_id)
 }
 
 #[test]
@@ -41,19 +33,14 @@ fn of_rows_lost_in_several_places_the_first_place_is_found() {
     let checkpoints = sandbox.checkpoints();
     let number = checkpoints.len();
     assert!(number >= 4);
-    // Before the last checkpoint but one, before the first one, and after the last one.
-    let before_last = {
-        let connection = Connection::open(&sandbox.path).unwrap();
-        let sql = "SELECT max(granule_id) FROM granule WHERE granule_id < ?1";
-        connection.query_row(sql, [&checkpoints[number - 2].granule_id], |row| row.get(0)).unwrap()
-    };
-    let lost: [(String, usize); 3] =
-        [(before_last, number - 2), ("granule.00005".to_owned(), 0), (granule_id(6_009), 0)];
+    // After the last checkpoint but two, before the first one, and after the last one.
+    let before_last = sandbox.first_after(&checkpoints[number - 3]);
+    let lost = [(before_last, number - 2), (granule_id(5), 0), (granule_id(6_009), 0)];
     for (granule_id, first) in &lost {
-        sandbox.alter(&format!("DELETE FROM granule WHERE granule_id = '{granule_id}'"));
+        sandbox.lose(granule_id);
         let findings = sandbox.verify();
         let found = only(&findings, Code::Checkpoint);
-        assert_eq!(found.granule.as_ref(), Some(&checkpoints[*first].granule_id), "{findings:#?}");
+        assert_eq!(found.granule.as_ref(), Some(&checkpoints[*first]), "{findings:#?}");
         let last = first.checked_sub(1).map(|last| last_agrees(&checkpoints[last]));
         let last = last.unwrap_or_else(|| "; no checkpoint before it agrees".to_owned());
         assert!(found.text.ends_with(&last), "{findings:#?}");
@@ -63,38 +50,36 @@ fn of_rows_lost_in_several_places_the_first_place_is_found() {
 
 #[test]
 fn a_lost_row_at_the_end_is_found_by_the_checkpoint_at_the_end() {
-    let findings = Sandbox::new().after("DELETE FROM granule WHERE granule_id = 'granule.06009'");
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
-    assert_eq!(findings[2].granule.as_deref(), Some("granule.06008"), "{findings:#?}");
+    let sandbox = Sandbox::new();
+    sandbox.lose("granule.06009");
+    let findings = sandbox.verify();
+    let [_, _, checkpoint] = of_row(&findings);
+    assert_eq!(checkpoint.granule.as_deref(), Some("granule.06008"), "{findings:#?}");
 }
 
 #[test]
 fn a_lost_row_that_a_checkpoint_follows_is_named() {
     let sandbox = Sandbox::new();
-    let lost = &sandbox.checkpoints()[1].granule_id;
-    let findings = sandbox.after(&format!("DELETE FROM granule WHERE granule_id = '{lost}'"));
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
-    assert_eq!(findings[2].granule.as_ref(), Some(lost));
+    let lost = &sandbox.checkpoints()[1];
+    sandbox.lose(lost);
+    let findings = sandbox.verify();
+    let [_, _, checkpoint] = of_row(&findings);
+    assert_eq!(checkpoint.granule.as_ref(), Some(lost));
     let says = "a checkpoint is stored after this granule, which is not held";
-    assert!(findings[2].text.starts_with(says), "{findings:#?}");
+    assert!(checkpoint.text.starts_with(says), "{findings:#?}");
 }
 
 #[test]
 fn an_added_row_is_found_before_the_checkpoint_that_follows_it() {
     let sandbox = Sandbox::new();
-    let checkpoints = sandbox.checkpoints();
     let findings = sandbox.after(&format!(
         "INSERT INTO granule SELECT id, 'granule.00005x', {}, NULL, NULL FROM dataset",
         micros(2)
     ));
-    assert_eq!(
-        codes(&findings),
-        [Code::Identifier, Code::Count, Code::Checkpoint],
-        "{findings:#?}"
-    );
-    assert_eq!(findings[1].timestamp, Some(second(2)));
-    assert!(findings[1].text.ends_with("; and 1 more of this kind"), "{findings:#?}");
-    assert_eq!(findings[2].granule.as_ref(), Some(&checkpoints[0].granule_id));
+    let [_, count, checkpoint] = of_row(&findings);
+    assert_eq!(count.timestamp, Some(second(2)));
+    assert!(count.text.ends_with("; and 1 more of this kind"), "{findings:#?}");
+    assert_eq!(checkpoint.granule.as_ref(), Some(&sandbox.checkpoints()[0]));
 }
 
 #[test]
@@ -107,7 +92,7 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named_alone() {
             "DELETE FROM checkpoint WHERE granule_id = ",
         ] {
             let sandbox = Sandbox::new();
-            let granule_id = &sandbox.checkpoints()[index].granule_id;
+            let granule_id = &sandbox.checkpoints()[index];
             let findings = sandbox.after(&format!("{sql}'{granule_id}'"));
             assert_eq!(codes(&findings), [Code::Checkpoint], "{sql} {findings:#?}");
             assert_eq!(findings[0].granule.as_ref(), Some(granule_id));
@@ -130,16 +115,10 @@ fn an_altered_checkpoint_before_a_lost_row_is_the_first_that_differs() {
     let checkpoints = sandbox.checkpoints();
     let (altered, before) = (&checkpoints[0], &checkpoints[1]);
     sandbox.alter(&format!(
-        "UPDATE checkpoint SET chain = zeroblob(16) WHERE granule_id = '{}'",
-        altered.granule_id
+        "UPDATE checkpoint SET chain = zeroblob(16) WHERE granule_id = '{altered}'"
     ));
-    let findings = sandbox.after(&format!(
-        "DELETE FROM granule
-         WHERE granule_id = (SELECT min(granule_id) FROM granule WHERE granule_id > '{}')",
-        before.granule_id
-    ));
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Count, Code::Checkpoint]);
-    assert_eq!(findings[2].granule.as_ref(), Some(&altered.granule_id));
+    sandbox.lose(&sandbox.first_after(before));
+    assert_eq!(of_row(&sandbox.verify())[2].granule.as_ref(), Some(altered));
 }
 
 #[test]

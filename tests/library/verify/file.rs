@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use accession::registry::{Code, Verifications};
-use accession::{Access, Change, DatasetName, Members, Monitor, Registry, Stamp};
+use accession::{Access, DatasetName, Members, Monitor, Registry};
 use rusqlite::Connection;
 
-use crate::at_advance::AtAdvance;
-use crate::sandbox::{
-    Sandbox, granule, ingest_and_delete, micros, name, now, only, registry_of, second, verify_all,
-    with_findings,
+use super::sandbox::{
+    Sandbox, ingest_and_delete, micros, only, registry_of, verify_all, with_findings,
 };
+use crate::harness::at_advance::AtAdvance;
+use crate::harness::history::{name, now};
 
 /// Counts the work that the registry reports.
 #[derive(Default)]
@@ -220,13 +220,8 @@ fn a_page_that_nothing_uses_is_found() {
 #[test]
 fn rows_of_a_dataset_that_is_missing_are_found() {
     let sandbox = Sandbox::new().with_subsets();
-    let connection = Connection::open(&sandbox.path).unwrap();
-    connection
-        .execute_batch(
-            "PRAGMA foreign_keys = OFF; DELETE FROM dataset; DELETE FROM saved_selection",
-        )
-        .unwrap();
-    drop(connection);
+    let damage = "PRAGMA foreign_keys = OFF; DELETE FROM dataset; DELETE FROM saved_selection";
+    Connection::open(&sandbox.path).unwrap().execute_batch(damage).unwrap();
     let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
     let findings = registry.check_file().unwrap();
     for what in [
@@ -241,49 +236,4 @@ fn rows_of_a_dataset_that_is_missing_are_found() {
     assert_eq!(error.kind().as_str(), "damaged");
     assert!(error.to_string().contains("accession.db"), "{error}");
     assert!(!copy.exists(), "what does not verify is not a backup");
-}
-
-#[test]
-fn a_record_that_differs_from_its_second_copy_is_found() {
-    for marker in ["the-title", "Creator, The", "the-producer", "the.pattern*"] {
-        let sandbox = Sandbox::empty();
-        let registry = Registry::create(&sandbox.path).unwrap();
-        let mut change = Change::new();
-        change.options.create_dataset = true;
-        change
-            .ingest(accession::Entry {
-                granule_id: "the.pattern.1".parse().unwrap(),
-                producer_granule: Some("the-producer".parse().unwrap()),
-                content: None,
-                location: None,
-            })
-            .unwrap();
-        change.ingest(granule(1)).unwrap();
-        registry.change(&name("D"), &change, &Stamp::at(second(0), now())).unwrap();
-        registry
-            .edit_dataset(&name("D"), &Stamp::now(now()), |dataset| {
-                dataset.title = Some("the-title".to_owned());
-                dataset.creators = vec!["Creator, The".parse().unwrap()];
-            })
-            .unwrap();
-        let wanted = Members::Patterns(vec!["the.pattern*".parse().unwrap()]);
-        registry.cite_subset(&name("D"), None, &wanted, now()).unwrap();
-        drop(registry);
-
-        let mut bytes = std::fs::read(&sandbox.path).unwrap();
-        let copies: Vec<usize> = bytes
-            .windows(marker.len())
-            .enumerate()
-            .filter(|(_, window)| *window == marker.as_bytes())
-            .map(|(at, _)| at)
-            .collect();
-        assert!(copies.len() >= 2, "{marker} is stored twice");
-        // One letter becomes a different one.
-        bytes[copies[0]] ^= 1;
-        std::fs::write(&sandbox.path, bytes).unwrap();
-        let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
-        let findings = registry.check_file().unwrap();
-        assert!(!findings.is_empty(), "{marker}");
-        assert!(findings.iter().all(|finding| finding.code == Code::File), "{findings:#?}");
-    }
 }

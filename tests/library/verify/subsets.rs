@@ -3,7 +3,8 @@
 use accession::registry::Code;
 use accession::{Listing, Members, Moment, Registry};
 
-use crate::sandbox::{Sandbox, granule, ingest_and_delete, name, now, only, second};
+use super::sandbox::{Sandbox, granule, ingest_and_delete, only};
+use crate::harness::history::{name, now, second};
 
 #[test]
 fn an_altered_subset_is_named_alone() {
