@@ -14,10 +14,12 @@ use installed::installed;
 mod installed;
 
 /// What is tested, the program that it takes, and the command that installs it.
-const NEEDS: [(&str, &str, &str); 11] = [
+const NEEDS: [(&str, &str, &str); 13] = [
     ("PostgreSQL", "initdb", "apt-get install postgresql"),
     ("a pooler of connections", "pgbouncer", "apt-get install pgbouncer"),
     ("a mirror of a directory on nginx", "nginx", "apt-get install nginx-light"),
+    ("a directory on Caddy", "caddy", "apt-get install caddy"),
+    ("a directory on Apache", "apache2", "apt-get install apache2-bin"),
     ("completions of bash", "bash", "apt-get install bash"),
     ("completions of zsh", "zsh", "apt-get install zsh"),
     ("completions of fish", "fish", "apt-get install fish"),

@@ -69,6 +69,7 @@ mod names_given_up;
 mod new_ids;
 mod nights;
 mod on_postgres;
+mod other_servers;
 mod pages;
 mod payment;
 mod publish;
