@@ -258,6 +258,7 @@ class Interval:
     instance: Instance | None
     subset: _Subset | None
     annotations: list[Annotation]
+    withdrawn: _Withdrawal | None
 
 
 @dataclass(frozen=True)

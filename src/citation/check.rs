@@ -103,8 +103,6 @@ pub struct Checker {
     resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
     /// How many rows these have, and how many they are.
     kept_rows: usize,
-    /// What is said of the datasets looked up so far that were withdrawn.
-    withdrawals: HashMap<DatasetName, Option<String>>,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
     /// Whether it is known when changes were recorded, and so what was known at a date.
@@ -126,7 +124,6 @@ impl Checker {
             now,
             resolved: HashMap::new(),
             kept_rows: 0,
-            withdrawals: HashMap::new(),
             compared_left: MAX_COMPARED,
             knows_recorded: true,
             checked: CheckedCitations { ok: true, sets: Vec::new() },
@@ -296,24 +293,10 @@ impl Checker {
         let part = pasted.part.as_ref().map(|part| {
             format!("it cites a part of this set: the granules that {} selects", quoted(part))
         });
-        let notes = part.into_iter().chain(own.flatten()).chain(self.withdrawn(moment, &held)?);
-        let notes: Vec<String> = notes.collect();
+        let withdrawn = withdrawn(moment, &held);
+        let notes: Vec<String> = part.into_iter().chain(own.flatten()).chain(withdrawn).collect();
         verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(verdict)
-    }
-
-    /// That the dataset of which a set is cited was withdrawn: the first of those that held it at the date
-    /// or, if none did, ever.
-    fn withdrawn(&mut self, at: Option<Moment>, held: &Resolution) -> Result<Option<String>> {
-        let then = held.rows.iter().find(|row| at.is_some_and(|at| row.is_in_force_during(at)));
-        let Some(row) = then.or(held.rows.first()) else { return Ok(None) };
-        let name = row.set.dataset();
-        if let Some(known) = self.withdrawals.get(name) {
-            return Ok(known.clone());
-        }
-        let withdrawn = self.snapshot.dataset(name)?.withdrawn.map(|it| it.of(name));
-        self.withdrawals.insert(name.clone(), withdrawn.clone());
-        Ok(withdrawn)
     }
 
     /// The end of a sentence about an identifier that is unknown: which may have been meant. Empty if
@@ -413,6 +396,14 @@ fn questionable(at: Option<Moment>, held: &Resolution) -> Option<&Annotation> {
     let is_any_dated = instances.clone().any(|instance| is_dated(&instance));
     let cited = instances.filter(|instance| !is_any_dated || is_dated(instance));
     cited.flat_map(|instance| &instance.annotations).find(|annotation| annotation.questionable)
+}
+
+/// That the dataset of which a set is cited was withdrawn: the first of those that held it at the date or, if
+/// none did, ever.
+fn withdrawn(at: Option<Moment>, held: &Resolution) -> Option<String> {
+    let then = held.rows.iter().find(|row| at.is_some_and(|at| row.is_in_force_during(at)));
+    let row = then.or(held.rows.first())?;
+    row.withdrawn.as_ref().map(|withdrawal| withdrawal.of(row.set.dataset()))
 }
 
 /// Another dataset than those named in which the identifier was in force at the date.

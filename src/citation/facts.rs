@@ -1,5 +1,7 @@
 //! The facts of a citation, from which every format is written.
 
+use std::iter;
+
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
 use super::record;
@@ -225,18 +227,19 @@ impl Citation {
         }
     }
 
-    /// The statement with what was noted about the set, and whether its dataset was withdrawn.
-    pub(super) fn noted_statement(&self) -> String {
-        let mut statement = self.statement();
-        for Annotation { note, questionable, .. } in self.cited.annotations() {
+    /// What was noted about the set, and that its dataset was withdrawn.
+    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
+        let noted = self.cited.annotations().map(|Annotation { note, questionable, .. }| {
             let label = if *questionable { "Questionable" } else { "Noted" };
-            statement.push_str(&format!(". {label}: {}", single_line(note)));
-        }
-        if let Some(withdrawn) = &self.cited.dataset.withdrawn {
-            let withdrawn = withdrawn.of(&self.record().name);
-            statement.push_str(&format!(". {}", single_line(&withdrawn)));
-        }
-        statement
+            format!("{label}: {}", single_line(note))
+        });
+        let withdrawn = self.cited.dataset.withdrawn.as_ref();
+        noted.chain(withdrawn.map(|it| single_line(&it.of(&self.record().name))))
+    }
+
+    /// The statement with these notes.
+    pub(super) fn noted_statement(&self) -> String {
+        iter::once(self.statement()).chain(self.notes()).collect::<Vec<_>>().join(". ")
     }
 
     /// The citation key for reference managers: the name of the dataset, the date and the first
@@ -411,7 +414,7 @@ impl Citation {
             confirmed: None,
         };
         let set = Set::Instance(instance);
-        let period = Resolved { set, instances: Vec::new(), agreement: None };
+        let period = Resolved { set, instances: Vec::new(), agreement: None, withdrawn: None };
         let cited = Cited { dataset, period, others: Vec::new(), previous: None, next: None };
         let citation = Citation::new(cited, Some(Moment::Day(now.day())), now.day());
         Citation { states_digest: true, is_listed: true, ..citation }

@@ -8,15 +8,12 @@ use super::layout::{PageHead, Section, page};
 use super::site::Site;
 use crate::citation::check::{CheckedCitations, Verdict};
 
-/// How many intervals are shown for a citation.
-const MAX_INTERVALS: usize = 10;
-
 /// The form for pasted citations, and what is known of them.
 #[derive(Debug, Default)]
 pub struct CheckPage {
     /// The text that was pasted. Empty at first.
     pub text: String,
-    /// The verdict on each citation, in order; at most ten of its intervals are shown.
+    /// The verdict on each citation, in order.
     pub quoted: Vec<Quoted>,
     /// What the citations have in common. `None` means that nothing was checked.
     pub checked: Option<CheckedCitations>,
@@ -129,7 +126,7 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
         @if let Some(note) = &verdict.note { p.note { (visible(note)) } }
         @if !verdict.intervals.rows.is_empty() {
             ul.intervals {
-                @for resolved in verdict.intervals.rows.iter().take(MAX_INTERVALS) {
+                @for resolved in &verdict.intervals.rows {
                     @let instance = resolved.set.instance();
                     li {
                         a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
@@ -139,9 +136,8 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
                         (annotations(&instance.annotations))
                     }
                 }
-                @if *interval_count > MAX_INTERVALS as u64 {
-                    li { "and " (counted(interval_count - MAX_INTERVALS as u64, "other period")) }
-                }
+                @let others = interval_count - verdict.intervals.rows.len() as u64;
+                @if others > 0 { li { "and " (counted(others, "other period")) } }
             }
         }
     }

@@ -52,6 +52,28 @@ pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
     }
 }
 
+/// The permanent address of a set or, where none is known, its identifier. Where the page is not that of the
+/// set, it leads there.
+pub(super) fn set_address(
+    label: &str,
+    address: Option<String>,
+    identifier: Identifier,
+    place: Option<String>,
+) -> Markup {
+    let has_address = address.is_some();
+    let shown = address.unwrap_or_else(|| format!("DI:{identifier}"));
+    html! {
+        p.big {
+            span.label { (label) }
+            @match place {
+                Some(place) => a.di.address[has_address] #di href=(place) { (shown) },
+                None => span.di.address[has_address] #di { (shown) },
+            }
+            " " (copy_button("di", "the address"))
+        }
+    }
+}
+
 /// A citation whose addresses and identifiers are not broken between two lines.
 fn in_words(text: &str) -> Markup {
     const LONG: usize = 24;

@@ -3,9 +3,7 @@
 use maud::{Markup, html};
 
 use super::citing::{self, Describes, Link};
-use super::figures::{
-    ago, annotations, command, copy_button, counted, date, day_text, facts, grouped, time,
-};
+use super::figures::{ago, annotations, counted, date, day_text, facts, grouped, time};
 use super::granules::Ends;
 use super::history;
 use super::layout::{Detail, PageHead, Section, page, trail};
@@ -195,7 +193,7 @@ impl DatasetPage {
                     }
                 }
             }
-            @if let Some(checked) = &checked { (checked.section(site)) (self.mirroring(site)) }
+            @if let Some(checked) = &checked { (checked.section(site)) }
         }
     }
 
@@ -206,40 +204,36 @@ impl DatasetPage {
         html! {
             div.card {
                 div.top {
-                    p.big {
-                        span.label {
-                            @if self.listed.withdrawn.is_some() { "The last set" } @else { "The set that is held now" }
-                        }
-                        @let place = site.place_of(latest.identifier, &latest.dataset, latest.timestamp);
-                        a.di #di href=(site.href(&place)) { "DI:" (latest.identifier) }
-                        " " (copy_button("di", "the identifier"))
-                    }
+                    @let label = match self.listed.withdrawn {
+                        Some(_) => "The last set",
+                        None => "The set that is held now",
+                    };
+                    @let place = site.place_of(latest.identifier, &latest.dataset, latest.timestamp);
+                    // That of today is cited: a change may be in the future.
+                    @let cited = self.citation.as_ref().and_then(Citation::permanent_address);
+                    @let address = cited.filter(|it| it.ends_with(&format!("/DI:{}", latest.identifier)));
+                    (citing::set_address(label, address, latest.identifier, Some(site.href(&place))))
                     p.count {
                         b { (grouped(latest.granules)) }
                         @if latest.granules == 1 { " granule" } @else { " granules" }
                     }
                     p {
-                        "Held since " (time(latest.timestamp)) (since(latest.timestamp)) "."
+                        @match &self.listed.withdrawn {
+                            None => { "Held since " (time(latest.timestamp)) (since(latest.timestamp)) "." },
+                            Some(withdrawal) => {
+                                "Held from " (time(latest.timestamp)) " until it was withdrawn on "
+                                (time(withdrawal.timestamp)) "."
+                            },
+                        }
                         @if let Some(confirmed) = self.listed.confirmation_of_latest() {
                             " Last confirmed " (time(confirmed.recorded)) (since(confirmed.recorded)) "."
                         }
                         " " (annotations(&latest.annotations))
                     }
-                    @let history = match site.is_complete() {
-                        true => Site::history(&self.listed.dataset.name),
-                        false => Site::months(&self.listed.dataset.name),
-                    };
-                    (checked.actions(&html! { a.button href=(site.href(&history)) { (self.all_changes()) } }))
+                    (checked.actions())
                 }
                 (means(site))
             }
-        }
-    }
-
-    fn all_changes(&self) -> String {
-        match self.series.changes() {
-            1 => "The only change".to_owned(),
-            changes => format!("All {} changes", grouped(changes)),
         }
     }
 
@@ -268,11 +262,13 @@ impl DatasetPage {
         let Listed { dataset, former_names, .. } = &self.listed;
         let link = |path: &str, label: &str| Some(html! { a href=(site.href(path)) { (label) } });
         let (first, added) = (self.series.first(), self.series.ever_added());
+        let head = format!("/datasets/{}/head.json", dataset.name);
         let json = Site::in_format(&Site::dataset(&dataset.name), "json");
         facts(record::facts(dataset, former_names).into_iter().chain([
             ("First held", first.map(date)),
             ("Ever added", first.map(|_| html! { (counted(added, "granule")) })),
             ("Follow it", link(&Site::feed(&dataset.name), "Atom feed")),
+            ("Mirror it", link(&head, "Published log").filter(|_| first.is_some())),
             ("Programs", link(&json, "JSON").filter(|_| site.is_complete())),
         ]))
     }
@@ -292,39 +288,16 @@ impl DatasetPage {
     }
 
     fn whole_history(&self, site: &Site) -> Markup {
-        let name = &self.listed.dataset.name;
-        if !site.is_complete() {
-            return html! { p.chips { a href=(site.href(&Site::months(name))) { (self.all_changes()) } } };
-        }
-        let path = site.href(&Site::history(name));
+        let (name, changes) = (&self.listed.dataset.name, self.series.changes());
+        let is_complete = site.is_complete();
+        let path = site.href(&if is_complete { Site::history(name) } else { Site::months(name) });
         html! {
             p.chips {
                 a href=(path) {
-                    (self.all_changes())
-                    @if self.series.changes() > 1 { ", and compare any two" }
+                    @if changes == 1 { "The only change" } @else { "All " (grouped(changes)) " changes" }
+                    @if is_complete && changes > 1 { ", and compare any two" }
                 }
-                " " a href={ (path) "?format=jsonl" } { "JSON Lines" }
-            }
-        }
-    }
-
-    /// How to keep a mirror of the dataset.
-    fn mirroring(&self, site: &Site) -> Markup {
-        let name = &self.listed.dataset.name;
-        let address = site.address(Site::dataset(name).trim_end_matches('/'));
-        html! {
-            section #mirror {
-                h2 { "Mirror it" }
-                p.text {
-                    "This compares your copy with this archive’s, brings it up to date and proves the result by \
-                     the identifier. It reads the "
-                    a href=(site.href(&format!("/datasets/{name}/head.json"))) { "published log" } "."
-                }
-                (command("pull", &html! {
-                    "accession mirror pull " (name) " " span {
-                        @match address { Some(address) => (address), None => "ADDRESS-OF-THIS-PAGE" }
-                    } " " span { "--create" }
-                }))
+                @if is_complete { " " a href={ (path) "?format=jsonl" } { "JSON Lines" } }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Changes as a feed (Atom, RFC 4287), for readers who want to hear of them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::figures::{counted, note, of_files, time_text};
@@ -68,7 +69,7 @@ impl Feed {
         })
     }
 
-    /// The last changes of the latest days of some datasets, 100 of them at most.
+    /// The last changes that were recorded on each day of some datasets, 100 of them at most.
     ///
     /// # Errors
     ///
@@ -83,10 +84,11 @@ impl Feed {
             if latest(listed) < last || latest(listed).is_none() {
                 break;
             }
-            // The last change of each day: a dataset that changes every minute would leave no room for
-            // others.
+            // The last of what was recorded on a day: a dataset that changes every minute, or whose history
+            // was imported, would leave no room for others.
+            let mut days = BTreeSet::new();
             let mut of_days = entries(snapshot, listed)?;
-            of_days.dedup_by_key(|entry| entry.instance.timestamp.day());
+            of_days.retain(|entry| days.insert(entry.instance.recorded.day()));
             newest.extend(of_days);
             newest.sort_by_key(|entry| std::cmp::Reverse(entry.instance.timestamp));
             newest.truncate(ENTRIES);

@@ -15,6 +15,7 @@ use super::layout::{Detail, PageHead, Section, page, trail};
 use super::plot::Series;
 use super::record;
 use super::site::Site;
+use super::verify::drop_area;
 use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
 use crate::model::{Criteria, DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
@@ -366,8 +367,11 @@ impl MonthPage<'_> {
             } @else { "; the last one is held now" }
             ". Times are UTC."
         };
+        let last = self.instances.last();
+        let withdrawn = self.listed.withdrawn.as_ref().map(|withdrawal| withdrawal.timestamp);
         let main = html! {
-            table.rows.month {
+            (arrived())
+            table.rows.month data-until=[last.and_then(|last| last.until.or(withdrawn))] {
                 thead { tr { (columns(&["From", "Identifier", "Digest", "Held", "Change"])) } }
                 tbody {
                     @let mut seen = BTreeSet::new();
@@ -383,7 +387,7 @@ impl MonthPage<'_> {
                     @for (subset, citation) in self.subsets { (self.subset(site, subset, citation)) }
                 }
             }
-            @if let Some(last) = self.instances.last() { (self.citing(last)) (listing(site, last)) }
+            @if let Some(last) = last { (self.citing(last)) (listing(site, last)) }
         };
         let canonical = Some(Site::month(&dataset.name, self.month));
         let head = PageHead { title, canonical, ..PageHead::default() };
@@ -422,8 +426,10 @@ impl MonthPage<'_> {
                 p {
                     code.di { "DI:" (subset.identifier) } (self.list(site, subset.digest)) br;
                     code.small { (subset.digest) } br;
-                    (counted(subset.granules, "granule")) " of those held since " (time(subset.timestamp))
-                    ": " (criteria(&subset.criteria))
+                    span.held {
+                        (counted(subset.granules, "granule")) " of those held since " (time(subset.timestamp))
+                        ": " (criteria(&subset.criteria))
+                    }
                 }
                 (quotation(&format!("cite-{}", subset.identifier), citation))
             }
@@ -445,6 +451,26 @@ impl MonthPage<'_> {
     }
 }
 
+/// What the script says of the set to which a citation has led, which is one of many on the page.
+fn arrived() -> Markup {
+    html! {
+        div.card #arrived hidden {
+            div.top {
+                p.big {
+                    span.label { "You followed a citation to exactly these granules" }
+                    span.di.address #di {} " " (copy_button("di", "the address"))
+                }
+                p.fate {}
+                p.actions {
+                    a.button.main href="#list" { "Get the list" } " "
+                    a.button href="#verify" { "Check your copy" } " "
+                    a.button href="#cite" { "Cite" }
+                }
+            }
+        }
+    }
+}
+
 /// A citation that can be copied. The day of access is the reader's, and would be another one whenever the
 /// page is written.
 fn quotation(id: &str, citation: &Citation) -> Markup {
@@ -456,8 +482,8 @@ fn quotation(id: &str, citation: &Citation) -> Markup {
     }
 }
 
-/// How to get the list of any set from the published log: here of the last one, or of the set that the
-/// address names.
+/// How to get the list of any set from the published log, and to compare a copy with it: here of the last
+/// one, or of the set that the address names.
 fn listing(site: &Site, last: &Instance) -> Markup {
     html! {
         section #list {
@@ -472,6 +498,14 @@ fn listing(site: &Site, last: &Instance) -> Markup {
                     @match &site.public_url { Some(url) => (url), None => "ADDRESS-OF-THIS-SITE" }
                 }
             }))
+        }
+        section #verify {
+            h2 { "Check your copy" }
+            p.text { "This compares a listing of your files, a name a line, with it:" }
+            (command("expect", &html! {
+                "accession identify listing.txt " span { "--expect" } " " span { "DI:" (last.identifier) }
+            }))
+            (drop_area(last.identifier, last.granules, ""))
         }
     }
 }

@@ -276,5 +276,8 @@ pub(super) fn resolver() -> Markup {
             }
             p #found role="status" {}
         }
+        noscript {
+            p.text { "Without its script, this page cannot find it: the page of its dataset leads to all its sets." }
+        }
     }
 }

@@ -15,9 +15,10 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
 // MD5 (RFC 1321).
 const SINES = Int32Array.from({ length: 64 }, (_, step) => Math.floor(Math.abs(Math.sin(step + 1)) * 2 ** 32) | 0);
 const SHIFTS = [7, 12, 17, 22, 5, 9, 14, 20, 4, 11, 16, 23, 6, 10, 15, 21];
+const DIGITS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
 const words = new Int32Array(16);
 
-/** The four words of the MD5 of the first bytes of a buffer, after which it has room for a block. */
+/** The MD5 of the first bytes of a buffer, after which it has room for a block. */
 function md5(bytes, length) {
   const end = (length + 72) >> 6 << 6;
   bytes.fill(0, length, end);
@@ -47,7 +48,8 @@ function md5(bytes, length) {
     c0 = (c0 + c) | 0;
     d0 = (d0 + d) | 0;
   }
-  return [a0, b0, c0, d0];
+  const hex = (word) => DIGITS[word & 255] + DIGITS[word >>> 8 & 255] + DIGITS[word >>> 16 & 255] + DIGITS[word >>> 24];
+  return hex(a0) + hex(b0) + hex(c0) + hex(d0);
 }
 
 /** Lets the page react between two parts of a long computation. */
@@ -56,55 +58,43 @@ const pause = () => new Promise((resolve) => { setTimeout(resolve); });
 /** The identifier of names in the order of their bytes: a chain of MD5, each over the one before and a name. */
 async function identify(names) {
   const encoder = new TextEncoder();
-  const digits = encoder.encode("0123456789abcdef");
   let buffer = new Uint8Array(1024);
-  let before = 0;
-  let link = [0xd98c1dd4 | 0, 0x04b2008f, 0x980980e9 | 0, 0x7e42f8ec];
+  let before = "";
   for (let n = 0; n < names.length; n += 1) {
-    if (buffer.length < 3 * names[n].length + 128) buffer = new Uint8Array(6 * names[n].length + 256);
-    if (before > 0) {
-      for (let byte = 0; byte < 16; byte += 1) {
-        const value = link[byte >> 2] >>> (8 * (byte & 3));
-        buffer[2 * byte] = digits[value >> 4 & 15];
-        buffer[2 * byte + 1] = digits[value & 15];
-      }
-      buffer[32] = 10;
-    }
-    const { written } = encoder.encodeInto(names[n], buffer.subarray(before));
-    buffer[before + written] = 10;
-    link = md5(buffer, before + written + 1);
-    before = 33;
+    const text = `${before}${names[n]}\n`;
+    if (buffer.length < 3 * text.length + 72) buffer = new Uint8Array(6 * text.length + 72);
+    before = `${md5(buffer, encoder.encodeInto(text, buffer).written)}\n`;
     if (n % 50_000 === 49_999) await pause();
   }
-  return link.map((word) => [0, 8, 16, 24].map((shift) => (word >>> shift & 255).toString(16).padStart(2, "0")).join("")).join("");
+  return before.trimEnd() || md5(buffer, 0);
 }
 
-/** The order of bytes in UTF-8, in which the characters in surrogates come last. */
+/** The order of bytes in UTF-8, which is that of characters, and not of the halves of some in UTF-16. */
 function inBytes(one, other) {
   const length = Math.min(one.length, other.length);
   for (let at = 0; at < length; at += 1) {
-    let [a, b] = [one.charCodeAt(at), other.charCodeAt(at)];
-    if (a === b) continue;
-    if (a >= 0xd800 && b >= 0xd800) {
-      a += a >= 0xe000 ? -0x800 : 0x2000;
-      b += b >= 0xe000 ? -0x800 : 0x2000;
-    }
-    return a - b;
+    if (one.charCodeAt(at) !== other.charCodeAt(at)) return one.codePointAt(at) - other.codePointAt(at);
   }
   return one.length - other.length;
 }
 
-/** The names in a listing, a line each, sorted, and each once. */
-function namesIn(text) {
-  const names = [...new Set(text.split("\n").map((line) => line.replace(/\r$/, "")).filter((line) => line !== ""))];
+/** Names, sorted, and each once. */
+function sorted(names) {
+  const each = [...new Set(names)].filter((name) => name !== "");
   // The order of JavaScript is that of the bytes where all is ASCII.
-  return /[^\0-\x7f]/.test(text) ? names.sort(inBytes) : names.sort();
+  return each.some((name) => /[^\0-\x7f]/.test(name)) ? each.sort(inBytes) : each.sort();
 }
 
 const MOST_NAMES = 1_000_000;
 const SHOWN_NAMES = 10;
-// What programs write beside the names of granules.
-const BESIDES = [[/\s+$/, "the spaces after them"], [/^.*\//, "their directories"]];
+const DIRECTORIES = /^.*\//;
+// What programs write beside the names of granules, which a granule may have, too.
+const BESIDES = [
+  [/^\\?[0-9a-f]{32,128} [ *]/, "checksums"],
+  [/^\.\//, "./ before the names"],
+  [/\s+$/, "spaces after the names"],
+  [DIRECTORIES, "directories before the names"],
+];
 const counted = (number) => `${number.toLocaleString("en")} ${number === 1 ? "name" : "names"}`;
 
 /** What only one of two sorted lists has. */
@@ -134,26 +124,30 @@ async function compare(area, file) {
   say("Comparing …");
   await pause();
   const text = await file.text();
-  let names = namesIn(text);
-  const isDotted = names.length > 0 && names.every((name) => name.startsWith("./"));
-  if (isDotted) names = namesIn(text.replace(/^\.\//gm, ""));
-  const identified = names.length > MOST_NAMES ? "" : await identify(names);
+  const isText = !text.includes("\0");
+  let names = isText ? sorted(text.split(/\r?\n/)) : [];
+  let identified = names.length > MOST_NAMES ? "" : await identify(names);
   status.replaceChildren();
-  if (isDotted) say("The names in your listing begin with ./, which is no part of them: it was left out.", "warn");
+  if (!isText) return say("The listing is not text in UTF-8: Windows may have saved it as UTF-16.", "warn");
   if (names.length > MOST_NAMES) return say(`The listing has more than ${counted(MOST_NAMES)}: use the command.`, "warn");
+  for (const [beside, what] of BESIDES) {
+    if (identified === identifier || names.length === 0 || !names.every((name) => beside.test(name))) continue;
+    const bare = sorted(names.map((name) => name.replace(beside, "")));
+    const identifiedBare = await identify(bare);
+    // The names of the set may have directories, too.
+    if (beside === DIRECTORIES && identifiedBare !== identifier) continue;
+    [names, identified] = [bare, identifiedBare];
+    say(`Your listing has ${what}, which are not compared.`, "warn");
+  }
   if (identified === identifier) return say(`Your copy is the cited set: ${counted(names.length)}.`, "plus verdict");
   say(`Your copy is not the cited set: it has ${counted(names.length)} and DI:${identified}, the set has ${Number(granules).toLocaleString("en")}.`, "minus verdict");
-  for (const [besides, what] of BESIDES) {
-    const bare = namesIn(names.map((name) => name.replace(besides, "")).join("\n"));
-    if (await identify(bare) === identifier) return say(`Without ${what}, the names are those of the cited set.`, "warn");
-  }
-  if (Number(granules) > MOST_NAMES) return undefined;
+  if (!list || Number(granules) > MOST_NAMES) return undefined;
   const response = await fetch(list, { headers: { accept: "text/plain" } });
   if (!response.ok) return undefined;
   // In files, it is the canonical list, compressed: what is known of the bytes follows a tab.
   const unzip = () => response.body.pipeThrough(new DecompressionStream("gzip"));
   const held = await new Response(list.endsWith(".gz") ? unzip() : response.body).text();
-  for (const [what, differing] of differences(names, namesIn(held.replace(/\t.*/g, "")))) {
+  for (const [what, differing] of differences(names, sorted(held.replace(/\t.*/g, "").split("\n")))) {
     if (differing.length === 0) continue;
     say(`${counted(differing.length)} ${what}: `);
     const shown = document.createElement("ul");
@@ -211,19 +205,33 @@ for (const form of document.querySelectorAll("form[data-resolve]")) {
   lead(decodeURIComponent(location.pathname) + location.hash, new URLSearchParams(location.search).getAll("select"));
 }
 
-// On the page of a month: the citation and the command are those of the set that the address names.
+// On the page of a month: its head, the citation and the commands are those of the set that the address names.
 const nameSet = () => {
   const named = document.getElementById(location.hash.slice(1));
-  if (!document.getElementById("replay") || !/^[0-9a-f]{32}$/.test(named?.id)) return;
+  const arrived = document.getElementById("arrived");
+  if (!arrived || !/^[0-9a-f]{32}$/.test(named?.id)) return;
   const rewrite = (id, pattern, text) => {
     const element = document.getElementById(id);
     element.textContent = element.textContent.replace(pattern, text);
   };
-  rewrite("replay", /DI:[0-9a-f]{32}/, `DI:${named.id}`);
-  if (!named.cells) return; // A subset has a citation of its own.
-  const from = named.cells[0].textContent;
-  rewrite("whose", /.*/s, `The set of ${from}.`);
-  rewrite("citation", /DI:[0-9a-f]{32}, as held at \S+Z/, `DI:${named.id}, as held at ${from}`);
+  for (const id of ["replay", "expect"]) rewrite(id, /DI:[0-9a-f]{32}/, `DI:${named.id}`);
+  rewrite("di", /.*/, `${root.href}DI:${named.id}`);
+  const [list, fate] = [named.querySelector("a"), arrived.querySelector(".fate")];
+  arrived.querySelector(".main").href = list?.href ?? "#list";
+  const [from, , , held] = [...named.cells ?? []].map((cell) => cell.textContent);
+  if (from) { // A subset has a citation of its own.
+    const until = named.nextElementSibling?.cells[0].textContent ?? named.closest("table").dataset.until;
+    fate.textContent = until ? `Not current any more: its ${held} granules were held from ${from} until ${until}. ` : `Still current: its ${held} granules have been held since ${from}. `;
+    for (const noted of named.querySelectorAll(".annotation")) fate.append(noted.cloneNode(true));
+    rewrite("whose", /.*/s, `The set of ${from}.`);
+    rewrite("citation", /DI:[0-9a-f]{32}, as held at \S+Z/, `DI:${named.id}, as held at ${from}`);
+  } else fate.textContent = `${named.querySelector(".held").textContent}.`;
+  const granules = (held ?? fate.textContent).replaceAll(",", "");
+  Object.assign(document.querySelector(".drop").dataset, { identifier: named.id, granules: parseInt(granules, 10), list: list?.href ?? "" });
+  arrived.hidden = false;
+  scrollTo(0, 0);
 };
 addEventListener("hashchange", nameSet);
+// Until then, the browser scrolls to the anchor.
+addEventListener("load", () => { setTimeout(nameSet); });
 nameSet();

@@ -4,14 +4,12 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::citing::{self, Describes, Link};
 use super::fate::Fate;
 use super::figures::{
-    annotations, change, columns, command, copy_button, counted, note, time, time_text, until,
-    visible,
+    annotations, change, columns, counted, note, time, time_text, until, visible,
 };
 use super::granules::{Ends, granules};
 use super::history;
@@ -23,7 +21,7 @@ use super::verify::{CheckedSet, Fixity, means};
 use crate::citation::{Citation, CitationFormat};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
+    DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
 };
 use crate::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
 
@@ -71,16 +69,6 @@ struct Details {
     spark: Option<Spark>,
     /// What is known of the files of a dataset that held it. `None` means nothing.
     fixity: Option<Fixity>,
-}
-
-/// An instance, with the others of the same day: `lookup` of the command line.
-#[derive(Serialize)]
-struct Lookup<'a> {
-    #[serde(flatten)]
-    instance: &'a Instance,
-    digests: Vec<DigestPeriod>,
-    #[serde(skip_serializing_if = "<[Instance]>::is_empty")]
-    others: &'a [Instance],
 }
 
 impl SetPage {
@@ -198,11 +186,16 @@ impl SetPage {
                 "dataset": subset.dataset,
                 "timestamp": subset.timestamp,
                 "of": instance.identifier,
+                "withdrawn": self.cited.dataset.withdrawn,
             });
         }
-        let digests = DigestPeriod::of(&self.cited.instances);
-        let others = self.cited.others.as_slice();
-        serde_json::to_value(Lookup { instance, digests, others }).unwrap_or_default()
+        let mut found = json!(instance);
+        found["digests"] = json!(DigestPeriod::of(&self.cited.instances));
+        found["withdrawn"] = json!(self.cited.dataset.withdrawn);
+        if !self.cited.others.is_empty() {
+            found["others"] = json!(self.cited.others);
+        }
+        found
     }
 
     /// The path under which the set is known for ever.
@@ -296,7 +289,9 @@ impl SetPage {
         };
         html! {
             (record::withdrawal(site, listed.withdrawn.as_ref()))
-            @for annotation in self.questionable() { (record::questionable(annotation)) }
+            @for noted in self.cited.annotations().filter(|noted| noted.questionable) {
+                (record::questionable(noted))
+            }
             div.head {
                 p.label { (self.arrival()) }
                 h1 { (record::title(record)) }
@@ -304,7 +299,11 @@ impl SetPage {
             }
             div.card {
                 div.top {
-                    (self.address(site))
+                    @let address = self.citation.permanent_address();
+                    @let label = if address.is_some() { "Its permanent address" } else { "Its identifier" };
+                    @let is_other = matches!(self.asked, AskedBy::Time(_));
+                    @let other = is_other.then(|| site.href(&Site::set(identifier)));
+                    (citing::set_address(label, address, identifier, other))
                     @if let Some(spark) = &shown.spark {
                         (spark.section((self.cited.from(), self.cited.until())))
                     }
@@ -313,7 +312,7 @@ impl SetPage {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
                     @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
-                    (checked.actions(&html! {}))
+                    (checked.actions())
                 }
                 (means(site))
             }
@@ -329,10 +328,7 @@ impl SetPage {
                     (granules(site, set, record, &shown.ends, &list))
                     (checked.section(site))
                 }
-                aside {
-                    (citing::section(site, &self.citation, &cited_path))
-                    @if let AskedBy::Part(patterns) = &self.asked { (self.unsaved(patterns)) }
-                }
+                aside { (citing::section(site, &self.citation, &cited_path)) }
             }
             @if shown.is_more_than_one_period() { (shown.when(site, identifier)) }
             @if !self.subsets.is_empty() { (self.subsets(site)) }
@@ -343,7 +339,7 @@ impl SetPage {
     fn arrival(&self) -> Markup {
         html! {
             @match (&self.asked, self.cited.set.subset()) {
-                (AskedBy::Time(at), _) => { "The dataset as it was held at " (at) },
+                (AskedBy::Time(at), _) => { "The dataset as it was held at " span.when { (at) } },
                 (AskedBy::Part(patterns), _) => {
                     "The part of a set whose names match "
                     @for pattern in patterns { code { (visible(pattern.as_str())) } " " }
@@ -351,21 +347,6 @@ impl SetPage {
                 (_, Some(_)) => "You followed a citation to exactly these granules, a part of a dataset",
                 (_, None) => "You followed a citation to exactly these granules",
             }
-        }
-    }
-
-    /// What a citation of a part is that nobody registered.
-    fn unsaved(&self, patterns: &[Pattern]) -> Markup {
-        let instance = self.cited.set.instance();
-        html! {
-            p.text.small {
-                "Nobody has cited this part yet. Its address is that of the whole set with the pattern, and neither \
-                 ever changes. Once the archive cites it with this command, its identifier leads here, too:"
-            }
-            (command("register", &html! {
-                "accession cite '" (instance.dataset) "@" (instance.timestamp) "'"
-                @for pattern in patterns { " " span { "--select " (quoted(pattern.as_str())) } }
-            }))
         }
     }
 
@@ -387,28 +368,6 @@ impl SetPage {
                 }
                 span { a href=(site.href(&Site::dataset(&record.name))) { "The dataset today" } }
                 @if let Some(doi) = &record.doi { span { a href=(doi.address()) { "doi:" (doi) } } }
-            }
-        }
-    }
-
-    /// The permanent address or, where it is not known, the identifier.
-    fn address(&self, site: &Site) -> Markup {
-        let identifier = self.cited.set.identifier();
-        let path = match self.asked {
-            AskedBy::Time(_) => Site::set(identifier),
-            _ => self.path(),
-        };
-        html! {
-            p.big {
-                @if let Some(address) = self.citation.permanent_address() {
-                    span.label { "Its permanent address" }
-                    span.di.address #di { (address) }
-                } @else {
-                    span.label { "Its identifier" }
-                    @if let AskedBy::Identifier = self.asked { span.di #di { "DI:" (identifier) } }
-                    @else { a.di #di href=(site.href(&path)) { "DI:" (identifier) } }
-                }
-                " " (copy_button("di", "the address"))
             }
         }
     }
@@ -441,10 +400,6 @@ impl SetPage {
         }
     }
 
-    fn questionable(&self) -> impl Iterator<Item = &Annotation> {
-        self.cited.annotations().filter(|annotation| annotation.questionable)
-    }
-
     /// The subsets that were cited.
     fn subsets(&self, site: &Site) -> Markup {
         let rows = self.subsets.iter().filter_map(|set| {
@@ -459,11 +414,6 @@ impl SetPage {
         });
         html! { section #subsets { h2 { "Where it was cited" } (history::subsets(site, "Dataset", rows)) } }
     }
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    format!("'{}'", visible(word).replace('\'', "'\\''"))
 }
 
 impl Details {

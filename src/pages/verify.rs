@@ -109,7 +109,7 @@ pub(super) struct CheckedSet<'a> {
 
 impl CheckedSet<'_> {
     /// What a reader does with the set: its list, and the sections below that check and cite it.
-    pub fn actions(&self, others: &Markup) -> Markup {
+    pub fn actions(&self) -> Markup {
         let (ending, size) = match self.list.ends_with(".gz") {
             true => ("txt.gz", "gzip".to_owned()),
             false => ("txt", self.ends.list_size(self.set.granules())),
@@ -121,7 +121,6 @@ impl CheckedSet<'_> {
                 }
                 " " a.button href="#verify" { "Check your copy" }
                 " " a.button href="#cite" { "Cite" }
-                " " (others)
             }
         }
     }
@@ -140,15 +139,7 @@ impl CheckedSet<'_> {
                 (command("cmd", &html! {
                     (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
                 }))
-                div.drop hidden data-identifier=(identifier) data-granules=(self.set.granules())
-                    data-list=(self.list) {
-                    label for="listing" {
-                        "Or here: drop a listing, a text file with a name a line. It is compared in your browser, \
-                         and sent nowhere."
-                    }
-                    input #listing type="file";
-                    div role="status" {}
-                }
+                (drop_area(identifier, self.set.granules(), self.list))
                 details {
                     summary { "Without the program: sort and md5sum" }
                     pre tabindex="0" { code { (shell(listing)) } }
@@ -166,6 +157,20 @@ impl CheckedSet<'_> {
                 }
                 @if let Some(fixity) = self.fixity { (fixity.section(site, self)) }
             }
+        }
+    }
+}
+
+/// Where a listing is dropped, which the script compares with a set. Its list is at an address, or at none.
+pub(super) fn drop_area(identifier: Identifier, granules: u64, list: &str) -> Markup {
+    html! {
+        div.drop hidden data-identifier=(identifier) data-granules=(granules) data-list=(list) {
+            label for="listing" {
+                "Or here: drop a listing, a text file with a name a line. It is compared in your browser, and sent \
+                 nowhere."
+            }
+            input #listing type="file";
+            div role="status" {}
         }
     }
 }

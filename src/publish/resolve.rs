@@ -48,6 +48,8 @@ impl Resolver {
         let name = &listed.dataset.name;
         self.written.extend(listed.former_names.iter().cloned());
         self.written.insert(name.clone());
+        let period_from =
+            |from, until, subset| ShardPeriod { from, dataset: name.clone(), until, subset };
         let lists = root.enter_or_create(Digest::LISTS)?;
         let latest = listed.latest.clone().map(Set::Instance);
         let mut subsets: BTreeMap<Month, Vec<(Subset, Citation)>> = BTreeMap::new();
@@ -55,14 +57,8 @@ impl Resolver {
         for set in latest.into_iter().chain(cited) {
             self.write_list(registry, &lists, &set)?;
             if let Some(subset) = set.subset() {
-                let held = ShardPeriod {
-                    from: subset.timestamp,
-                    dataset: name.clone(),
-                    until: None,
-                    subset: true,
-                };
                 self.lead(subset.identifier, subset.digest)?;
-                self.lead_set(subset.identifier, &held)?;
+                self.lead_set(subset.identifier, &period_from(subset.timestamp, None, true))?;
                 let snapshot = registry.snapshot()?;
                 let cited = snapshot.cite_period(snapshot.period(set.clone())?)?;
                 let at = subset.timestamp;
@@ -83,12 +79,7 @@ impl Resolver {
                         held.until = instance.until;
                     }
                     before => {
-                        let held = ShardPeriod {
-                            from: instance.timestamp,
-                            dataset: name.clone(),
-                            until: instance.until,
-                            subset: false,
-                        };
+                        let held = period_from(instance.timestamp, instance.until, false);
                         if let Some((identifier, held)) =
                             before.replace((instance.identifier, held))
                         {

@@ -39,7 +39,7 @@ impl Error {
     ) -> Self {
         let message = match dataset {
             Some(name) => format!("{identifier} was never in force in {name}"),
-            None => format!("{identifier} was never in force in any dataset of this registry"),
+            None => format!("{identifier} was never in force in any dataset here"),
         };
         Error::new(ErrorKind::IdentifierUnknown, message).about(identifier)
     }

@@ -160,9 +160,12 @@ impl Answer {
         self
     }
 
-    /// The same answer with the name of the file as which a citation or a list at this path is saved.
+    /// The same answer with the name of the file as which a citation or a list at this address is saved: that
+    /// of a part of a set has the patterns, too.
     #[must_use]
-    pub fn saved_as(mut self, path: &str) -> Self {
+    pub fn saved_as(mut self, target: &str) -> Self {
+        const LONGEST: usize = 120;
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let content_type = self.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default();
         let extension = FILE_TYPES.iter().find(|(kind, _)| *kind == media_type);
@@ -171,6 +174,10 @@ impl Answer {
         let name = path.strip_prefix("datasets/").or(Some(path).filter(|_| is_of_set));
         if let Some((name, (_, extension))) = name.zip(extension) {
             let is_plain = |it: char| it.is_ascii_alphanumeric() || ".-@".contains(it);
+            let selected = form_urlencoded::parse(query.as_bytes());
+            let patterns = selected.filter(|(key, _)| key == "select").map(|(_, pattern)| pattern);
+            let name = patterns.fold(name.to_owned(), |name, pattern| format!("{name}_{pattern}"));
+            let name: String = name.chars().take(LONGEST).collect();
             let name = name.replace(|it| !is_plain(it), "_");
             let header = value(&format!("inline; filename=\"{name}.{extension}\""));
             self.headers.insert(CONTENT_DISPOSITION, header);

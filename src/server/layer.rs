@@ -143,7 +143,7 @@ async fn find(
         return Ok(answer.response(method, &conditions));
     }
     let answer = in_time(until, Box::pin(route::answer(state, asked, body))).await??;
-    let answer = answer.saved_as(path).with_links(to_whole(&state.site, path));
+    let answer = answer.saved_as(target).with_links(to_whole(&state.site, path));
     let answer = answer.complete(coding).await?;
     if let Some(key) = key {
         state.answers.keep(key, &answer);
@@ -224,5 +224,5 @@ fn explain(state: &ServerState, asked: &Asked, problem: &Problem) -> Response<Bo
     if problem.status == StatusCode::UNAUTHORIZED {
         answer.headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    answer.with_links(problem.links.clone()).response(asked.method(), &Conditions::default())
+    answer.response(asked.method(), &Conditions::default())
 }

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, ErrorKind};
 use crate::model::Identifier;
-use crate::pages::Link;
 
 /// Why a request is refused.
 #[derive(Debug, Clone)]
@@ -22,8 +21,6 @@ pub struct Problem {
     pub hint: Option<&'static str>,
     /// After how many seconds it may succeed. `None` means that it will not.
     pub retry_after_seconds: Option<u32>,
-    /// Links that help, such as those of a dataset whose history begins later.
-    pub links: Vec<Link>,
     /// What only the operator should read. `None` means nothing more than the detail.
     pub cause: Option<String>,
 }
@@ -31,15 +28,7 @@ pub struct Problem {
 impl Problem {
     /// Why a request is refused, by its status and its kind.
     pub fn new(status: StatusCode, kind: &'static str, detail: String) -> Self {
-        Problem {
-            status,
-            kind,
-            detail,
-            hint: None,
-            retry_after_seconds: None,
-            links: Vec::new(),
-            cause: None,
-        }
+        Problem { status, kind, detail, hint: None, retry_after_seconds: None, cause: None }
     }
 
     /// The same problem with advice.
@@ -160,9 +149,8 @@ impl From<Error> for Problem {
         let kind = error.kind();
         let name = kind.as_str();
         let detail = match kind {
-            // The registry may have datasets that are not served.
             ErrorKind::IdentifierUnknown => {
-                let message = error.to_string().replace("of this registry", "that is shown here");
+                let message = error.to_string();
                 // It begins with an identifier, if that was asked for.
                 match message.split(' ').next().is_some_and(|it| it.parse::<Identifier>().is_ok()) {
                     true => format!("DI:{message}."),

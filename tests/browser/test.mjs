@@ -160,16 +160,20 @@ expect(copied === (await page.textContent("#citation")), `the citation is copied
 expect((await page.getByLabel("Copy the citation").textContent()) === "Copied", "the button says that it has copied");
 
 // A listing is compared in the browser, with the set of the page that is open.
-const compareListings = async (set) => {
+const compareListings = async (set, missing = true) => {
   const names = String(site.run("granules", set)).trim().split("\n");
   const same = `Your copy is the cited set: ${names.length} names.`;
   for (const [listing, verdict] of [
     [[...names].reverse(), same],
-    [names.map((name) => `./${name}`), same],
-    [names.map((name) => `${name} `), "Without the spaces after them, the names are those of the cited set."],
-    [names.map((name) => `2001/${name}`), "Without their directories, the names are those of the cited set."],
-    [[...names.slice(1), "other"], "1 name missing: " + names[0]],
-    [[...names, "other"], "1 name not in the set: other"],
+    [names.map((name) => `./${name}`), "Your listing has ./ before the names, which are not compared." + same],
+    [names.map((name) => `${name} `), "spaces after the names, which are not compared." + same],
+    [names.map((name) => `2001/${name}`), "directories before the names, which are not compared." + same],
+    [names.map((name) => `${"0a".repeat(32)}  ./${name}`), "checksums, which are not compared.Your listing has ./ before the names, which are not compared." + same],
+    [`\ufeff${names.join("\r\n")}\r\n`.split("\n"), same],
+    [[...names.slice(1), "other"], missing ? "1 name missing: " + names[0] : "Your copy is not the cited set"],
+    [[...names, "other"], missing ? "1 name not in the set: other" : "Your copy is not the cited set"],
+    [names.slice(3), missing ? "3 names missing: " + names.slice(0, 3).join("") : "Your copy is not the cited set"],
+    [["\ufeffa\0b"], "Windows may have saved it as UTF-16."],
   ]) {
     await page.setInputFiles("#listing", { name: "listing.txt", mimeType: "text/plain", buffer: Buffer.from(listing.join("\n")) });
     await page.waitForFunction((expected) => document.querySelector(".drop [role=status]").textContent.includes(expected), verdict, { timeout: 5000 })
@@ -207,6 +211,12 @@ for (const base of ["", "/some/registry"]) {
     ["whose", "The set of 2001-01-03T00:00:00Z."],
     ["replay", `accession granules DI:${identifier} --site https://data.example.org${base}`],
   ]) expect((await page.textContent(`#${id}`)).includes(expected), `#${id} names the set of the address`);
+  // What the set is, until when it was held, and a comparison with it are on the first screen.
+  const arrived = await page.textContent("#arrived");
+  for (const expected of ["exactly these granules", `${files.url}/DI:${identifier}`, "Not current any more: its 12 granules were held from 2001-01-03T00:00:00Z until 2001-02-03T00:00:00Z."])
+    expect(arrived.includes(expected), `the head of the month says "${expected}": ${arrived}`);
+  expect((await page.evaluate(() => scrollY)) === 0, "the title is on the screen");
+  await compareListings(`DI:${identifier}`, false);
   // A part of a set has no page: it is said how to list it.
   await page.goto(`${files.url}/DI:${identifier}?select=FOOL2.v2.0*`);
   const select = `accession granules DI:${identifier} --select 'FOOL2.v2.0*' --site ${files.url}/`;

@@ -194,6 +194,7 @@ fn what_was_noted_about_a_set_is_in_its_citations() {
     let mut note = accession::registry::NewAnnotation::new("one file was\ntruncated").unwrap();
     note.questionable = true;
     registry.annotate(&selection, &note, &accession::Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("US.FOOL2.002"), "moved", &Stamp::now(now())).unwrap();
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
     let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
     for format in CitationFormat::ALL {
@@ -201,6 +202,7 @@ fn what_was_noted_about_a_set_is_in_its_citations() {
         let is_noted = !matches!(format, CitationFormat::Text | CitationFormat::Tuple);
         assert_eq!(text.contains("one file was truncated"), is_noted, "{text}");
         assert_eq!(text.contains("Questionable"), is_noted, "{text}");
+        assert_eq!(text.contains("US.FOOL2.002 was withdrawn at "), is_noted, "{text}");
     }
 }
 

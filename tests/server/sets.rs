@@ -125,7 +125,6 @@ fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
             "<b>9 granules</b>, selected from what was held",
             &format!("id=\"di\">{address}<"),
             "All <b>9</b> are still there. ",
-            "accession cite 'US.FOOL2.002@2001-01-03T00:00:00Z'",
             &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0%2A"),
             &format!("{path}&amp;format=bibtex"),
             "noindex",

@@ -413,6 +413,10 @@ fn an_address_from_a_sentence_leads_to_the_one_that_is_meant() {
         (format!("/DI:{SECOND}?format=bibtex"), format!("DI_{SECOND}.bib")),
         (format!("/DI:{SECOND}/granules"), format!("DI_{SECOND}_granules.txt")),
         (
+            format!("/DI:{SECOND}/granules?select=FOOL2.v2.0*&select=%C3%A9"),
+            format!("DI_{SECOND}_granules_FOOL2.v2.0___.txt"),
+        ),
+        (
             "/datasets/US.FOOL2.002@2001-01-05?format=ris".into(),
             "US.FOOL2.002@2001-01-05.ris".into(),
         ),

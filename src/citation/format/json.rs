@@ -218,9 +218,12 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         }
         None => dataset,
     };
-    let is_questionable = citation.cited.annotations().any(|noted| noted.questionable);
-    let noted = citation.cited.annotations();
-    let noted = noted.map(|it| json!({ "@type": "Comment", "text": single_line(&it.note) }));
+    let status = match citation.cited.annotations().any(|noted| noted.questionable) {
+        _ if citation.cited.dataset.withdrawn.is_some() => Some("Withdrawn"),
+        true => Some("Questionable"),
+        false => None,
+    };
+    let noted = citation.notes().map(|note| json!({ "@type": "Comment", "text": note }));
     let previous = citation.cited.previous.as_ref();
     let previous = previous.filter(|_| is_set && citation.whole().is_none());
     let previous = previous.and_then(|previous| citation.address_of(previous.identifier));
@@ -251,7 +254,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         "identifier": identifiers(citation, about),
         "spdx:checksum": checksum(citation),
         "isPartOf": part_of,
-        "creativeWorkStatus": is_questionable.then_some("Questionable"),
+        "creativeWorkStatus": status,
         "comment": nonempty(noted.collect()),
         "prov:wasRevisionOf": previous.map(|id| json!({ "@id": id })),
     }));

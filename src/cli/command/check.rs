@@ -96,7 +96,7 @@ impl Args {
             write_same_sets(session.out(), &checked)?;
         }
         if number == 0 && !session.is_json() {
-            writeln!(session.out(), "no reference cites a dataset of this registry")?;
+            writeln!(session.out(), "no reference cites a dataset here")?;
         }
         Ok(if checked.ok { Exit::Done } else { Exit::Differs })
     }

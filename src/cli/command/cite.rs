@@ -229,7 +229,10 @@ impl Args {
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
             .with_digest(self.digest);
-        if let Format::Citation(format) = self.format {
+        // Nobody edits what a site has published.
+        if let Format::Citation(format) = self.format
+            && !self.site.is_given()
+        {
             warn_of_lacking(session, &dataset, &citation, format);
         }
         let files = |set: &Set| Ok(registry.snapshot()?.files(set)?);

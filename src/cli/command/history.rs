@@ -1,6 +1,6 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
-use accession::model::{GranulePrefix, Warning, WarningKind, quoted};
+use accession::model::{GranulePrefix, Warning, WarningKind, Withdrawal, quoted};
 use accession::registry::{DigestPeriod, FoundPeriod};
 use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Selection, Snapshot};
 use serde::Serialize;
@@ -40,6 +40,7 @@ struct FoundInstance<'a> {
     #[serde(flatten)]
     instance: &'a Instance,
     digests: &'a [DigestPeriod],
+    withdrawn: Option<&'a Withdrawal>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     others: &'a [Instance],
 }
@@ -68,7 +69,8 @@ impl Lookup {
             session.warn_all(Warning::of_others(at, &selected.others));
         }
         let (instance, digests) = (period.set.instance(), period.digests());
-        let found = FoundInstance { instance, digests: &digests, others: &selected.others };
+        let (withdrawn, others) = (period.withdrawn.as_ref(), selected.others.as_slice());
+        let found = FoundInstance { instance, digests: &digests, withdrawn, others };
         let done = session.fields(INSTANCE, &found)?;
         if digests.len() > 1 && !session.is_json() {
             session.fields(&[Column::text("digests").by(digest_in)], &found)?;

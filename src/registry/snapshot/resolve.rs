@@ -13,7 +13,7 @@ use super::view::{
 use crate::error::{Error, Result};
 use crate::model::{
     Annotation, DatasetName, Digest, DigestPrefix, GranuleId, Identifier, Instance, Listed, Moment,
-    Set, Subset, Timestamp,
+    Set, Subset, Timestamp, Withdrawal,
 };
 use crate::registry::proof::Proof;
 use crate::store;
@@ -34,6 +34,8 @@ pub struct Resolved {
     /// Why it agrees with the requested time. `None` means that it does not. Without such a time, it agrees
     /// as known now.
     pub agreement: Option<Agreement>,
+    /// When and why the dataset was withdrawn. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
 }
 
 /// A part of a [`Resolved`] in which the set had one digest.
@@ -108,6 +110,7 @@ struct Row<'a> {
     instance: Option<&'a Instance>,
     subset: Option<&'a Subset>,
     annotations: Vec<&'a Annotation>,
+    withdrawn: Option<&'a Withdrawal>,
 }
 
 impl Serialize for Resolved {
@@ -127,6 +130,7 @@ impl Serialize for Resolved {
             instance,
             subset: self.set.subset(),
             annotations: self.annotations().collect(),
+            withdrawn: self.withdrawn.as_ref(),
         };
         row.serialize(serializer)
     }
@@ -217,6 +221,7 @@ impl Snapshot {
                     resolution.add(read, period_of(read, set)?, at)?;
                 }
             }
+            add_withdrawals(read, &mut resolution.rows)?;
             Ok(resolution)
         })
     }
@@ -235,13 +240,20 @@ impl Snapshot {
     ) -> Result<Vec<Resolved>> {
         self.ask(|read| {
             let instances = read.all_with(identifier, after).map(|it| as_known(read, it?));
-            periods(instances.filter_map(Result::transpose)).take(limit as usize).collect()
+            let periods = periods(instances.filter_map(Result::transpose));
+            let mut periods = periods.take(limit as usize).collect::<Result<Vec<_>>>()?;
+            add_withdrawals(read, &mut periods)?;
+            Ok(periods)
         })
     }
 
     /// The period in which the identifier of a set was in force, of which the set is a part.
     pub fn period(&self, set: Set) -> Result<Resolved> {
-        self.ask(|read| period_of(read, set))
+        self.ask(|read| {
+            let mut period = period_of(read, set)?;
+            add_withdrawals(read, std::slice::from_mut(&mut period))?;
+            Ok(period)
+        })
     }
 
     /// The subsets that were cited with an identifier, each with the instance from which it was
@@ -280,12 +292,26 @@ fn periods(
             of_period.push(std::mem::replace(&mut latest, next));
         }
         of_period.push(latest.clone());
-        let agreement = Some(Agreement::AsKnownNow);
-        Some(Ok(Resolved { set: Set::Instance(latest), instances: of_period, agreement }))
+        Some(Ok(Resolved {
+            set: Set::Instance(latest),
+            instances: of_period,
+            agreement: Some(Agreement::AsKnownNow),
+            withdrawn: None,
+        }))
     })
 }
 
-/// The period of a set: of its instance, or of the one from which the subset was selected.
+/// Says of periods, which are in order of dataset, whether the dataset was withdrawn.
+fn add_withdrawals(read: &store::View, periods: &mut [Resolved]) -> Result<()> {
+    for of_dataset in periods.chunk_by_mut(|one, next| one.set.dataset() == next.set.dataset()) {
+        let withdrawn = read.withdrawal_of(of_dataset[0].set.dataset())?;
+        of_dataset.iter_mut().for_each(|period| period.withdrawn.clone_from(&withdrawn));
+    }
+    Ok(())
+}
+
+/// The period of a set: of its instance, or of the one from which the subset was selected. Whether the
+/// dataset was withdrawn is not read.
 fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
@@ -298,7 +324,7 @@ fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
         }
     }
     let instances = vec![set.instance().clone()];
-    Ok(Resolved { set, instances, agreement: Some(Agreement::AsKnownNow) })
+    Ok(Resolved { set, instances, agreement: Some(Agreement::AsKnownNow), withdrawn: None })
 }
 
 impl Resolution {
@@ -424,6 +450,7 @@ fn cited_in(read: &store::View, period: Resolved, others: Vec<Instance>) -> Resu
         Some(until) => read.instance_at(key, until)?,
         None => None,
     };
+    let period = Resolved { withdrawn: dataset.withdrawn.clone(), ..period };
     Ok(Cited { dataset, period, others, previous, next })
 }
 

@@ -62,19 +62,7 @@ pub async fn instance(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer,
     let read = read_present(state, asked, &name, move |snapshot, name| {
         SetPage::at(snapshot, name, at, now, detail)
     });
-    let page = read.await.map_err(|stop| first_instance(&state.site, stop, &name))?;
-    respond_set(state, format, page)
-}
-
-/// A time before the history gets a link to the dataset, whose page says when its history begins.
-fn first_instance(site: &Site, stop: Stop, name: &DatasetName) -> Stop {
-    match stop {
-        Stop::Problem(problem) if problem.kind == "before-history" => {
-            let links = vec![Link::new("up", site.address_or_href(&Site::dataset(name)))];
-            Stop::Problem(Problem { links, ..problem })
-        }
-        stop => stop,
-    }
+    respond_set(state, format, read.await?)
 }
 
 /// Leads to the dataset with a DOI: of several, to the first by name.

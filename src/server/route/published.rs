@@ -73,18 +73,22 @@ pub async fn statements(state: &Arc<ServerState>, asked: &Asked) -> Result<Answe
     })
 }
 
-/// Opens a file of a dataset that is public.
+/// Opens a file of a dataset that is public. One that is not there is published first, if there is one.
 async fn open(
     state: &Arc<ServerState>,
     name: DatasetName,
     file: String,
 ) -> Result<Stored, Problem> {
-    let shared = Arc::clone(state);
-    let opened = state.source.read(move |reading: &RegistryReading| {
-        reading.registry.snapshot()?.present_name(&name)?;
-        shared.published.open(&name, &file, || reading.check_time())
-    });
-    opened.await?.ok_or_else(Problem::not_found)
+    let (shared, of) = (Arc::clone(state), name.clone());
+    let look = move |reading: &RegistryReading| {
+        reading.registry.snapshot()?.present_name(&of)?;
+        shared.published.open(&of, &file, || reading.check_time())
+    };
+    if let Some(opened) = state.source.read(look.clone()).await? {
+        return Ok(opened);
+    }
+    publish(state, &name).await?;
+    state.source.read(look).await?.ok_or_else(Problem::not_found)
 }
 
 /// Sends a file, or a part of it.

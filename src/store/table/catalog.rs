@@ -95,6 +95,19 @@ impl View {
         })
     }
 
+    /// When and why the dataset with a name was withdrawn, whether or not its record can be read. `None`
+    /// means that it is not withdrawn.
+    pub fn withdrawal_of(&self, name: &DatasetName) -> Result<Option<Withdrawal>> {
+        static WITHDRAWN: Sql = Sql::new(
+            "SELECT withdrawn, withdrawn_note
+            FROM {dataset}
+            WHERE name = ?1 AND withdrawn IS NOT NULL",
+        );
+        self.row(&WITHDRAWN, &[name.into()], |row| {
+            Ok(Withdrawal { timestamp: row.get(0)?, note: row.get(1)? })
+        })
+    }
+
     /// What is selected of a dataset by its name or, once it is locked, by its key.
     fn of_name<T>(
         &self,
