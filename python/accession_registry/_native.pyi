@@ -240,7 +240,6 @@ class Dataset:
         primary: _Path | None = None,
         *,
         primary_dataset: str | None = None,
-        primary_at: _Time | None = None,
         at: _Time | None = None,
         reset: bool = False,
         max_delete: _Limit | None = None,
@@ -259,7 +258,6 @@ class Dataset:
         primary: _Path | None = None,
         *,
         primary_dataset: str | None = None,
-        primary_at: _Time | None = None,
         timeout: int | None = None,
         max_bytes: int | None = None,
         max_age: _Duration | None = None,
@@ -285,7 +283,7 @@ class Set:
     def files(self) -> Rows[FileRecord]: ...
     def fixity_check(
         self,
-        root: _Path | None = None,
+        root: _Path,
         *,
         root_name: str | None = None,
         jobs: int | None = None,
@@ -293,8 +291,6 @@ class Set:
         for_: _Duration | None = None,
         unexpected: bool = False,
         mounted: bool = False,
-        found: _Files | None = None,
-        format: str | None = None,
     ) -> FixityCheck: ...
     def fixity_list(
         self,

@@ -32,7 +32,6 @@
 
 mod check;
 mod digest;
-mod found;
 mod list;
 mod of_set;
 mod reader;
@@ -42,9 +41,8 @@ mod unexpected;
 pub use check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
-pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum, listed_set};
-pub use of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute};
+pub use of_set::{CheckOptions, FileRun, FileTree, check, compute};
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

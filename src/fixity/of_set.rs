@@ -33,7 +33,7 @@ const SAMPLED: u64 = 1_000;
 
 /// The files of a set, in canonical order of the granules. They can be read from the first one again. A
 /// granule without records is one file, of which nothing is known.
-pub struct FilesOfSet {
+struct FilesOfSet {
     registry: Registry,
     set: Set,
     without: Option<Algorithm>,
@@ -41,19 +41,19 @@ pub struct FilesOfSet {
 
 impl FilesOfSet {
     /// All files of a set.
-    pub fn new(registry: &Registry, set: Set) -> Self {
+    fn new(registry: &Registry, set: Set) -> Self {
         FilesOfSet { registry: registry.clone(), set, without: None }
     }
 
     /// The files that a dataset holds now and that have no checksum of an algorithm.
-    pub fn without(registry: &Registry, dataset: &DatasetName, it: &Algorithm) -> Result<Self> {
+    fn without(registry: &Registry, dataset: &DatasetName, it: &Algorithm) -> Result<Self> {
         let selection = Selection::Dataset { name: dataset.clone(), at: None };
         let set = registry.snapshot()?.select(&selection)?.set;
         Ok(FilesOfSet { without: Some(it.clone()), ..FilesOfSet::new(registry, set) })
     }
 
     /// Reads the files from the first one.
-    pub fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
+    fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
         self.read_while(None)
     }
 
