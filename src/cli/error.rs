@@ -64,11 +64,6 @@ impl Error {
         &self.0.error
     }
 
-    /// How many granules a guard counted.
-    pub fn count(&self) -> Option<u64> {
-        self.0.error.count()
-    }
-
     /// The granule that it is about.
     pub fn granule(&self) -> Option<&GranuleId> {
         self.0.error.granule()

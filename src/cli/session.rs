@@ -188,21 +188,15 @@ impl Session {
         }
     }
 
-    /// Opens the registry for reading, as often as the result is called: without progress, and for
-    /// other threads.
-    pub fn opener(&self) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
-        let path = self.options.registry.clone();
-        move || Registry::open(&path, Access::Read)
-    }
-
-    /// Opens the registry for writing, as often as the result is called, for other threads. It waits for
-    /// another writer for less time than a client does.
-    pub fn write_opener(
+    /// Opens the registry, as often as the result is called: without progress, and for other threads. For
+    /// writing, it waits for another writer for less time than a client does.
+    pub fn opener(
         &self,
+        access: Access,
     ) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
         let path = self.options.registry.clone();
         let busy_wait = Duration::from_secs(5);
-        move || Registry::open_waiting(&path, Access::Write, busy_wait)
+        move || Registry::open_waiting(&path, access, busy_wait)
     }
 
     /// The clock, for other threads.

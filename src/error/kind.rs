@@ -161,7 +161,7 @@ error_kinds! {
     IdentifierUnknown = "identifier-unknown":
         "{`accession history` lists|Registry.history() lists} the identifiers of a dataset";
     /// What was named in short is the name of several.
-    Ambiguous = "ambiguous": "name one of them: the set of one dataset is DATASET@TIME";
+    Ambiguous = "ambiguous": "name one of them: the set of one dataset is DATASET@TIME, or DATASET --identifier DI";
     /// The identifier is that of a subset, and an instance is needed.
     NotAnInstance = "not-an-instance": "name the instance as DATASET@TIME: `accession resolve` shows it";
     /// A citation would select no granules.
@@ -213,7 +213,7 @@ error_kinds! {
         "nothing was changed; check how the listing was made; `accession delete` deletes granules";
     /// The change would delete more granules than is allowed.
     TooManyDeletions = "too-many-deletions":
-        "nothing was changed; {`accession mirror compare` of the dataset lists|compare() shows} all that differ; {--max-delete N or P%|max_delete=N or \"P%\"} allows more";
+        "nothing was changed; check that the listing is complete: {`accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists|compare() shows} all that differ; if it is right, {--max-delete N or P%|max_delete=N or \"P%\"} allows more";
     /// Another run is checking the files at this root.
     BeingChecked = "being-checked":
         "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time";
@@ -224,7 +224,7 @@ error_kinds! {
         "nothing was changed; {`accession compare DATASET --from FILE --json` lists|compare() shows} all that differ; either a file is damaged, or it was processed again: then {--max-replace N or P% with --note WHY|max_replace=N or \"P%\" with note=…} takes its new bytes, and the history keeps the old";
     /// The change would add more granules than is allowed.
     TooManyAdditions = "too-many-additions":
-        "nothing was changed; {`accession mirror compare` of the dataset lists|compare() shows} all that differ; {--max-add N or P%|max_add=N or \"P%\"} allows more";
+        "nothing was changed; check that the listing is of this dataset: {`accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists|compare() shows} all that differ; if it is right, {--max-add N or P%|max_add=N or \"P%\"} allows more";
     /// A set was not stated, or the statement not signed.
     NotStated = "not-stated": "`accession sign` states what is new, and signs it";
     /// The statements are not those that were signed.

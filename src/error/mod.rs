@@ -44,7 +44,6 @@ struct Repr {
     path: Option<PathBuf>,
     line: Option<u64>,
     unknown: Option<String>,
-    count: Option<u64>,
     is_of_store: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
@@ -60,7 +59,6 @@ impl Error {
             path: None,
             line: None,
             unknown: None,
-            count: None,
             is_of_store: false,
             source: None,
         }))
@@ -99,13 +97,6 @@ impl Error {
     #[must_use]
     pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
         self.0.unknown = Some(unknown.to_string());
-        self
-    }
-
-    /// Adds how many granules are more than a limit allows.
-    #[must_use]
-    pub(crate) fn counting(mut self, granules: u64) -> Self {
-        self.0.count = Some(granules);
         self
     }
 
@@ -175,12 +166,6 @@ impl Error {
     /// The dataset or the identifier that was named and is unknown. `None` if that is not the error.
     pub fn unknown(&self) -> Option<&str> {
         self.0.unknown.as_deref()
-    }
-
-    /// How many granules a guard counted that are more than it allows: the limit that accepts them. `None` if
-    /// that is not the error.
-    pub fn count(&self) -> Option<u64> {
-        self.0.count
     }
 
     /// Whether the error is of a stored registry, and not of what a caller asked of it.

@@ -42,7 +42,6 @@
 
 mod checksums;
 mod content;
-mod detect;
 mod dialects;
 mod error;
 mod file;
@@ -53,7 +52,6 @@ mod lines;
 mod old_payment_ids;
 mod pdr;
 mod records;
-mod responses;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -8,13 +8,13 @@ use std::str::FromStr;
 
 use accession::input::{InputFormat, Options, UnknownInputFormat};
 use accession::model::{Algorithm, Limit, quoted};
-use accession::{DatasetName, ErrorKind, GranuleId, Listing};
+use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::set::deletions;
 use crate::cli::error::{Error, Result};
 use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile, MissingPages};
+use crate::cli::reading::{Entries, InputFile, MissingPages, listing};
 use crate::cli::session::Session;
 
 /// Granule ids as arguments and in files.
@@ -82,31 +82,18 @@ impl GranuleArgs {
         self.format.refuse_repeating(&self.paths, listing)
     }
 
-    /// Refuses an argument that a shell leaves as it is where no file matches it, unless a granule with that
-    /// id was held.
+    /// Refuses an argument that a shell leaves as it is where no file matches it.
     ///
     /// # Errors
     ///
-    /// Such an argument; the registry cannot be read.
-    pub fn refuse_patterns(&self, session: &Session, dataset: &DatasetName) -> Result<()> {
-        for pattern in self.ids.iter().filter(|id| id.contains(['*', '?', '['])) {
-            let granule_id = GranuleId::new(pattern.as_str()).ok();
-            let held = session.open_existing()?.map(|registry| registry.snapshot()).transpose()?;
-            let held = held.zip(granule_id.as_ref()).map(|(snapshot, granule_id)| {
-                snapshot.history_of_granule(dataset, granule_id).map(|periods| !periods.is_empty())
-            });
-            let is_held = held.transpose().or_else(|error| match error.kind() {
-                ErrorKind::DatasetUnknown => Ok(None),
-                _ => Err(error),
-            })?;
-            if is_held != Some(true) {
-                let message = format!("{} is a pattern that matched no file", quoted(pattern));
-                return Err(Error::usage(message).with_hint(
-                    "nothing was changed; an id that is meant so is taken from a file: --from",
-                ));
-            }
-        }
-        Ok(())
+    /// Such an argument.
+    pub fn refuse_patterns(&self) -> Result<()> {
+        let Some(pattern) = self.ids.iter().find(|id| id.contains(['*', '?', '['])) else {
+            return Ok(());
+        };
+        let message = format!("{} is a pattern that matched no file", quoted(pattern));
+        Err(Error::usage(message)
+            .with_hint("nothing was changed; an id that is meant so is taken from a file: --from"))
     }
 }
 
@@ -204,6 +191,26 @@ impl FormatArgs {
         );
         Err(Error::new(ErrorKind::Input, message)
             .with_hint("nothing was changed; name the column with the ids with --column"))
+    }
+}
+
+/// How lists of granules, and what they state of files, are read.
+#[derive(clap::Args)]
+pub struct ListArgs {
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    paths: PathArgs,
+
+    #[command(flatten)]
+    files: FileArgs,
+}
+
+impl ListArgs {
+    /// The list in the files, which must be all pages of a search result; and whether its first id is a path.
+    pub fn listing(&self, session: &Session, files: &[InputFile]) -> Result<(Listing, bool)> {
+        listing(session, files, self.files.reading(self.format.options()), &self.paths)
     }
 }
 

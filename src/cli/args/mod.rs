@@ -10,8 +10,10 @@ pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs};
-pub use granules::{ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs};
-pub use primary::{HttpArgs, PrimaryArgs, warn_of_not_remembered};
+pub use granules::{
+    ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs, ListArgs,
+};
+pub use primary::{HttpArgs, PrimaryArgs};
 pub use set::{
     KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, public_url, resolver,
 };

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
-use accession::{Access, ChangeOptions, DatasetName, EarlierSet, ErrorKind, Listing, Moment};
+use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
 
 use super::granule_id::Uniquify;
 use crate::cli::applied::{Application, apply};
@@ -83,7 +83,7 @@ impl Ingest {
         };
         let now = session.now()?;
         let missing = MissingPages::when(self.partial);
-        self.granules.refuse_patterns(session, &self.dataset)?;
+        self.granules.refuse_patterns()?;
         let entries = self.granules.entries(session, Some(&self.files), missing)?.recorded();
         for (index, entry) in (0..).zip(entries) {
             let entry = match &uniquify {
@@ -262,7 +262,7 @@ impl Sync {
             max_replace: self.contradicting.max_replace,
             ..self.change.options()
         };
-        self.granules.refuse_patterns(session, &self.dataset)?;
+        self.granules.refuse_patterns()?;
         let entries =
             self.granules.entries(session, Some(&self.files), MissingPages::Refuse)?.recorded();
         let listing = self.listing(entries).inspect_err(|error| {
@@ -271,10 +271,9 @@ impl Sync {
             }
         })?;
         let application = self.change.application(&self.dataset, self.create).with_line();
-        let synced = apply(session, &application, Some(SAME), |registry, stamp| {
+        apply(session, &application, Some(SAME), |registry, stamp| {
             registry.sync(&self.dataset, &listing, self.limits.limits(), &options, stamp)
-        });
-        synced.map_err(|error| self.with_way_out(error, session))
+        })
     }
 
     fn listing(&self, entries: Entries<'_>) -> Result<Listing> {
@@ -293,20 +292,6 @@ impl Sync {
         {
             let _ = registry.note_refused_listing(&self.dataset, error.of_library(), &stamp);
         }
-    }
-
-    /// Adds to the error of a guard how to see all that differs, and how to accept it.
-    fn with_way_out(&self, error: Error, session: &Session) -> Error {
-        let (option, expected) = match error.kind() {
-            ErrorKind::TooManyDeletions => ("--max-delete", "is complete"),
-            ErrorKind::TooManyAdditions => ("--max-add", "is of this dataset"),
-            _ => return error,
-        };
-        let (program, dataset) = (session.program(), &self.dataset);
-        let accepted = error.count().unwrap_or_default();
-        error.with_hint(format!(
-            "nothing was changed; check that the listing {expected}: `{program} compare {dataset} --from FILE --json` lists all that differ; if it is right, {option} {accepted} accepts it"
-        ))
     }
 }
 

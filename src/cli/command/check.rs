@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::cli::args::{SiteArgs, TypedName, TypedSet};
 use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{annotated, count, digests_below, json, one_line, selected_by};
+use crate::cli::output::{count, json, lines_below, one_line, selected_in};
 use crate::cli::reading::{CitationText, InputFile, read_citations, read_references};
 use crate::cli::session::Session;
 
@@ -215,11 +215,10 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
 fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
     let granules = count(resolved.set.granules(), "granule");
     write!(out, "   {}  {}  {granules}", resolved.set.dataset(), resolved.in_force())?;
+    let row = serde_json::to_value(resolved).unwrap_or_default();
     match resolved.set.subset() {
         None => writeln!(out)?,
-        Some(subset) => writeln!(out, ", a subset, {}", selected_by(&subset.criteria))?,
+        Some(_) => writeln!(out, ", a subset, {}", selected_in(&row["subset"]))?,
     }
-    let row = serde_json::to_value(resolved).unwrap_or_default();
-    let mut below = digests_below(&row).chain(resolved.annotations().map(annotated));
-    below.try_for_each(|it| writeln!(out, "      {it}"))
+    lines_below(&row).try_for_each(|it| writeln!(out, "      {it}"))
 }

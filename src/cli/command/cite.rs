@@ -45,7 +45,7 @@ pub struct Args {
     site: SiteArgs,
 
     #[command(flatten)]
-    list: ListArgs,
+    list: CitedListArgs,
 
     /// The format: text, tuple, bibtex, ris, csl-json, datacite-json, json-ld or ro-crate
     #[arg(
@@ -81,7 +81,7 @@ pub struct Args {
 
 /// A list of granules that is cited without a registry.
 #[derive(clap::Args)]
-struct ListArgs {
+struct CitedListArgs {
     /// Cite the granules that a file lists instead; - is stdin (can be repeated)
     #[arg(
         long,
@@ -151,7 +151,7 @@ impl Args {
     }
 
     fn cite_list(self, session: &mut Session) -> Result<Exit> {
-        let ListArgs { from, of, record, column, files } = &self.list;
+        let CitedListArgs { from, of, record, column, files } = &self.list;
         let record = record.as_ref().map(read_record).transpose()?;
         let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")

@@ -7,18 +7,17 @@ use std::sync::Arc;
 
 use accession::disk::Spool;
 use accession::fixity::listed_set;
-use accession::input::Options;
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{ContentCounts, Counts, Identified, Presence, SideBySide, TwoSides};
-use accession::{Access, DatasetName, Identifier, Instance, Set, Snapshot, Timestamp};
+use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::args::{FileArgs, FormatArgs, TypedName, TypedSet};
+use crate::cli::args::{ListArgs, TypedName, TypedSet};
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Ids, Object, Progress, count};
-use crate::cli::paths::{OF_PATHS, PathArgs};
-use crate::cli::reading::{InputFile, listing, warn_of_repeated};
+use crate::cli::paths::OF_PATHS;
+use crate::cli::reading::{InputFile, warn_of_repeated};
 use crate::cli::session::Session;
 
 /// Compare sets of granules, or sets and lists, and print how they differ
@@ -50,13 +49,7 @@ pub struct Compare {
     from: Vec<InputFile>,
 
     #[command(flatten)]
-    format: FormatArgs,
-
-    #[command(flatten)]
-    paths: PathArgs,
-
-    #[command(flatten)]
-    files: FileArgs,
+    lists: ListArgs,
 
     /// Print only the counts
     #[arg(long, conflicts_with = "limit")]
@@ -82,36 +75,20 @@ enum Compared {
 }
 
 impl Compared {
-    fn side(&self, name: &'static str) -> Side<'_> {
+    fn side(&self, name: &str) -> Value {
         match self {
-            Compared::Set(instance) => Side::of(name, instance),
+            Compared::Set(instance) => side(name, instance),
             Compared::List { source, identifier, .. } => {
-                Side { side: name, identifier: Some(*identifier), dataset: source, timestamp: None }
+                json!({ "side": name, "identifier": identifier, "dataset": source })
             }
         }
     }
 }
 
 /// One of two sides, as a row of a table.
-#[derive(Serialize)]
-pub struct Side<'a> {
-    side: &'static str,
-    identifier: Option<Identifier>,
-    dataset: &'a str,
-    timestamp: Option<Timestamp>,
-}
-
-impl<'a> Side<'a> {
-    pub fn of(side: &'static str, instance: &'a Instance) -> Self {
-        let Instance { identifier, dataset, timestamp, .. } = instance;
-        let (identifier, timestamp) = (Some(*identifier), Some(*timestamp));
-        Side { side, identifier, dataset: dataset.as_str(), timestamp }
-    }
-
-    /// That of a dataset that has no history.
-    pub fn without_history(side: &'static str, dataset: &'a DatasetName) -> Self {
-        Side { side, identifier: None, dataset: dataset.as_str(), timestamp: None }
-    }
+pub fn side(name: &str, instance: &Instance) -> Value {
+    let Instance { identifier, dataset, timestamp, .. } = instance;
+    json!({ "side": name, "identifier": identifier, "dataset": dataset, "timestamp": timestamp })
 }
 
 /// The result of a comparison, as JSON.
@@ -145,8 +122,7 @@ impl Compare {
             (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let Compare { sets, from, format, paths, files, summary, .. } = self;
-        let options = files.reading(format.options());
+        let Compare { sets, from, lists, summary, .. } = self;
         match (sets.as_slice(), from.as_slice()) {
             ([left, right], []) => {
                 let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
@@ -162,7 +138,7 @@ impl Compare {
                 let left = left.select(now, &snapshot)?;
                 // The list may be typed at a terminal.
                 drop(snapshot);
-                let (listing, has_paths) = listing(session, files, options, &paths)?;
+                let (listing, has_paths) = lists.listing(session, files)?;
                 let snapshot = session.open(Access::Read)?.snapshot()?;
                 let mut differences = snapshot.compare_with(&left, &listing)?;
                 drop(snapshot);
@@ -179,7 +155,7 @@ impl Compare {
                 let list = Compared::List { source, identifier, granules };
                 report(session, [set(&left), list], &sides, false, summary)
             }
-            (sets, files) => compare_many(session, sets, files, &options, &paths, limit, summary),
+            (sets, files) => compare_many(session, sets, files, &lists, limit, summary),
         }
     }
 }
@@ -236,7 +212,7 @@ fn report(
 }
 
 /// Writes the two sides of a comparison.
-pub fn write_sides(session: &mut Session, sides: [Side<'_>; 2]) -> Result<()> {
+pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
     const COLUMNS: &[Column] = &[
         Column::text("side"),
         Column::text("identifier").or("no history yet"),
@@ -325,12 +301,11 @@ fn compare_many(
     session: &mut Session,
     sets: &[NamedSet],
     files: &[InputFile],
-    options: &Options,
-    paths: &PathArgs,
+    lists: &ListArgs,
     limit: u64,
     is_summary: bool,
 ) -> Result<Exit> {
-    let (mut sides, mut rows) = read_sides(session, sets, files, options, paths)?;
+    let (mut sides, mut rows) = read_sides(session, sets, files, lists)?;
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
     let (mut listed, mut left) = (Spool::default(), limit);
@@ -383,8 +358,7 @@ fn read_sides(
     session: &Session,
     sets: &[NamedSet],
     files: &[InputFile],
-    options: &Options,
-    paths: &PathArgs,
+    lists: &ListArgs,
 ) -> Result<(SideBySide, Vec<SideRow>)> {
     let is_alone = files.len() == 1;
     let files = files.iter().map(|file| {
@@ -412,10 +386,10 @@ fn read_sides(
     }
     let (mut sides, mut rows) = (SideBySide::new(Some(Arc::new(Progress::new()))), Vec::new());
     // Lists first: one may be typed at a terminal.
-    let mut lists = Vec::new();
+    let mut listings = Vec::new();
     for (name, file) in files {
-        let (listing, _) = listing(session, &[file], options.clone(), paths)?;
-        lists.push((name, listing));
+        let (listing, _) = lists.listing(session, &[file])?;
+        listings.push((name, listing));
     }
     if !sets.is_empty() {
         let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
@@ -427,7 +401,7 @@ fn read_sides(
             rows.push(SideRow { name, identifier, timestamp, granules: set.granules() });
         }
     }
-    for (name, list) in lists {
+    for (name, list) in listings {
         // The granules are counted when they are read, and those that are repeated then.
         let granules = list.repeated(0);
         rows.push(SideRow { name, identifier: None, timestamp: None, granules });
@@ -499,13 +473,7 @@ pub struct Identify {
     files: Vec<InputFile>,
 
     #[command(flatten)]
-    format: FormatArgs,
-
-    #[command(flatten)]
-    paths: PathArgs,
-
-    #[command(flatten)]
-    stated: FileArgs,
+    lists: ListArgs,
 
     /// The identifier or the digest that is expected, or its first digits
     #[arg(long, value_name = "DI")]
@@ -514,8 +482,7 @@ pub struct Identify {
 
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let options = self.stated.reading(self.format.options());
-        let (listing, _) = listing(session, &self.files, options, &self.paths)?;
+        let (listing, _) = self.lists.listing(session, &self.files)?;
         let progress = Arc::new(Progress::new());
         let identified = listing.identify_with(progress)?;
         let Identified { identifier, digest, repeated, .. } = identified;

@@ -365,16 +365,12 @@ impl Listings<'_> {
                     format!("{listings}, from {} to {}", named(first), named(last_of_row))
                 }
             };
-            let option = match first.reason.kind() {
-                ErrorKind::TooManyDeletions => Some("--max-delete"),
-                ErrorKind::TooManyAdditions => Some("--max-add"),
-                _ => None,
-            };
             let is_last = last.is_none_or(|last| self.dated[first.place].at > last);
-            let way_out = match option.zip(first.reason.count()) {
-                Some((option, number)) if is_last => format!("; {option} {number} accepts it"),
-                _ if is_last || first.reason.kind() == ErrorKind::NotAfterLast => String::new(),
-                _ => "; a later listing was accepted, so the history goes on without it".to_owned(),
+            let way_out = match first.reason.kind() {
+                ErrorKind::TooManyDeletions if is_last => "; --max-delete accepts more",
+                ErrorKind::TooManyAdditions if is_last => "; --max-add accepts more",
+                kind if is_last || kind == ErrorKind::NotAfterLast => "",
+                _ => "; a later listing was accepted, so the history goes on without it",
             };
             let message = format!("left out {what}: {}{way_out}", first.reason);
             Warning::new(WarningKind::ListingLeftOut, message)

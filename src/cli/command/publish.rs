@@ -122,11 +122,10 @@ impl Publish {
             if !found.ok {
                 exit = Exit::Differs;
             }
-            let is_quiet = session.is_quiet();
-            let (ok, current, differences) = (found.ok, found.current, &found.differences);
-            let what = format!("{}: {}", found.dataset, count(found.changes, "change"));
-            let verified = Verified { what, ok, current, differences };
-            session.print(&found, |out| write_found(out, &verified, is_quiet))?;
+            let (dataset, changes) = (&found.dataset, count(found.changes, "change"));
+            let what = (!session.is_quiet()).then(|| format!("{dataset}: {changes}"));
+            let state = (found.ok, found.current);
+            session.print(&found, |out| write_found(out, what, state, &found.differences))?;
             Ok(())
         })?;
         // They name all datasets.
@@ -138,11 +137,9 @@ impl Publish {
             if !found.ok {
                 exit = Exit::Differs;
             }
-            let is_quiet = session.is_quiet();
-            let (ok, current, differences) = (found.ok, found.current, &found.differences);
-            let what = count(found.statements, "statement");
-            let verified = Verified { what, ok, current, differences };
-            session.print(&found, |out| write_found(out, &verified, is_quiet))?;
+            let what = (!session.is_quiet()).then(|| count(found.statements, "statement"));
+            let state = (found.ok, found.current);
+            session.print(&found, |out| write_found(out, what, state, &found.differences))?;
         }
         Ok(exit)
     }
@@ -156,28 +153,24 @@ fn fails_for_all(error: &Error) -> bool {
     )
 }
 
-/// What was found of a dataset or of the statements, as it is printed.
-struct Verified<'a> {
-    what: String,
-    ok: bool,
-    current: bool,
-    differences: &'a [OtherFile],
-}
-
-fn write_found(out: &mut impl Write, found: &Verified<'_>, is_quiet: bool) -> io::Result<()> {
-    for difference in found.differences {
+/// Writes what was found, and, unless `what` is omitted, whether it is well.
+fn write_found(
+    out: &mut impl Write,
+    what: Option<String>,
+    state: (bool, bool),
+    differences: &[OtherFile],
+) -> io::Result<()> {
+    for difference in differences {
         let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
         writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
     }
-    if is_quiet {
-        return Ok(());
-    }
-    let state = match (found.ok, found.current) {
+    let Some(what) = what else { return Ok(()) };
+    let state = match state {
         (false, _) => "NOT ok",
         (true, true) => "ok",
         (true, false) => "ok, but not all that the registry has now",
     };
-    writeln!(out, "{}: {state}", found.what)
+    writeln!(out, "{what}: {state}")
 }
 
 /// Serve landing pages and an HTTP API over the registry, read-only
@@ -254,9 +247,9 @@ impl Serve {
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();
         let public_url = self.public_url.unwrap_or_else(|| listening.clone());
-        let (open, datasets) = (session.opener(), self.datasets);
+        let (open, datasets) = (session.opener(Access::Read), self.datasets);
         let registration = if self.register {
-            let (open, datasets) = (session.write_opener(), datasets.clone());
+            let (open, datasets) = (session.opener(Access::Write), datasets.clone());
             // What cannot be registered is said now, and not to the first client.
             open()?;
             Some(Registration { open: Box::new(move || Ok(open()?.published(&datasets))), token })

@@ -15,6 +15,5 @@ pub use progress::Progress;
 pub use stdout::{Failure, Output};
 pub use table::{Column, Table, in_words, write_fields};
 pub use text::{
-    Label, annotated, annotation_in, digest_in, digests_below, for_shell, one_line, selected_by,
-    selected_in, write_message,
+    Label, annotation_in, digest_in, for_shell, lines_below, one_line, selected_in, write_message,
 };

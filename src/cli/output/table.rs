@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::text::{annotation_in, digests_below, one_line};
+use super::text::{lines_below, one_line};
 
 /// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
@@ -143,9 +143,7 @@ impl Table {
     pub fn add(&mut self, out: &mut impl Write, row: &impl Serialize) -> io::Result<()> {
         let row = to_value(row);
         self.add_cells(out, self.columns.iter().map(|column| column.cell(&row)).collect())?;
-        let annotations = row.get("annotations").and_then(Value::as_array);
-        let annotations = annotations.into_iter().flatten().map(annotation_in);
-        digests_below(&row).chain(annotations).try_for_each(|below| {
+        lines_below(&row).try_for_each(|below| {
             let mut cells = vec![String::new(); self.columns.len() - 1];
             cells.push(below);
             self.add_cells(out, cells)

@@ -40,17 +40,14 @@ pub fn for_shell(text: &str) -> String {
     }
 }
 
-/// An annotation on one line: `! TIME questionable: NOTE`, and who wrote it.
-pub fn annotated(annotation: &Annotation) -> String {
+/// An annotation, or a row that has the members of one, as it is serialized, on one line: `! TIME
+/// questionable: NOTE`, and who wrote it.
+pub fn annotation_in(row: &Value) -> String {
+    let Ok(annotation) = Annotation::deserialize(row) else { return String::new() };
     let what = if annotation.questionable { " questionable" } else { "" };
     let by = annotation.recorded_by.as_deref();
     let by = by.map(|by| format!(" ({})", one_line(by))).unwrap_or_default();
     format!("! {}{what}: {}{by}", annotation.recorded, one_line(&annotation.note))
-}
-
-/// The same of an annotation, or of a row that has the members of one, as it is serialized.
-pub fn annotation_in(row: &Value) -> String {
-    Annotation::deserialize(row).map(|it| annotated(&it)).unwrap_or_default()
 }
 
 /// A digest that a set had in a part of a period, as it is serialized.
@@ -59,28 +56,25 @@ pub fn digest_in(period: &Value) -> String {
     format!("{} {} until {}", at("digest"), at("from"), at("until"))
 }
 
-/// The digests that a period has, as it is serialized, a line each, where these are several, or where they
-/// tell subsets with one identifier apart.
-pub fn digests_below(period: &Value) -> impl Iterator<Item = String> {
-    let is_subset = period["kind"] == "subset";
-    let digests = period["digests"].as_array().filter(|it| it.len() > 1 || is_subset);
-    digests.into_iter().flatten().map(digest_in)
+/// What is shown below a row: the digests that it has, a line each, where these are several or tell subsets
+/// with one identifier apart, and its annotations.
+pub fn lines_below(row: &Value) -> impl Iterator<Item = String> {
+    let is_subset = row["kind"] == "subset";
+    let digests = row["digests"].as_array().filter(|it| it.len() > 1 || is_subset);
+    let annotations = row["annotations"].as_array().into_iter().flatten().map(annotation_in);
+    digests.into_iter().flatten().map(digest_in).chain(annotations)
 }
 
-/// How the granules of a subset were selected, on one line.
-pub fn selected_by(criteria: &Criteria) -> String {
-    match criteria {
-        Criteria::Named => "named one by one".to_owned(),
-        Criteria::Patterns(patterns) => {
+/// How the granules of a subset, as it is serialized, were selected, on one line.
+pub fn selected_in(subset: &Value) -> String {
+    match Criteria::deserialize(&subset["patterns"]) {
+        Ok(Criteria::Named) => "named one by one".to_owned(),
+        Ok(Criteria::Patterns(patterns)) => {
             let patterns: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
             format!("selected by {}", one_line(&patterns.join(" ")))
         }
+        Err(_) => String::new(),
     }
-}
-
-/// The same of a subset, as it is serialized.
-pub fn selected_in(subset: &Value) -> String {
-    Criteria::deserialize(&subset["patterns"]).map(|it| selected_by(&it)).unwrap_or_default()
 }
 
 /// What a line on stderr begins with.

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::LinesDigest;
-use super::segments::Segments;
-use super::writer::LogWriter;
+use super::writer::{LogWriter, Segments};
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
     check_fields, limited,

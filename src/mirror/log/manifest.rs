@@ -4,7 +4,6 @@
 //! cited subsets and of the annotations, then the head as the last line. A truncated file is
 //! therefore detected. The specification is docs/reference/manifest.md.
 
-use std::error::Error as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -87,7 +86,7 @@ impl Error {
     }
 }
 
-/// Writes the manifest ([`write()`]) to the file at `path`, which appears when it is complete, or to a pipe.
+/// Writes the manifest ([`write()`]) to the file at `path`, which appears when it is complete.
 ///
 /// # Errors
 ///
@@ -99,33 +98,19 @@ pub fn export(
     until: Option<Moment>,
     path: &Path,
 ) -> Result<()> {
-    // A broken pipe is an error here, while a reader of stdout may end when it has read enough.
-    let cannot = |source: io::Error| Error::cannot("write", path, source);
-    let write_to = |file: &File| -> Result<()> {
-        let mut out = BufWriter::new(file);
-        match write(registry, dataset, until, &mut out) {
-            Err(error) if error.kind() == ErrorKind::Output => {
-                let cause = error.source().map_or_else(String::new, ToString::to_string);
-                return Err(cannot(io::Error::other(cause)));
-            }
-            result => result?,
-        }
-        out.flush().map_err(cannot)
+    let path = &target(path)?;
+    refuse_other_manifest(registry, dataset, path)?;
+    let in_writing = |error: Error| {
+        let cause = error.with_causes();
+        let message = format!("cannot write {}: {cause}", quoted(&path.to_string_lossy()));
+        Error::new(error.kind(), message)
     };
-    match target(path)? {
-        Target::Stream(file) => write_to(&file),
-        Target::File(path) => {
-            refuse_other_manifest(registry, dataset, &path)?;
-            let in_writing = |error: Error| {
-                let cause = error.with_causes();
-                let message = format!("cannot write {}: {cause}", quoted(&path.to_string_lossy()));
-                Error::new(error.kind(), message)
-            };
-            let temporary = AtomicFile::beside(&path).map_err(in_writing)?;
-            write_to(temporary.as_file())?;
-            temporary.replace().map_err(in_writing)
-        }
-    }
+    let temporary = AtomicFile::beside(path).map_err(in_writing)?;
+    let mut out = BufWriter::new(temporary.as_file());
+    write(registry, dataset, until, &mut out)?;
+    out.flush().map_err(|source| Error::cannot("write", path, source))?;
+    drop(out);
+    temporary.replace().map_err(in_writing)
 }
 
 /// Refuses to replace the manifest of another dataset.
@@ -156,46 +141,31 @@ fn dataset_of_manifest(path: &Path) -> Option<DatasetName> {
     }
 }
 
-/// What exists at the path of the output.
-enum Target {
-    /// Nothing yet, or a manifest that is replaced.
-    File(PathBuf),
-    /// A pipe or a device.
-    Stream(File),
-}
-
-/// Decides how the output is written. Only a manifest may be overwritten: a typing error must not
-/// destroy the registry, which is often in the same directory.
-fn target(path: &Path) -> Result<Target> {
+/// The file that is written. Only a manifest may be overwritten: a typing error must not destroy the
+/// registry, which is often in the same directory.
+fn target(path: &Path) -> Result<PathBuf> {
     reserved::check(path)?;
     let name = path.to_string_lossy();
     let shown = quoted(&name);
     let cannot = |source: io::Error| Error::cannot("write", path, source);
-    // `metadata` follows links. A pipe is opened by the path as it was given.
+    // `metadata` follows links.
     match path.metadata() {
-        Ok(kind) if kind.is_file() || kind.is_dir() => {}
-        Ok(_) => {
-            let file = File::options().write(true).open(path).map_err(cannot)?;
-            return Ok(Target::Stream(file));
-        }
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
             let message = format!("{shown} is a link to a file that does not exist");
             return Err(Error::new(ErrorKind::NotReplaced, message));
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Target::File(path.into()));
-        }
-        Err(error) => return Err(cannot(error)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.into()),
+        found => drop(found.map_err(cannot)?),
     }
-    let path = &path.canonicalize().map_err(cannot)?;
+    let path = path.canonicalize().map_err(cannot)?;
     let mut beginning = Vec::new();
     let manifest_beginning = BEGINNING.as_bytes();
-    let file = File::open(path).map_err(cannot)?;
+    let file = File::open(&path).map_err(cannot)?;
     let beginning_bytes = manifest_beginning.len() as u64;
     file.take(beginning_bytes).read_to_end(&mut beginning).map_err(cannot)?;
     if !beginning.is_empty() && beginning != manifest_beginning {
         let message = format!("{shown} exists and is not a manifest: it was not overwritten");
         return Err(Error::new(ErrorKind::NotReplaced, message));
     }
-    Ok(Target::File(path.clone()))
+    Ok(path)
 }

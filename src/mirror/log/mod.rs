@@ -16,7 +16,6 @@ mod head;
 mod line;
 pub mod manifest;
 mod reader;
-mod segments;
 mod writer;
 
 pub(crate) use beside::{
@@ -26,5 +25,4 @@ pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, MAX_HEAD_BYTE
 pub use line::BEGINNING;
 pub(crate) use line::{LogLine, MAX_LINE_BYTES, events, verified};
 pub(crate) use reader::{LogReader, Position, latest_change};
-pub(crate) use segments::{Segment, Segments};
-pub(crate) use writer::LogWriter;
+pub(crate) use writer::{LogWriter, Segment, Segments};

@@ -96,7 +96,6 @@ impl Side {
     fn refused(&self, kind: ErrorKind, what: &str, most: u64) -> Error {
         let listed = self.listed(", ", " and ");
         Error::new(kind, format!("{what}, more than the {most} that are allowed: {listed}"))
-            .counting(self.count)
     }
 }
 
