@@ -100,7 +100,7 @@ fn child(directory: &Path) {
     let path = directory.join("primary.db");
     let primary = Primary::open(&path, &dataset(), None, now()).unwrap();
     let compared = median(|| {
-        let compared = compare(&mirror, &dataset(), &primary, None).unwrap();
+        let compared = compare(&mirror, &dataset(), &primary).unwrap();
         let counts = compared.differences().unwrap().finish().unwrap();
         let differ = (compared.status().status, counts.only_right, counts.only_left);
         assert_eq!(differ, (Status::Diverged, 2, 1));

@@ -181,7 +181,7 @@ def bytes_and_seconds(granules):
     try:
         measure("first pull", proxy, *pull, "--create", "--at", "2001-01-01")
         measure("pull, nothing new", proxy, *pull, "--at", "2001-01-02",
-                requests=lambda _, requests: (requests, 1), bytes=lambda moved, _: (moved, 1_000))
+                requests=lambda _, requests: (requests, 1), bytes=lambda moved, _: (moved, 5_000))
         measure("first pull from files, Python's web server", static, *static_pull, "--create", "--at", "2001-01-01")
         measure("pull from files, Python's web server, nothing new", static, *static_pull, "--at", "2001-01-02")
         before = log_bytes("www")

@@ -205,7 +205,6 @@ CREATE TABLE accession.mirror_source (
     source     text COLLATE "C" NOT NULL CHECK (source <> ''),          -- a URL, or an absolute path
     read       bigint NOT NULL,                                         -- when it was last read, microseconds
     identical  bigint,                                                  -- when the mirror was last identical to it, microseconds
-    etag       text COLLATE "C",                                        -- what the server called the state that was read. NULL: nothing
     origin     text COLLATE "C",                                        -- the log of statements that is read with it. NULL: none is
     agreed     text COLLATE "C" CHECK (agreed IS NULL OR origin IS NOT NULL), -- how many of them agree with its log, and the edge of their tree
     pulled     bigint,                                                  -- when the dataset was last pulled from it. NULL: it was only compared

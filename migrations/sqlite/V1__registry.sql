@@ -220,7 +220,6 @@ CREATE TABLE mirror_source (
     source     TEXT    NOT NULL CHECK (source <> ''),                   -- a URL, or an absolute path
     read       INTEGER NOT NULL,                                        -- when it was last read, microseconds
     identical  INTEGER,                                                 -- when the mirror was last identical to it, microseconds
-    etag       TEXT,                                                    -- what the server called the state that was read. NULL: nothing
     origin     TEXT,                                                    -- the log of statements that is read with it. NULL: none is
     agreed     TEXT CHECK (agreed IS NULL OR origin IS NOT NULL),       -- how many of them agree with its log, and the edge of their tree
     pulled     INTEGER,                                                 -- when the dataset was last pulled from it; it is pulled again from the latest. NULL: it was only compared

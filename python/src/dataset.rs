@@ -382,7 +382,7 @@ impl Dataset {
     /// True
     #[pyo3(
         signature = (primary = None, **options),
-        text_signature = "($self, primary=None, *, primary_dataset=None, primary_at=None, at=None, reset=False, max_delete=None, max_add=None, max_replace=None, create=False, dry_run=False, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
+        text_signature = "($self, primary=None, *, primary_dataset=None, at=None, reset=False, max_delete=None, max_add=None, max_replace=None, create=False, dry_run=False, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
     )]
     fn mirror_pull<'py>(
         &self,
@@ -395,7 +395,6 @@ impl Dataset {
         let (primary, at) = (Primary::of(primary, &options)?, options.at()?);
         let change = options.change()?;
         let options = PullOptions {
-            primary_at: primary.at,
             create_dataset: change.create_dataset,
             policy: match options.is_set("reset")? {
                 true => PullPolicy::Reset(options.limits()?),
@@ -413,7 +412,7 @@ impl Dataset {
     /// How the mirror compares with its primary, and which granules differ.
     #[pyo3(
         signature = (primary = None, **options),
-        text_signature = "($self, primary=None, *, primary_dataset=None, primary_at=None, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
+        text_signature = "($self, primary=None, *, primary_dataset=None, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
     )]
     fn mirror_compare<'py>(
         &self,

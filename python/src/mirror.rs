@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::typed::refuse_future;
 use accession::input::{InputFormat, OpenedFile, SearchPages};
 use accession::mirror::{ComparedMirror, PrimarySource, PullOptions, Pulled, Status, read_replica};
 use accession::model::{SourceOptions, Warning};
-use accession::{ChangeOptions, DatasetName, Error, ErrorKind, Import, Moment, Monitor, mirror};
+use accession::{ChangeOptions, DatasetName, Error, ErrorKind, Import, Monitor, mirror};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -23,11 +22,10 @@ pub struct Primary {
     /// `None` means that of the last pull.
     place: Option<PathBuf>,
     options: SourceOptions,
-    pub at: Option<Moment>,
 }
 
 /// The keyword arguments that say which dataset of a primary is read.
-pub const OF_PRIMARY: &str = "primary_dataset primary_at";
+pub const OF_PRIMARY: &str = "primary_dataset";
 
 impl Primary {
     /// The primary at a place. `None` means that of the last pull.
@@ -36,7 +34,7 @@ impl Primary {
     ///
     /// An argument cannot be read.
     pub fn of(place: Option<PathBuf>, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
-        Ok(Primary { place, options: options.source()?, at: options.moment("primary_at")? })
+        Ok(Primary { place, options: options.source()? })
     }
 
     /// Where it is, and how it is read.
@@ -46,7 +44,6 @@ impl Primary {
         mirror: &DatasetName,
         monitor: &Arc<dyn Monitor>,
     ) -> Result<PrimarySource, Failure> {
-        self.at.map_or(Ok(()), |at| refuse_future(at, now()))?;
         if let Some(place) = self.place {
             return Ok(PrimarySource::named(place, self.options));
         }
@@ -75,7 +72,7 @@ pub fn pull(
 ) -> Result<Pulled, Failure> {
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.writer(Arc::clone(monitor))?;
-    Ok(source.pull(&registry, mirror, options, &opened.stamp(at)).map_err(Error::from)?)
+    Ok(source.pull(&registry, mirror, options, &opened.stamp(at))?)
 }
 
 /// What a pull of a mirror did, with its warnings.
@@ -116,12 +113,12 @@ pub fn compare(
     primary: Primary,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<(String, Option<u64>, Sides), Failure> {
-    let (wanted, stamp) = ((primary.at, u64::MAX), opened.stamp(ChangeTime::default()));
+    let stamp = opened.stamp(ChangeTime::default());
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
     let writable = || opened.writable(Arc::clone(monitor));
-    let compared = source.compare(&registry, writable, mirror, wanted, &stamp);
-    let ComparedMirror { status: found, sides, .. } = compared.map_err(Error::from)?;
+    let ComparedMirror { status: found, sides, .. } =
+        source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
     let behind = found.standing.filter(|_| found.status == Status::Behind);
     let status = serde_json::to_value(found.status).unwrap_or_default();
     let status = status.as_str().unwrap_or_default().to_owned();

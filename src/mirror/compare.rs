@@ -1,14 +1,14 @@
 //! Comparing a mirror with its primary.
 
 use super::follow::{Following, follow};
-use super::place::{FoundHead, HeadResponse};
+use super::place::FoundHead;
 use super::plan::{Reading, known, read_primary};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    DatasetName, Digest, Identifier, Instance, LogChange, Moment, Set, SourceOptions, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{
     Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
@@ -24,16 +24,12 @@ pub struct Comparison {
     source: Option<String>,
     /// The options that are remembered with a pull.
     options: SourceOptions,
-    /// The entity tag of the state of the log.
-    etag: Option<String>,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub(super) renamed: Option<DatasetName>,
-    /// Whether it is compared as of its latest change.
-    is_of_latest: bool,
     /// Whether the last pull left what is known here of some granules.
     has_left: bool,
-    /// The head that was read at an address. `None` means that the mirror agreed with it.
-    head: Option<Box<FoundHead>>,
+    /// The head that was read.
+    pub(super) head: Box<FoundHead>,
     /// Whether the log continues what was read of it before.
     is_continued: bool,
     /// The statements that were read. `None` means that they are not followed.
@@ -57,8 +53,8 @@ pub enum Outcome {
     },
 }
 
-/// Compares what a mirror holds with its primary as of a time (`None`: its latest change). A dataset
-/// that is not here, or has no history, holds nothing.
+/// Compares what a mirror holds with its primary. A dataset that is not here, or has no history, holds
+/// nothing.
 ///
 /// A log is read once, in a stream, and verified line by line; what must be sorted is kept in
 /// temporary files. What is reported of it is recomputed when the [differences](Comparison::differences)
@@ -68,12 +64,7 @@ pub enum Outcome {
 ///
 /// As [`Snapshot::select`] on the primary; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a
 /// line of the log.
-pub fn compare(
-    mirror: &Registry,
-    dataset: &DatasetName,
-    primary: &Primary,
-    at: Option<Moment>,
-) -> Result<Comparison> {
+pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> Result<Comparison> {
     let here = mirror.snapshot()?;
     let (latest, is_withdrawn) = match here.has_dataset(dataset)? {
         true => {
@@ -92,29 +83,18 @@ pub fn compare(
     let failed = before.as_ref().and_then(|before| before.failed.as_ref());
     let has_left = failed.is_some_and(|failed| failed.message == LEFT);
     // Where nothing is, the error is of the address that was named.
-    let first = before.is_none().then(|| read_head(&*primary.place, None)).transpose()?;
+    let first = before.is_none().then(|| read_head(&*primary.place)).transpose()?;
     // What is stated now is in the log that is read after it.
     let following = follow(primary, mirror, before.as_ref())?;
-    let is_settled = following.as_ref().is_none_or(Following::is_settled);
     let head = first.filter(|_| following.is_none());
-    let (mut reading, read, agreed_etag) =
-        read_primary(primary, mirror, dataset, (held, at), (before, head), is_settled)?;
-    let (head, etag, renamed) = match read {
-        HeadResponse::NotModified(renamed) => (None, agreed_etag, renamed),
-        HeadResponse::Head(of) => {
-            let present = &of.head.record.name;
-            let is_other =
-                of.moved_to.is_some() || primary.named.as_ref().is_some_and(|it| it != present);
-            let (etag, renamed) = (of.etag.clone(), is_other.then(|| present.clone()));
-            (Some(of), etag, renamed)
-        }
-    };
-    if is_withdrawn {
-        reading.withdrawn = None;
-    }
-    // The tag is that of the whole log. That it was withdrawn is reported each time, until it is here, too.
-    let etag = etag.filter(|_| at.is_none() && reading.withdrawn.is_none());
-    let instance = reading.primary().expect("a log without a change then is refused");
+    let (reading, mut head) = read_primary(primary, mirror, dataset, held, (before, head))?;
+    // That it was withdrawn is reported each time, until it is here, too.
+    head.head.withdrawn = head.head.withdrawn.filter(|_| !is_withdrawn);
+    let present = &head.head.record.name;
+    let is_other = head.moved_to.is_some()
+        || primary.options.primary_dataset.as_ref().is_some_and(|it| it != present);
+    let renamed = is_other.then(|| present.clone());
+    let instance = reading.primary(present).expect("a log without a change is refused");
     let status = status(mirror, latest, instance, reading.standing())?;
     let mut compared = Comparison {
         status,
@@ -122,9 +102,7 @@ pub fn compare(
         reading: Box::new(reading),
         source,
         options: primary.options.clone(),
-        etag,
         renamed,
-        is_of_latest: at.is_none(),
         has_left,
         head,
         is_continued: true,
@@ -231,10 +209,10 @@ impl Comparison {
         dataset: &DatasetName,
         primary: &Primary,
     ) -> Result<PrimaryAnnotations> {
-        let (place, of) = (&*primary.place, self.head.as_mut());
-        let Some(of) = of.filter(|of| !of.head.annotations.is_empty()) else {
+        let (place, of) = (&*primary.place, &mut self.head);
+        if of.head.annotations.is_empty() {
             return Ok(PrimaryAnnotations::default());
-        };
+        }
         let until = of.head.timestamp;
         let read = read_beside(place, of, |of| annotations(place, of, until))?;
         let mut annotations = PrimaryAnnotations::of(read);
@@ -269,9 +247,10 @@ impl Comparison {
     /// Compares the log with what the primary has stated of it.
     fn compare_statements(&mut self, dataset: &DatasetName) -> Result<()> {
         let Some(mut following) = self.following.take() else { return Ok(()) };
-        if let Some(of) = self.head.as_ref().filter(|_| following.found.fork.is_none()) {
-            let mut names = of.head.former_names.clone();
-            names.push(of.head.record.name.clone());
+        if following.found.fork.is_none() {
+            let head = &self.head.head;
+            let mut names = head.former_names.clone();
+            names.push(head.record.name.clone());
             let each = |first, show: &mut dyn FnMut(&_)| self.each_change(dataset, first, show);
             following.compare_with_log(&self.mirror, &names, self.is_continued, each)?;
         }
@@ -288,9 +267,9 @@ impl Comparison {
     /// Cosigns the statements, if they are verified and are remembered, and the primary is read with a key.
     pub(super) fn cosign(&mut self, primary: &Primary) -> Result<()> {
         use Status::{Ahead, Behind, Diverged, Identical, OtherContent};
-        let (status, is_remembered) = (self.status.status, self.has_memory());
-        let is_verified =
-            matches!(status, Identical | OtherContent | Behind | Ahead | Diverged) && is_remembered;
+        let status = self.status.status;
+        let is_verified = matches!(status, Identical | OtherContent | Behind | Ahead | Diverged)
+            && self.has_memory();
         let cosign = primary.follow.cosign.as_deref().filter(|_| is_verified);
         if let (Some(following), Some(cosign)) = (&mut self.following, cosign) {
             following.cosign(&self.mirror, cosign)?;
@@ -340,16 +319,14 @@ impl Comparison {
         self.status
     }
 
-    /// When and why the primary withdrew its dataset. `None`: it did not, or the mirror agreed with its
-    /// head, which was not sent again.
+    /// When and why the primary withdrew its dataset. `None`: it did not.
     pub fn primary_withdrawn(&self) -> Option<&Withdrawal> {
-        self.reading.withdrawn.as_ref()
+        self.head.head.withdrawn.as_ref()
     }
 
-    /// Whether a comparison is remembered: the primary can be read again, and was compared as of its
-    /// latest change.
+    /// Whether a comparison is remembered: the primary can be read again.
     pub fn has_memory(&self) -> bool {
-        self.source.is_some() && self.is_of_latest
+        self.source.is_some()
     }
 
     /// Remembers what was read of the primary, so that the next comparison notices an older state of
@@ -377,10 +354,6 @@ impl Comparison {
         let (source, following) = (self.source.as_deref()?, self.following.as_ref());
         let is_pulled =
             matches!(outcome, Outcome::Pulled | Outcome::Contradicted { is_changed: true });
-        // What a mirror is to an earlier state says nothing about whether it follows its primary.
-        if !is_pulled && !self.is_of_latest {
-            return None;
-        }
         let is_identical = match outcome {
             Outcome::Compared => self.status.status == Status::Identical,
             Outcome::Pulled => true,
@@ -397,9 +370,7 @@ impl Comparison {
         };
         Some(Remembered {
             source,
-            // A refusal is not forgotten: only a head that was agreed with may be called unchanged.
-            etag: self.etag.as_deref().filter(|_| is_identical),
-            is_identical: is_identical && self.is_of_latest,
+            is_identical,
             pulled_with: is_pulled.then_some(&self.options),
             refusal: match outcome {
                 Outcome::Compared => self.status.status.refusal().or_else(left),
@@ -421,7 +392,7 @@ impl Comparison {
     pub fn differences(&self) -> Result<Differences<'_>> {
         let held = self.status.mirror.clone().map(Set::Instance);
         let (change, location) =
-            self.reading.selected.as_ref().expect("a log without one is refused");
+            self.reading.latest.as_ref().expect("a log without one is refused");
         let claim = Claim::Log(change.timestamp, change.identifier, location.clone());
         let outcomes = self.reading.replay.outcomes(self.reading.begins_with_mirror())?;
         self.mirror.snapshot()?.compare_with_log(held.as_ref(), outcomes, claim)

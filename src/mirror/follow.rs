@@ -136,11 +136,6 @@ impl Following {
         Ok(following)
     }
 
-    /// Whether nothing was stated since the log was compared with what is stated.
-    pub fn is_settled(&self) -> bool {
-        self.found.fork.is_none() && self.is_continued && self.agreed.size() == self.tree.size()
-    }
-
     /// Compares the checkpoint of the site, of so many statements, with the one that was kept.
     fn compare_with_kept(&mut self, size: u64) {
         let Some(kept) = &self.kept else { return };

@@ -19,7 +19,6 @@ mod read;
 mod replica;
 mod site;
 mod source;
-mod warnings;
 
 pub use compare::{Comparison, Outcome, compare};
 pub use followed::{Cosign, FollowOptions, FollowedStatements, RootOf};
@@ -33,11 +32,15 @@ pub use replica::{Replica, read_replica};
 pub use site::PublishedSite;
 #[cfg(feature = "serve")]
 pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
-pub use source::{ComparedMirror, PrimarySource, SourceFailure};
+pub use source::{ComparedMirror, PrimarySource};
+
+use std::fmt;
 
 use serde::Serialize;
 
-use crate::model::{Digest, Instance, Timestamp};
+use crate::model::{
+    DatasetName, Digest, Instance, Timestamp, Warning, WarningKind, Withdrawal, quoted,
+};
 use crate::registry::ContentCounts;
 
 /// How a mirror compares with its primary, in one word.
@@ -126,5 +129,75 @@ impl MirrorStatus {
     pub fn is_digest_equal(&self) -> bool {
         let held = self.mirror.as_ref().map_or(Digest::EMPTY, |mirror| mirror.digest);
         held == self.primary.digest
+    }
+
+    /// Why a mirror was not changed, and what the user can do.
+    fn why_not_changed(&self, mirror: &DatasetName) -> String {
+        let primary = &self.primary;
+        let why = match self.status {
+            Status::Ahead => format!(
+                "is ahead of {}, whose latest change here is {}: this is an older state of the primary, or the mirror was changed",
+                primary.dataset, primary.timestamp
+            ),
+            Status::Stale => format!(
+                "would follow an older state of {}: changes after {} were read before",
+                primary.dataset, primary.timestamp
+            ),
+            Status::Rewritten => {
+                let change = self.first_difference;
+                let change = change.map_or_else(String::new, |change| format!(": {change}"));
+                format!("would follow a history of {} that was rewritten{change}", primary.dataset)
+            }
+            Status::Forked => format!(
+                "would follow an archive that has signed two trees of statements{}, of which neither continues the other: both checkpoints prove that to anybody",
+                self.statements
+                    .as_ref()
+                    .map_or_else(String::new, |it| format!(" of {}", it.origin))
+            ),
+            Status::Misstated => {
+                let misstated = self.statements.as_ref().and_then(|it| it.misstated.clone());
+                format!(
+                    "would follow a log that is not what the archive has stated: {}",
+                    misstated.unwrap_or_default()
+                )
+            }
+            _ => format!(
+                "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",
+                primary.dataset
+            ),
+        };
+        format!(
+            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
+        )
+    }
+}
+
+/// The change, as a sentence: it contradicts what was read of the log before.
+impl fmt::Display for FirstDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FirstDifference { change, timestamp } = self;
+        write!(f, "change {change}, at {timestamp}, is not the one that was read before")
+    }
+}
+
+impl Warning {
+    /// That the statements of a primary are believed by the keys that its site shows.
+    pub(super) fn of_pinned_keys(found: &MirrorStatus) -> Option<Self> {
+        let FollowedStatements { origin, pinned, .. } = found.statements.as_ref()?;
+        let message = format!(
+            "the statements of {origin} are believed from now on by what its site shows, {}: compare that with what the archive says elsewhere; --policy believes other keys",
+            pinned.join(" and ")
+        );
+        (!pinned.is_empty()).then(|| Warning::new(WarningKind::KeysPinned, message))
+    }
+
+    /// That a primary withdrew the dataset that one of this registry follows.
+    pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
+        let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
+        let at = found.timestamp;
+        let message = format!(
+            "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name} --note TEXT` withdraws it here"
+        );
+        Warning::new(WarningKind::PrimaryWithdrawn, message)
     }
 }

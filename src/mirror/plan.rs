@@ -4,14 +4,13 @@
 use std::cell::Cell;
 
 use super::Standing;
-use super::log::{Head, LogLine, events};
-use super::place::HeadResponse;
+use super::log::{LogLine, events};
+use super::place::FoundHead;
 use super::primary::Primary;
 use super::read::{read_head, read_log};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Digest, Identifier, Instance, LogChange, Moment, SourceLocation,
-    Timestamp, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, SourceLocation, Timestamp,
 };
 use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
 
@@ -58,51 +57,39 @@ pub(super) fn last_change_read(
 const RECENT_CHANGES: u64 = 256;
 
 /// Reads the log of a primary, from the mirror's last known change, with the head if that was just read.
-/// `is_settled` means that what is stated needs no comparison with the log. The result has the entity tag of
-/// the head with which the mirror agreed, too.
 ///
 /// # Errors
 ///
 /// Those of the place; a line is wrong, or contradicts those before;
-/// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown); it has no history then.
+/// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown); it has no history.
 pub(super) fn read_primary(
     primary: &Primary,
     mirror: &Registry,
     dataset: &DatasetName,
-    (held, at): ((Identifier, Digest), Option<Moment>),
-    (before, head): (Option<MirrorSource>, Option<HeadResponse>),
-    is_settled: bool,
-) -> Result<(Reading, HeadResponse, Option<String>)> {
+    held: (Identifier, Digest),
+    (before, head): (Option<MirrorSource>, Option<Box<FoundHead>>),
+) -> Result<(Reading, Box<FoundHead>)> {
     let (place, source) = (&*primary.place, primary.place.source());
-    let last = before.as_ref().and_then(|before| before.last.clone());
-    // The tag is that of a head that the mirror agreed with. Only where it still holds that set, nothing but
-    // the head is needed; what is stated is compared with all names in it.
-    let is_settled = at.is_none()
-        && is_settled
-        && primary.follow.policy.is_none()
-        && last.as_ref().is_some_and(|last| (last.identifier, last.digest) == held);
-    let etag = before.and_then(|before| before.stored.etag).filter(|_| is_settled);
-    let of = match head.map_or_else(|| read_head(place, etag.as_deref()), Ok)? {
-        HeadResponse::Head(of) => of,
-        HeadResponse::NotModified(renamed) => {
-            let (name, location) = (place.provisional_name(), place.location_of_head(None)?);
-            let reading = Reading::begin(last, Some(location), held, at, name);
-            return Ok((reading, HeadResponse::NotModified(renamed), etag));
-        }
-    };
-    let up_to = at.map(Moment::last_instant);
+    let of = head.map_or_else(|| read_head(place), Ok)?;
+    let (name, named) = (&of.head.record.name, primary.options.primary_dataset.as_ref());
+    if let Some(named) = named
+        && named != name
+        && !of.head.former_names.contains(named)
+    {
+        return Err(Error::primary_dataset_unknown(named, std::slice::from_ref(name)));
+    }
     let base_after = |source: &str, after: u64| {
         // What follows with the same digest states what that leaves out, which the mirror may lack. Whether
         // the first one follows such a change is not known.
         let was_held = Cell::new(after > 0);
         last_change_read(mirror, dataset, source, after, |change| {
-            let is_in_time = up_to.is_none_or(|up_to| change.timestamp <= up_to);
             let is_held = (change.identifier, change.digest) == held;
             let is_base = is_held && !was_held.replace(is_held);
-            (change.number <= of.head.changes && is_in_time).then_some(is_base)
+            (change.number <= of.head.changes).then_some(is_base)
         })
     };
     // Most nights it is one of the last.
+    let last = before.and_then(|before| before.last);
     let recent = last.map_or(0, |last| last.number.saturating_sub(RECENT_CHANGES));
     let base = source.map(|source| match base_after(&source, recent) {
         Ok(None) if recent > 0 => base_after(&source, 0),
@@ -110,9 +97,8 @@ pub(super) fn read_primary(
     });
     let base = base.transpose()?.flatten().filter(|base| of.head.may_have(base));
     let read_after = |base: Option<LogChange>| -> Result<Reading> {
-        let location = (!place.is_one_file()).then(|| place.location_of_head(Some(&of)));
-        let (name, location) = (of.head.record.name.clone(), location.transpose()?);
-        let mut reading = Reading::begin(base.clone(), location, held, at, name);
+        let location = (!place.is_one_file()).then(|| place.location_of_head(&of));
+        let mut reading = Reading::begin(base.clone(), location.transpose()?, held);
         let read_before = base.as_ref().map_or(0, |base| base.bytes);
         let left = of.head.segments.bytes().saturating_sub(read_before);
         let mut work = mirror.begin("reading", "bytes", Some(left));
@@ -122,8 +108,10 @@ pub(super) fn read_primary(
             reading.take(log_line, change, location)
         })?;
         drop(work);
-        reading.finish(&of.head, primary.named.as_ref(), at)?;
-        Ok(reading)
+        match reading.latest {
+            Some(_) => Ok(reading),
+            None => Err(Error::no_history(name)),
+        }
     };
     let reading = match read_after(base.clone()) {
         // The log may not continue what was read before: it is read from the start, to find out where it
@@ -131,24 +119,20 @@ pub(super) fn read_primary(
         Err(error) if is_of_log(&error) && base.is_some() => read_after(None)?,
         read => read?,
     };
-    Ok((reading, HeadResponse::Head(of), None))
+    Ok((reading, of))
 }
 
 /// A log, and what must be done to a mirror to hold the same.
 pub(super) struct Reading {
     /// What the mirror holds.
     held: (Identifier, Digest),
-    /// The last instant that matters. `None` means that the log is read to its end.
-    up_to: Option<Timestamp>,
     /// The first change since which the primary held last what the mirror holds, with what the digest says of
     /// the files. `None` means that there is none yet: the log is read from its start.
     base: Option<LogChange>,
-    /// The events that lead from the base, or from nothing, to the selected change.
+    /// The events that lead from the base, or from nothing, to the latest change.
     pub replay: Replay,
-    /// The last change that matters, and where it was read.
-    pub selected: Option<(LogChange, Option<SourceLocation>)>,
-    /// The time of the change after the selected one.
-    after_selected: Option<Timestamp>,
+    /// The latest change, and where it was read.
+    pub latest: Option<(LogChange, Option<SourceLocation>)>,
     /// The change since which the primary held the granules that the mirror holds, if what was known of their
     /// files was the same, or else it never was. `None` means that it never did, as far as the log was read.
     since: Option<LogChange>,
@@ -156,11 +140,6 @@ pub(super) struct Reading {
     after_since: Option<Timestamp>,
     /// Every change that was read.
     pub changes: LogChanges,
-    /// The number of the last change that was read, or before which nothing was.
-    last: u64,
-    pub record: Dataset,
-    /// When and why the primary withdrew the dataset. `None`: it did not, or the head was not sent again.
-    pub withdrawn: Option<Withdrawal>,
 }
 
 impl Reading {
@@ -170,22 +149,15 @@ impl Reading {
         base: Option<LogChange>,
         head: Option<SourceLocation>,
         held: (Identifier, Digest),
-        at: Option<Moment>,
-        name: DatasetName,
     ) -> Self {
         Reading {
             held,
-            up_to: at.map(Moment::last_instant),
             replay: Replay::default(),
-            last: base.as_ref().map_or(0, |base| base.number),
             since: base.clone(),
-            selected: base.clone().map(|base| (base, head)),
+            latest: base.clone().map(|base| (base, head)),
             base,
-            after_selected: None,
             after_since: None,
             changes: LogChanges::default(),
-            record: Dataset::named(name),
-            withdrawn: None,
         }
     }
 
@@ -214,14 +186,9 @@ impl Reading {
         let at = log_line.timestamp;
         if let Some(change) = &change {
             self.changes.add(change)?;
-            self.last = change.number;
         }
         if self.since.as_ref().is_some_and(|since| since.timestamp < at) {
             self.after_since = self.after_since.or(Some(at));
-        }
-        if self.up_to.is_some_and(|up_to| at > up_to) {
-            self.after_selected = self.after_selected.or(Some(at));
-            return Ok(());
         }
         for event in events(log_line, &location) {
             self.replay.add(&event)?;
@@ -232,70 +199,36 @@ impl Reading {
             (self.since, self.after_since) = (Some(change.clone()), None);
         }
         let was_held = |(last, _): &(LogChange, _)| (last.identifier, last.digest) == self.held;
-        if is_held && !self.selected.as_ref().is_some_and(was_held) {
+        if is_held && !self.latest.as_ref().is_some_and(was_held) {
             // What came before does not matter: from here on, the mirror is brought up to date.
             self.base = Some(change.clone());
             self.replay = Replay::default();
         }
-        self.selected = Some((change, Some(location)));
+        self.latest = Some((change, Some(location)));
         Ok(())
-    }
-
-    /// Ends with the head of the log.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown): it is of another
-    /// dataset than the one that was named; it has no history, or none then.
-    pub fn finish(
-        &mut self,
-        head: &Head,
-        named: Option<&DatasetName>,
-        at: Option<Moment>,
-    ) -> Result<()> {
-        let name = &head.record.name;
-        if let Some(named) = named
-            && named != name
-            && !head.former_names.contains(named)
-        {
-            return Err(Error::primary_dataset_unknown(named, std::slice::from_ref(name)));
-        }
-        self.record = head.record.clone();
-        self.withdrawn.clone_from(&head.withdrawn);
-        if self.selected.is_some() {
-            return Ok(());
-        }
-        Err(match (self.changes.first(), at) {
-            (Some((_, begins)), Some(at)) => Error::before_history(name, at, begins),
-            _ => Error::no_history(name),
-        })
     }
 
     /// The number of the first change that was read, or would be.
     pub fn first_read(&self) -> u64 {
-        match (self.changes.first(), &self.selected) {
-            (Some((first, _)), _) => first,
-            // Nothing was read after the change from which the log goes on.
-            (None, Some((selected, _))) => selected.number + 1,
-            (None, None) => 1,
-        }
+        // Nothing may have been read after the change from which the log goes on.
+        self.changes.first().map_or_else(|| self.last_read() + 1, |(first, _)| first)
     }
 
     /// The number of the last change of the log.
     pub fn last_read(&self) -> u64 {
-        self.last
+        self.latest.as_ref().map_or(0, |(latest, _)| latest.number)
     }
 
-    /// The primary's instance that the mirror is compared with.
-    pub fn primary(&self) -> Option<Instance> {
-        let (selected, _) = self.selected.as_ref()?;
-        Some(selected.to_instance(&self.record.name, self.after_selected))
+    /// The instance of the primary, which is called so, that the mirror is compared with.
+    pub fn primary(&self, name: &DatasetName) -> Option<Instance> {
+        let (latest, _) = self.latest.as_ref()?;
+        Some(latest.to_instance(name, None))
     }
 
     /// When the primary held what the mirror holds. `None` means that it never did.
     pub fn standing(&self) -> Option<Standing> {
-        let (since, (selected, _)) = self.since.as_ref().zip(self.selected.as_ref())?;
-        let changes_ago = selected.number - since.number;
+        let since = self.since.as_ref()?;
+        let changes_ago = self.last_read() - since.number;
         Some(Standing { since: since.timestamp, until: self.after_since, changes_ago })
     }
 }

@@ -15,8 +15,7 @@ use crate::registry::{self, Access, Registry, Withdrawn};
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
     pub(super) place: Box<dyn Place>,
-    /// The requested dataset. `None` means that any dataset is accepted.
-    pub(super) named: Option<DatasetName>,
+    /// With which it is read. Without a dataset, any is accepted.
     pub(super) options: SourceOptions,
     /// The latest time that a change may have.
     pub(super) not_after: Timestamp,
@@ -48,9 +47,6 @@ impl Primary {
             return published.ok_or_else(|| Error::cannot("read", &path.join(HEAD), missing));
         }
         let mut file = File::open(path).map_err(failed)?;
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Primary::from_manifest(file, &name, named, now);
-        }
         let mut beginning = Vec::new();
         let read = (&mut file).take(registry::BEGINNING_BYTES).read_to_end(&mut beginning);
         read.map_err(failed)?;
@@ -123,9 +119,9 @@ impl Primary {
     }
 
     fn at(place: Box<dyn Place>, named: Option<&DatasetName>, now: Timestamp) -> Self {
-        let (options, not_after) = (SourceOptions::default(), latest_change(now));
+        let options = SourceOptions { primary_dataset: named.cloned(), ..SourceOptions::default() };
         let follow = FollowOptions::default();
-        Primary { place, named: named.cloned(), options, not_after, follow }
+        Primary { place, options, not_after: latest_change(now), follow }
     }
 
     /// Exports a dataset of a registry to a temporary file, to read it from there.
@@ -156,10 +152,8 @@ impl Primary {
         let source = source.map(|path| path.to_string_lossy().into_owned());
         let name = source.clone().unwrap_or_default();
         let place = ManifestFile::open(file, &name, source)?;
-        let mut primary = Primary::at(Box::new(place), Some(&dataset), now);
         // The registry may have other datasets the next time.
-        primary.options.primary_dataset = Some(dataset);
-        Ok(primary)
+        Ok(Primary::at(Box::new(place), Some(&dataset), now))
     }
 }
 

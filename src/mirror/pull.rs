@@ -1,11 +1,12 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
 use super::MirrorStatus;
-use super::compare::{Outcome, compare};
+use super::compare::{LEFT, Outcome, compare};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
-    Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Moment, Withdrawal,
+    Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Warning, WarningKind,
+    Withdrawal, count,
 };
 use crate::registry::{
     Applied, Change, ChangeOptions, Difference, Guard, MAX_EXAMPLES, OtherContent, Registry, Stamp,
@@ -15,8 +16,6 @@ use crate::registry::{
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PullOptions {
-    /// The time as of which the primary is read. `None` means its latest change.
-    pub primary_at: Option<Moment>,
     /// Whether the mirror is created if it does not exist.
     pub create_dataset: bool,
     /// Which mirrors may be changed.
@@ -87,6 +86,48 @@ impl Pulled {
         let held = self.applied.in_force.as_ref();
         held.is_some_and(|held| held.digest == self.before.primary.digest)
     }
+
+    /// Warnings about the pull: annotations that are left out; that the primary renamed or withdrew its
+    /// dataset, and why the mirror is not identical to it. The mirror was named `mirror`.
+    pub fn warnings(&self, mirror: &DatasetName) -> Vec<Warning> {
+        let renamed = self.primary_renamed.as_ref().map(|present| {
+            let message =
+                format!("{mirror}: the primary renamed its dataset, which is now {present}");
+            Warning::new(WarningKind::PrimaryRenamed, message)
+        });
+        let withdrawn = self.primary_withdrawn.as_ref();
+        let withdrawn = withdrawn.map(|found| Warning::of_withdrawn_primary(mirror, found));
+        let not_identical = if self.left.granules > 0 {
+            let Left { granules, named } = &self.left;
+            let message = format!(
+                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
+                count(*granules, "granule"),
+                named.join("; ")
+            );
+            Some(Warning::new(WarningKind::OtherContent, message))
+        } else {
+            let message = || self.before.why_not_changed(mirror);
+            (!self.is_identical()).then(|| Warning::new(WarningKind::MirrorNotChanged, message()))
+        };
+        let annotations = self.applied.annotations.warning();
+        let pinned = Warning::of_pinned_keys(&self.before);
+        annotations
+            .into_iter()
+            .chain(pinned)
+            .chain(renamed)
+            .chain(withdrawn)
+            .chain(not_identical)
+            .collect()
+    }
+
+    /// Why nothing was changed, if nothing was.
+    pub fn why_unchanged(&self) -> &'static str {
+        if self.left.granules > 0 {
+            return LEFT;
+        }
+        let refusal = self.before.status.refusal().filter(|_| !self.is_identical());
+        refusal.unwrap_or("the mirror is already identical to the primary")
+    }
 }
 
 impl AsRef<Applied> for Pulled {
@@ -124,7 +165,7 @@ pub fn pull(
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
-    let mut comparison = compare(mirror, dataset, primary, options.primary_at)?;
+    let mut comparison = compare(mirror, dataset, primary)?;
     if !options.dry_run {
         comparison.cosign(primary)?;
     }
@@ -202,7 +243,7 @@ pub fn pull(
     let taken = Taken {
         remembered: comparison.remembered(outcome),
         annotations: &annotations,
-        primary: &comparison.reading.record.name,
+        primary: &comparison.head.head.record.name,
     };
     if !is_changed {
         let applied = mirror.take(dataset, &taken, stamp, options.dry_run)?;
@@ -212,7 +253,7 @@ pub fn pull(
         expected: Some(before.primary.identifier),
         expected_digest: (is_whole && knows_the_same).then_some(before.primary.digest),
         create_dataset: options.create_dataset,
-        record: Some(comparison.reading.record.clone()),
+        record: Some(comparison.head.head.record.clone()),
         dry_run: options.dry_run,
         ..ChangeOptions::default()
     };

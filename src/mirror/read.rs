@@ -8,20 +8,20 @@ use std::time::Duration;
 use super::log::{
     Lines, LogLine, LogReader, MAX_LINE_BYTES, Position, SubsetReader, read_annotation,
 };
-use super::place::{Failure, FoundHead, HeadResponse, Part, Place};
+use super::place::{Failure, FoundHead, Part, Place};
 use crate::error::{Error, Result};
 use crate::model::{LogChange, SourceLocation, Timestamp};
 use crate::registry::{CitedSubsets, LoggedAnnotations};
 
-/// Reads the head of a log, unless it has this entity tag.
+/// Reads the head of a log.
 ///
 /// # Errors
 ///
 /// It cannot be read; what is wrong with it.
-pub(crate) fn read_head(place: &dyn Place, unless: Option<&str>) -> Result<HeadResponse> {
+pub(crate) fn read_head(place: &dyn Place) -> Result<Box<FoundHead>> {
     let mut attempt = 1;
     loop {
-        match place.head(unless) {
+        match place.head() {
             Ok(found) => return Ok(found),
             Err(failure) => attempt = place.retry(failure, attempt, false)?,
         }
@@ -30,7 +30,7 @@ pub(crate) fn read_head(place: &dyn Place, unless: Option<&str>) -> Result<HeadR
 
 /// The error for a log that is not the one that its head announces.
 fn contradiction(place: &dyn Place, of: &FoundHead, what: &str) -> Error {
-    match place.location_of_head(Some(of)) {
+    match place.location_of_head(of) {
         Ok(location) => Error::not_a_manifest(what).at(location),
         Err(error) => error,
     }
@@ -153,7 +153,7 @@ pub(super) fn read_beside<T>(
             Ok(Err(_)) if changes < MAX_CHANGES && !place.is_one_file() => {
                 changes += 1;
                 sleep(CHANGE_DELAY * (changes - 1));
-                let HeadResponse::Head(now) = read_head(place, None)? else { continue };
+                let now = read_head(place)?;
                 if now.head.check == of.head.check {
                     *of = *now;
                 } else {

@@ -1,7 +1,7 @@
 //! Copying the history of a primary, with its record, its cited subsets and its annotations.
 
 use super::log::{LogLine, events, latest_change};
-use super::place::{FoundHead, HeadResponse, Place, Remote};
+use super::place::{FoundHead, Place, Remote};
 use super::plan::{is_of_log, known, last_change_read};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
@@ -13,10 +13,7 @@ use crate::registry::{Applied, Import, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
 pub struct Replica {
-    /// The record of the primary's dataset.
-    pub record: Dataset,
     source: String,
-    etag: Option<String>,
     /// The last change of the primary's log, and what it holds since. `None` means that it has none.
     last: Option<(Timestamp, Identifier, Digest)>,
     changes: LogChanges,
@@ -36,90 +33,72 @@ pub fn read_replica(
     import: &mut Import,
 ) -> Result<Replica> {
     let source = remote.address().to_string();
-    let base = match registry {
-        Some(registry) => base(registry, dataset, &source)?,
-        None => None,
-    };
-    let memory = Registry::in_memory()?;
-    let reports_to = registry.unwrap_or(&memory);
-    let mut work = None;
-    let reading = Copying { place: remote, not_after: latest_change(remote.now()), base };
-    let read = reading.read_into(import, |left, bytes, _| {
-        work.get_or_insert_with(|| reports_to.begin("reading", "bytes", Some(left)))
-            .advance_by(bytes)
-    });
-    let (of, last, changes) = read?;
+    let base = registry.map(|registry| base(registry, dataset, &source)).transpose()?.flatten();
+    let (mut work, latest) = (None, latest_change(remote.now()));
+    let (_, last, changes) = copy(remote, latest, base, import, |left, bytes, _| {
+        let Some(registry) = registry else { return Ok(()) };
+        work.get_or_insert_with(|| registry.begin("reading", "bytes", Some(left))).advance_by(bytes)
+    })?;
     let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
-    Ok(Replica { record: of.head.record, source, etag: of.etag, last, changes })
+    Ok(Replica { source, last, changes })
 }
 
-/// A log that is read into an import.
-struct Copying<'a> {
-    place: &'a dyn Place,
+/// Reads a log into an import, after a change up to which it was read before (`None`: from its start), and
+/// what is beside it. `advance` is called with the length of what is to be read, and for each line with its
+/// length and how many granules it has.
+fn copy(
+    place: &dyn Place,
     not_after: Timestamp,
-    /// The change up to which it was read before. `None` means that it was not.
     base: Option<LogChange>,
-}
-
-impl Copying<'_> {
-    /// Reads the log, and what is beside it. `advance` is called with the length of what is to be read, and
-    /// for each line with its length and how many granules it has.
-    fn read_into(
-        &self,
-        import: &mut Import,
-        mut advance: impl FnMut(u64, u64, u64) -> Result<()>,
-    ) -> Result<(FoundHead, Option<LogChange>, LogChanges)> {
-        let Copying { place, not_after, .. } = *self;
-        if import.is_daily {
-            let message = "a log has its own times: they cannot become days";
-            return Err(Error::new(ErrorKind::OwnTimes, message));
-        }
-        let HeadResponse::Head(mut of) = read_head(place, None)? else {
-            let what = "it is said not to have changed, which was not asked";
-            return Err(Error::not_a_manifest(what).at(place.location_of_head(None)?));
-        };
-        let base = self.base.clone().filter(|base| of.head.may_have(base));
-        let (mut changes, mut added) = (LogChanges::default(), false);
-        let mut read = |after: Option<&LogChange>, added: &mut bool| {
-            let mut last = after.cloned();
-            let read_before = last.as_ref().map_or(0, |last| last.bytes);
-            let left = of.head.segments.bytes().saturating_sub(read_before);
-            let mut take = |log_line: LogLine, change: Option<LogChange>, at| {
-                let (bytes, location): (u64, SourceLocation) = at;
-                advance(left, bytes, log_line.granules() as u64)?;
-                *added = true;
-                for event in events(log_line, &location) {
-                    import.add(event)?;
-                }
-                if let Some(change) = change {
-                    changes.add(&change)?;
-                    let digest = Some(change.digest);
-                    import.expect(change.timestamp, change.identifier, digest, Some(location));
-                    import.note(change.timestamp, change.note.as_deref())?;
-                    last = Some(change);
-                }
-                Ok(())
-            };
-            read_log(place, &of, after, not_after, &mut take)?;
-            Ok(last)
-        };
-        let last = match read(base.as_ref(), &mut added) {
-            // Not what was read before: the import compares it with what is stored.
-            Err(error) if is_of_log(&error) && !added && base.is_some() => read(None, &mut added)?,
-            last => last?,
-        };
-        let until = last.as_ref().map(|last| last.timestamp);
-        let (subsets, annotations) = read_beside(place, &mut of, |of| {
-            Ok(match (subsets(place, of, until)?, annotations(place, of, until)?) {
-                (Ok(subsets), Ok(annotations)) => Ok((subsets, annotations)),
-                (Err(part), _) | (_, Err(part)) => Err(part),
-            })
-        })?;
-        import.keep_beside(subsets, annotations);
-        import.options.record = Some(of.head.record.clone());
-        import.withdrawn.clone_from(&of.head.withdrawn);
-        Ok((*of, last, changes))
+    import: &mut Import,
+    mut advance: impl FnMut(u64, u64, u64) -> Result<()>,
+) -> Result<(FoundHead, Option<LogChange>, LogChanges)> {
+    if import.is_daily {
+        let message = "a log has its own times: they cannot become days";
+        return Err(Error::new(ErrorKind::OwnTimes, message));
     }
+    let mut of = read_head(place)?;
+    let base = base.filter(|base| of.head.may_have(base));
+    let (mut changes, mut added) = (LogChanges::default(), false);
+    let mut read = |after: Option<&LogChange>, added: &mut bool| {
+        let mut last = after.cloned();
+        let read_before = last.as_ref().map_or(0, |last| last.bytes);
+        let left = of.head.segments.bytes().saturating_sub(read_before);
+        let mut take = |log_line: LogLine, change: Option<LogChange>, at| {
+            let (bytes, location): (u64, SourceLocation) = at;
+            advance(left, bytes, log_line.granules() as u64)?;
+            *added = true;
+            for event in events(log_line, &location) {
+                import.add(event)?;
+            }
+            if let Some(change) = change {
+                changes.add(&change)?;
+                let digest = Some(change.digest);
+                import.expect(change.timestamp, change.identifier, digest, Some(location));
+                import.note(change.timestamp, change.note.as_deref())?;
+                last = Some(change);
+            }
+            Ok(())
+        };
+        read_log(place, &of, after, not_after, &mut take)?;
+        Ok(last)
+    };
+    let last = match read(base.as_ref(), &mut added) {
+        // Not what was read before: the import compares it with what is stored.
+        Err(error) if is_of_log(&error) && !added && base.is_some() => read(None, &mut added)?,
+        last => last?,
+    };
+    let until = last.as_ref().map(|last| last.timestamp);
+    let (subsets, annotations) = read_beside(place, &mut of, |of| {
+        Ok(match (subsets(place, of, until)?, annotations(place, of, until)?) {
+            (Ok(subsets), Ok(annotations)) => Ok((subsets, annotations)),
+            (Err(part), _) | (_, Err(part)) => Err(part),
+        })
+    })?;
+    import.keep_beside(subsets, annotations);
+    import.options.record = Some(of.head.record.clone());
+    import.withdrawn.clone_from(&of.head.withdrawn);
+    Ok((*of, last, changes))
 }
 
 impl Primary {
@@ -132,8 +111,7 @@ impl Primary {
     /// [`ErrorKind::OwnTimes`]: the import is of days; [`ErrorKind::NotPublished`]: what is wrong, and in
     /// which line.
     pub fn read_into(&self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
-        let copying = Copying { place: &*self.place, not_after: self.not_after, base: None };
-        let (of, ..) = copying.read_into(import, |_, _, granules| {
+        let (of, ..) = copy(&*self.place, self.not_after, None, import, |_, _, granules| {
             read(granules);
             Ok(())
         })?;
@@ -191,11 +169,9 @@ impl Replica {
             // The primary may show an older state of its log.
             let empty = (Identifier::EMPTY, Digest::EMPTY);
             let primary = self.last.map_or(empty, |(_, identifier, digest)| (identifier, digest));
-            let is_identical = held == Some(primary);
             Remembered {
                 source: &self.source,
-                etag: self.etag.as_deref().filter(|_| is_identical),
-                is_identical,
+                is_identical: held == Some(primary),
                 pulled_with: None,
                 refusal: None,
                 forget_from: None,

@@ -12,7 +12,7 @@ use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
 use super::pull::{PullOptions, Pulled, pull};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Moment, SourceOptions, Timestamp, Warning, WarningKind};
+use crate::model::{DatasetName, SourceOptions, Timestamp, Warning, WarningKind};
 use crate::registry::{MirrorSource, Registry, Stamp, TwoSides};
 
 /// Where a primary is, and how it is read.
@@ -20,8 +20,6 @@ use crate::registry::{MirrorSource, Registry, Stamp, TwoSides};
 pub struct PrimarySource {
     origin: Origin,
     options: SourceOptions,
-    /// Whether it is that of the last pull, and was not named.
-    is_remembered: bool,
     follow: FollowOptions,
     retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
@@ -32,16 +30,6 @@ enum Origin {
     Place(PathBuf),
     /// A manifest that can be read once, which was copied.
     Stream(Arc<Primary>),
-}
-
-/// Why a primary could not be compared with a mirror, or the mirror not be pulled from it.
-#[derive(Debug)]
-pub struct SourceFailure {
-    /// Why.
-    pub error: Error,
-    /// Why that is not remembered with the mirror, so that the status of the mirror does not show it. `None`
-    /// means that it is, or need not be.
-    pub not_remembered: Option<Error>,
 }
 
 /// A mirror that was compared with its primary.
@@ -57,18 +45,6 @@ pub struct ComparedMirror {
     pub warnings: Vec<Warning>,
 }
 
-impl From<Error> for SourceFailure {
-    fn from(error: Error) -> Self {
-        SourceFailure { error, not_remembered: None }
-    }
-}
-
-impl From<SourceFailure> for Error {
-    fn from(failure: SourceFailure) -> Self {
-        failure.error
-    }
-}
-
 impl PrimarySource {
     /// A primary that is named: the address of a published dataset, a published directory, a manifest,
     /// compressed with gzip or not, or a registry file.
@@ -76,7 +52,6 @@ impl PrimarySource {
         PrimarySource {
             origin: Origin::Place(place.into()),
             options,
-            is_remembered: false,
             follow: FollowOptions::default(),
             retrying: Arc::new(|_| {}),
         }
@@ -102,8 +77,7 @@ impl PrimarySource {
     /// `None` means that `known` is another one.
     pub fn of_last_pull(known: MirrorSource, options: SourceOptions) -> Option<Self> {
         let pulled = known.stored.pulled.filter(|_| known.is_default)?;
-        let source = PrimarySource::named(known.stored.source, options.or(&pulled.options));
-        Some(PrimarySource { is_remembered: true, ..source })
+        Some(PrimarySource::named(known.stored.source, options.or(&pulled.options)))
     }
 
     /// The same source, which calls this before a request is repeated.
@@ -139,7 +113,7 @@ impl PrimarySource {
     ///
     /// # Errors
     ///
-    /// Those of [`PrimarySource::remote`] and [`Primary::open`]; what is remembered is no longer a file.
+    /// Those of [`PrimarySource::remote`] and [`Primary::open`].
     pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
         let place = match &self.origin {
             Origin::Place(place) => place,
@@ -151,11 +125,6 @@ impl PrimarySource {
         let primary = if let Some(remote) = self.remote(now)? {
             Primary::at_address(remote, named)
         } else if place.metadata().is_ok_and(is_stream) {
-            if self.is_remembered {
-                // A device or a pipe in its place has no end, or never begins.
-                let what = io::Error::other("it is no longer a regular file");
-                return Err(Error::cannot("read", place, what));
-            }
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
             copied(file, &place.to_string_lossy(), &self.options, now)?
         } else {
@@ -167,7 +136,6 @@ impl PrimarySource {
 
     /// Compares a mirror with the primary ([`compare()`]), keeping at most so many granules of each list, and
     /// remembers what was read of it, by what `writable` opens. That it cannot be read is remembered, too.
-    /// With a time of it that was named, nothing is.
     ///
     /// # Errors
     ///
@@ -177,19 +145,17 @@ impl PrimarySource {
         registry: &Registry,
         writable: impl Fn() -> Result<Registry>,
         mirror: &DatasetName,
-        (primary_at, most): (Option<Moment>, u64),
+        most: u64,
         stamp: &Stamp,
-    ) -> Result<ComparedMirror, SourceFailure> {
+    ) -> Result<ComparedMirror> {
         let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
             let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
-            let mut comparison = compare(registry, &dataset, &primary, primary_at)?;
+            let mut comparison = compare(registry, &dataset, &primary)?;
             comparison.cosign(&primary)?;
             Ok((dataset, comparison))
         });
-        let (dataset, comparison) = compared.map_err(|error| match primary_at {
-            Some(_) => SourceFailure { error, not_remembered: None },
-            None => self.failed(writable(), mirror, error, stamp),
-        })?;
+        let (dataset, comparison) = compared
+            .inspect_err(|error| self.remember_failure(writable(), mirror, error, stamp))?;
         let sides = comparison.sides(most)?;
         let mut warnings = Vec::new();
         if comparison.has_memory() {
@@ -220,38 +186,33 @@ impl PrimarySource {
         mirror: &DatasetName,
         options: PullOptions,
         stamp: &Stamp,
-    ) -> Result<Pulled, SourceFailure> {
+    ) -> Result<Pulled> {
         let primary = self.open(mirror, (stamp.clock)());
         let pulled = primary.and_then(|primary| pull(registry, mirror, &primary, options, stamp));
-        pulled.map_err(|error| {
+        pulled.inspect_err(|error| {
             let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
-            let is_named = options.primary_at.is_some() || (stamp.is_clock_confirmed && is_of_time);
-            match options.dry_run || is_named {
-                true => SourceFailure { error, not_remembered: None },
-                false => self.failed(Ok(registry.clone()), mirror, error, stamp),
+            let is_named = stamp.is_clock_confirmed && is_of_time;
+            if !options.dry_run && !is_named {
+                self.remember_failure(Ok(registry.clone()), mirror, error, stamp);
             }
         })
     }
 
-    /// Remembers that the primary could not be read, or that the mirror could not be pulled from it.
-    fn failed(
+    /// Remembers that the primary could not be read, or that the mirror could not be pulled from it. Where
+    /// that cannot be remembered, the error is still reported.
+    fn remember_failure(
         &self,
         writable: Result<Registry>,
         mirror: &DatasetName,
-        error: Error,
+        error: &Error,
         stamp: &Stamp,
-    ) -> SourceFailure {
-        let place = match &self.origin {
-            Origin::Place(place) if error.kind() != ErrorKind::Interrupted => place,
-            _ => return SourceFailure { error, not_remembered: None },
-        };
-        let source = source_name(&place.to_string_lossy());
-        let remembered = writable.and_then(|registry| {
-            registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp)
-        });
-        // What fails for the same reason is reported once.
-        let not_remembered = remembered.err().filter(|other| other.kind() != error.kind());
-        SourceFailure { error, not_remembered }
+    ) {
+        if let (Origin::Place(place), Ok(registry)) = (&self.origin, writable)
+            && error.kind() != ErrorKind::Interrupted
+        {
+            let source = source_name(&place.to_string_lossy());
+            let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp);
+        }
     }
 }
 

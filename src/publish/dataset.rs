@@ -412,7 +412,7 @@ fn each_published(
     mut show: impl FnMut(LogChange) -> Result<()>,
 ) -> Result<()> {
     let place = PublishedDirectory::of(Directory::open(directory.path())?);
-    let of = FoundHead { head: head.clone(), etag: None, moved_to: None };
+    let of = FoundHead { head: head.clone(), moved_to: None };
     let mut take = |_, change: Option<LogChange>, _| change.map_or(Ok(()), &mut show);
     read_log(&place, &of, None, Timestamp::MAX, &mut take).map_err(damaged)
 }

@@ -58,8 +58,6 @@ pub struct StoredSource {
     pub read: Timestamp,
     /// When the dataset was last identical to it. `None` means that it never was.
     pub identical: Option<Timestamp>,
-    /// The entity tag of the state that was read. `None` means that it had none.
-    pub etag: Option<String>,
     /// The log of statements that is read with it. `None` means that none is.
     pub origin: Option<String>,
     /// The edge of the tree of its first statements, of which those of the dataset agree with the log of the

@@ -50,7 +50,7 @@ const WARNED_BY: &[(&str, &str, &str)] = &[
     ("check-not-recorded", "tests/cli/file_checks.rs", "check-not-recorded"),
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
-    ("mirror-not-remembered", "src/cli/args/primary.rs", "MirrorNotRemembered"),
+    ("mirror-not-remembered", "src/mirror/source.rs", "MirrorNotRemembered"),
     ("subset-not-saved", "tests/cli/file_checks.rs", "subset-not-saved"),
 ];
 

@@ -65,7 +65,7 @@ impl World {
 
     /// The comparison, and the ids that the mirror lacks.
     pub fn compare(&self) -> accession::error::Result<(Comparison, BTreeSet<String>)> {
-        let compared = compare(&self.mirror, &name("mirror"), &self.primary(), None)?;
+        let compared = compare(&self.mirror, &name("mirror"), &self.primary())?;
         let mut missing = BTreeSet::new();
         for difference in compared.differences()? {
             if let Difference::OnlyRight(entry) = difference? {

@@ -204,7 +204,7 @@ impl World {
     }
 
     fn compare_with_mirror(&self, primary: &Primary) -> Done {
-        let compared = mirror::compare(&self.registry, &name("dataset"), primary, None)?;
+        let compared = mirror::compare(&self.registry, &name("dataset"), primary)?;
         compared.differences()?.finish()?;
         Ok(())
     }
@@ -287,7 +287,7 @@ const TRIALS: &[Trial] = &[
         }
         let primary = Primary::open(&world.path, &name("dataset"), None, now())?;
         let empty = Registry::in_memory()?;
-        mirror::compare(&empty, &name("dataset"), &primary, None)?.differences()?.finish()?;
+        mirror::compare(&empty, &name("dataset"), &primary)?.differences()?.finish()?;
         Ok(())
     }),
     ("export", [true, true], World::export),

@@ -130,7 +130,7 @@ fn control_characters_in_notes_and_metadata_are_refused() {
     title("a+b").unwrap();
     let text = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let primary = primary_of(resealed(&text, |body| body.replace("a+b", "a\\u0007b"))).unwrap();
-    let error = compare(&registry, &name("mirror"), &primary, None).err().unwrap();
+    let error = compare(&registry, &name("mirror"), &primary).err().unwrap();
     assert!(error.to_string().contains("character 2 of the title"), "{error}");
 }
 
@@ -204,7 +204,7 @@ fn the_limit_of_bytes_counts_what_was_decompressed() {
     let compare_with = |max_bytes| {
         let options = HttpOptions { max_bytes, ..quick() };
         let primary = Primary::at_address(world.remote(options), None);
-        compare(&world.mirror, &name("mirror"), &primary, None).map(drop)
+        compare(&world.mirror, &name("mirror"), &primary).map(drop)
     };
     let error = compare_with(max_bytes).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-many-bytes", "{error}");

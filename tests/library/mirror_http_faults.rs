@@ -71,7 +71,7 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
         });
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
         let primary = Primary::at_address(world.remote(options), None);
-        let error = compare(&world.mirror, &name("mirror"), &primary, None).err().unwrap();
+        let error = compare(&world.mirror, &name("mirror"), &primary).err().unwrap();
         assert_eq!(error.kind().as_str(), "no-response", "{error}");
         let message = error.to_string();
         assert!(message.contains(path) && message.contains("too slow") == is_slow, "{message}");
@@ -94,7 +94,7 @@ fn a_response_whose_headers_never_end_is_given_up() {
         let address = Address::parse(&format!("http://{site}/datasets/us/"), false).unwrap();
         let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
         let mirror = Registry::in_memory().unwrap();
-        let error = compare(&mirror, &name("mirror"), &primary, None).err().unwrap();
+        let error = compare(&mirror, &name("mirror"), &primary).err().unwrap();
         assert_eq!(error.kind().as_str(), "no-response", "{error}");
         let message = error.to_string();
         assert!(message.contains(&site) && message.contains(kind), "{message}");
@@ -130,7 +130,7 @@ fn a_server_that_pauses_but_is_fast_enough_is_read() {
     });
     let options = HttpOptions { timeout: Duration::from_millis(500), ..quick() };
     let primary = Primary::at_address(world.remote(options), None);
-    let compared = compare(&world.mirror, &name("mirror"), &primary, None).unwrap();
+    let compared = compare(&world.mirror, &name("mirror"), &primary).unwrap();
     assert_eq!(compared.differences().unwrap().finish().unwrap().only_right, 9_000);
 }
 
@@ -212,7 +212,7 @@ fn the_limit_of_age_is_kept() {
         });
         let options = HttpOptions { max_age: Some(Duration::from_secs(3_600)), ..quick() };
         let primary = Primary::at_address(world.remote(options), None);
-        compare(&world.mirror, &name("mirror"), &primary, None).map(drop)
+        compare(&world.mirror, &name("mirror"), &primary).map(drop)
     };
     assert_eq!(age("Sun, 06 Nov 1994 08:49:37 GMT").unwrap_err().kind().as_str(), "too-old");
     assert_eq!(age("yesterday").unwrap_err().kind().as_str(), "response");

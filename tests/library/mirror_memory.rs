@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::mirror::{
-    Comparison, FirstDifference, Outcome, Primary, PrimarySource, PullOptions, PullPolicy, Pulled,
-    Status, compare, pull, source_name,
+    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
+    compare, pull, source_name,
 };
 use accession::model::SourceOptions;
 use accession::registry::{MirrorSource, NewAnnotation};
@@ -51,7 +51,7 @@ impl Mirror {
     }
 
     fn compare(&self) -> Comparison {
-        let compared = compare(&self.registry, &name("mirror"), &self.primary(), None).unwrap();
+        let compared = compare(&self.registry, &name("mirror"), &self.primary()).unwrap();
         compared.differences().unwrap().finish().unwrap();
         compared
             .remember(&self.registry, &name("mirror"), &Stamp::now(now()), Outcome::Compared)
@@ -211,7 +211,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
 }
 
 #[test]
-fn a_failed_attempt_is_remembered_until_the_next_success_and_then_forgotten() {
+fn a_failed_attempt_is_remembered_until_the_next_success() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A"]));
     let source = mirror.path.canonicalize().unwrap().to_string_lossy().into_owned();
@@ -233,14 +233,6 @@ fn a_failed_attempt_is_remembered_until_the_next_success_and_then_forgotten() {
     assert_eq!(sources(&mirror), [("us.jsonl".to_owned(), true, failed)]);
     mirror.compare();
     assert_eq!(sources(&mirror), [("us.jsonl".to_owned(), true, None)]);
-    let forget = |source: &str| mirror.registry.forget_mirror_source(&name("mirror"), source);
-    assert!(!forget("/elsewhere").unwrap());
-    assert!(forget(&source).unwrap());
-    assert_eq!(sources(&mirror), []);
-    assert!(!forget(&source).unwrap());
-    // It is read as if for the first time.
-    assert_eq!(mirror.pull(1, FOLLOW, COMMIT).before.status, Status::Identical);
-    assert_eq!(mirror.remembered(), before);
 }
 
 /// A directory into which `us` is published.
@@ -258,7 +250,7 @@ fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<Pu
 }
 
 /// The site's directory was named: a failure was stored nowhere, since the source was the directory of
-/// the dataset, and could not be forgotten by what was typed.
+/// the dataset.
 #[test]
 fn a_site_is_remembered_as_it_was_named() {
     let (directory, _us) = site();
@@ -272,7 +264,6 @@ fn a_site_is_remembered_as_it_was_named() {
     let stamp = Stamp::now(now());
     mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone", &stamp).unwrap();
     assert_eq!(known()[0].failed.as_ref().unwrap().message, "it is gone");
-    assert!(mirror.forget_mirror_source(&name("mirror"), &source).unwrap());
 }
 
 /// All segments were opened at once, so that a log of some 4 GiB had more than a process may open.
@@ -359,22 +350,4 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let mirror = new_registry();
     assert!(pull_from(directory.path(), &mirror).unwrap().is_identical());
     publishing.join().unwrap();
-}
-
-#[test]
-fn a_remembered_source_that_became_a_device_is_refused() {
-    let mirror = Mirror::new();
-    write_manifest(&mirror.path, &sets(&["A"]));
-    let source = PrimarySource::named(&mirror.path, SourceOptions::default());
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-    let stamp = Stamp::now(now());
-    source.pull(&mirror.registry, &name("mirror"), options, &stamp).unwrap();
-    let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    let [known] = <[MirrorSource; 1]>::try_from(known).unwrap();
-    let source = PrimarySource::of_last_pull(known, SourceOptions::default()).unwrap();
-    source.open(&name("mirror"), now()).unwrap();
-    std::fs::remove_file(&mirror.path).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", &mirror.path).unwrap();
-    let error = source.open(&name("mirror"), now()).err().unwrap();
-    assert!(error.with_causes().contains("no longer a regular file"), "{error}");
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull};
-use accession::{Difference, Identifier, Limits, Moment, Registry, Stamp};
+use accession::{Difference, Identifier, Limits, Registry, Stamp};
 use proptest::prelude::*;
 
 use crate::exported::{import_of, manifest_of, primary_of};
-use crate::harness::history::{History, POOL, cases, change, instances, name, now, second, step};
+use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
 use crate::harness::oracle::naive;
 use crate::harness::store::new_registry;
 use crate::properties::resealed;
@@ -36,7 +36,7 @@ fn build(registry: &Registry, dataset: &str, toggles: &Toggles) -> History {
 fn read(bytes: Vec<u8>) -> accession::error::Result<()> {
     let mirror = new_registry();
     let primary = primary_of(bytes.clone())?;
-    let compared = compare(&mirror, &name("mirror"), &primary, None)
+    let compared = compare(&mirror, &name("mirror"), &primary)
         .and_then(|compared| compared.differences()?.finish());
     let imported = import_of(&mirror, "us", bytes);
     assert_eq!(compared.is_ok(), imported.is_ok(), "{compared:?} {imported:?}");
@@ -64,51 +64,48 @@ proptest! {
         let there = build(&us, "us", &theirs);
         let primary = primary_of(manifest_of(&us, "us")).unwrap();
 
-        let at = second((up_to % theirs.len()) as i64);
-        for at in [None, Some(Moment::Instant(at))] {
-            let index = at.map_or(theirs.len() - 1, |_| up_to % theirs.len());
-            let theirs_then = there.sets.values().nth(index).unwrap().clone();
-            let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
-            let compared = compare(&mirror, &name("mirror"), &primary, at).unwrap();
-            let (found, mut differences) = (compared.status(), compared.differences().unwrap());
-            let mut listed = Vec::new();
-            for difference in differences.by_ref() {
-                let (set, granule_id) = match difference.unwrap() {
-                    Difference::OnlyLeft(granule_id) => (&mut unexpected, granule_id),
-                    Difference::OnlyRight(entry) => (&mut missing, entry.granule_id),
-                    Difference::OtherContent(_) => continue,
-                };
-                listed.push(granule_id.to_string());
-                set.insert(granule_id.to_string());
-            }
-            let counts = differences.counts();
-            let held = here.held();
-            prop_assert_eq!(&missing, &theirs_then.difference(&held).cloned().collect());
-            prop_assert_eq!(&unexpected, &held.difference(&theirs_then).cloned().collect());
-            prop_assert_eq!(counts.matched, held.intersection(&theirs_then).count() as u64);
-            prop_assert_eq!(counts.only_right as usize, missing.len());
-            prop_assert_eq!(counts.only_left as usize, unexpected.len());
-            prop_assert_eq!(differences.finish().unwrap(), counts);
-            // Each once, in canonical order.
-            prop_assert!(listed.iter().eq(missing.union(&unexpected)));
-
-            let ours_now = *identifiers(&here).last().unwrap();
-            let (theirs_ever, ours_ever) = (identifiers(&there), identifiers(&here));
-            let status = if theirs_ever[index] == ours_now {
-                Status::Identical
-            } else if theirs_ever[..=index].contains(&ours_now) {
-                Status::Behind
-            } else if ours_ever.contains(&theirs_ever[index]) {
-                Status::Ahead
-            } else {
-                Status::Diverged
+        let theirs_now = there.held();
+        let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
+        let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
+        let (found, mut differences) = (compared.status(), compared.differences().unwrap());
+        let mut listed = Vec::new();
+        for difference in differences.by_ref() {
+            let (set, granule_id) = match difference.unwrap() {
+                Difference::OnlyLeft(granule_id) => (&mut unexpected, granule_id),
+                Difference::OnlyRight(entry) => (&mut missing, entry.granule_id),
+                Difference::OtherContent(_) => continue,
             };
-            prop_assert_eq!(found.status, status);
+            listed.push(granule_id.to_string());
+            set.insert(granule_id.to_string());
         }
+        let counts = differences.counts();
+        let held = here.held();
+        prop_assert_eq!(&missing, &theirs_now.difference(&held).cloned().collect());
+        prop_assert_eq!(&unexpected, &held.difference(&theirs_now).cloned().collect());
+        prop_assert_eq!(counts.matched, held.intersection(&theirs_now).count() as u64);
+        prop_assert_eq!(counts.only_right as usize, missing.len());
+        prop_assert_eq!(counts.only_left as usize, unexpected.len());
+        prop_assert_eq!(differences.finish().unwrap(), counts);
+        // Each once, in canonical order.
+        prop_assert!(listed.iter().eq(missing.union(&unexpected)));
+
+        let ours_now = *identifiers(&here).last().unwrap();
+        let (theirs_ever, ours_ever) = (identifiers(&there), identifiers(&here));
+        let latest = theirs_ever.last().unwrap();
+        let status = if *latest == ours_now {
+            Status::Identical
+        } else if theirs_ever.contains(&ours_now) {
+            Status::Behind
+        } else if ours_ever.contains(latest) {
+            Status::Ahead
+        } else {
+            Status::Diverged
+        };
+        prop_assert_eq!(found.status, status);
 
         let stamp = Stamp::at(second(100), now());
         // Without a reset, only a mirror that follows its primary is changed.
-        let before = compare(&mirror, &name("mirror"), &primary, None).unwrap().status().clone();
+        let before = compare(&mirror, &name("mirror"), &primary).unwrap().status().clone();
         let follows = matches!(before.status, Status::Identical | Status::Behind);
         let options = PullOptions { dry_run: true, ..PullOptions::default() };
         let rehearsed = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
@@ -127,7 +124,7 @@ proptest! {
         let options = PullOptions { dry_run: false, ..options };
         let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(pulled.applied.instance().is_none(), here.held() == there.held());
-        let compared = compare(&mirror, &name("mirror"), &primary, None).unwrap();
+        let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
         prop_assert_eq!(compared.status().status, Status::Identical);
         prop_assert!(compared.differences().unwrap().finish().unwrap().is_identical());
         prop_assert!(mirror.verify(&name("mirror")).unwrap().ok);
@@ -232,27 +229,4 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let text = error.to_string();
     assert!(text.ends_with("D27, D28, D29, and more"), "{text}");
     assert!(Primary::open(&path, &name("D31"), None, now()).is_ok());
-}
-
-#[test]
-fn a_mirror_is_behind_by_the_changes_up_to_the_time_compared_and_no_later_ones() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("primary.db");
-    let registry = Registry::create(&path).unwrap();
-    let dataset = name("dataset");
-    for (seconds, id) in (1..).zip(["A", "B", "C"]) {
-        step(&registry, "dataset", seconds, [id], []);
-    }
-    step(&registry, "dataset", 4, [], ["B", "C"]);
-    let mirror = new_registry();
-    step(&mirror, "dataset", 9, ["A"], []);
-    let primary = Primary::open(&path, &dataset, None, now()).unwrap();
-    let at = Some(Moment::Instant(second(3)));
-    let compared = compare(&mirror, &dataset, &primary, at).unwrap();
-    let found = compared.status();
-    let standing = found.standing.unwrap();
-    assert_eq!(found.status, Status::Behind);
-    // A is in force again from the fourth change on, which is after that time.
-    assert_eq!((standing.since, standing.until), (second(1), Some(second(2))));
-    assert_eq!(standing.changes_ago, 2);
 }

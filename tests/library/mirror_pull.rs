@@ -136,31 +136,6 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     assert_eq!(follow(18).before.status, Status::Identical);
 }
 
-#[test]
-fn a_comparison_with_an_earlier_state_says_nothing_about_the_primary() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("us.db");
-    let us = Registry::create(&path).unwrap();
-    for (at, id) in (1..).zip(["A", "B"]) {
-        step(&us, "us", at, [id], []);
-    }
-    let mirror = new_registry();
-    let primary = Primary::open(&path, &name("us"), None, now()).unwrap();
-    assert!(pull(&mirror, &primary, PullPolicy::Follow, 10).is_identical());
-    let before = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    let at = Some(accession::Moment::Instant(second(1)));
-    let compared = accession::mirror::compare(&mirror, &name("mirror"), &primary, at).unwrap();
-    assert_eq!(compared.status().status, Status::Diverged);
-    assert!(!compared.has_memory());
-    let options = PullOptions { primary_at: at, ..PullOptions::default() };
-    let stamp = Stamp::at(second(11), now());
-    let pulled =
-        accession::mirror::pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
-    assert!(!pulled.is_identical());
-    let after = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    assert_eq!(after, before);
-}
-
 /// What is stated of the file of granule A: `s1` is a SHA-256, `x1` a SHA-512, `m1` an MD5, `7` a size.
 fn stated(text: &str) -> Change {
     let entries = text.split(' ').map(|word| {

@@ -191,7 +191,6 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     let primary = primary_of(manifest_of(&primary, "US")).unwrap();
     let options = PullOptions {
         max_replace: None,
-        primary_at: None,
         policy: PullPolicy::Reset(Limits::NONE),
         create_dataset: false,
         dry_run: false,

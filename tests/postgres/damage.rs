@@ -72,7 +72,7 @@ fn filled(directory: &Path) -> PathBuf {
     }
     // What only a primary at an address has.
     let connection = Connection::open(&path).unwrap();
-    let fail = "UPDATE mirror_source SET etag = '\"etag\"', origin = 'us.example.org/statements',
+    let fail = "UPDATE mirror_source SET origin = 'us.example.org/statements',
         agreed = '1',
         failed = read, failure = 'no response'";
     connection.execute(fail, []).unwrap();

@@ -66,7 +66,7 @@ impl World {
 
     /// Compares the mirror with its primary, and remembers that.
     pub fn compare(&self) -> Status {
-        let compared = compare(&self.mirror, &name("MIRROR"), &self.primary(), None).unwrap();
+        let compared = compare(&self.mirror, &name("MIRROR"), &self.primary()).unwrap();
         compared
             .remember(&self.mirror, &name("MIRROR"), &Stamp::now(now()), Outcome::Compared)
             .unwrap();

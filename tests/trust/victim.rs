@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use accession::mirror::export;
 use accession::{Access, Registry, Selection, Stamp, Timestamp};
 
 use crate::checked_files::CheckedFiles;
@@ -102,7 +103,7 @@ pub struct Victim<'primary> {
 const PAYMENT_IDS: usize = 20;
 
 impl Primary {
-    /// Creates two dozen changes of 300 granules, as a registry and as a manifest.
+    /// Creates two dozen changes of 300 granules; the state after each is a registry and a manifest.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let registry = Registry::create(&directory.path().join("primary.db")).unwrap();
@@ -117,17 +118,12 @@ impl Primary {
             let change = change(comes.iter().map(String::as_str), goes.iter().map(String::as_str));
             let stamp = Stamp::at(at, now());
             registry.change(&name("PRIMARY"), &change, &stamp).unwrap();
+            let state = |kind| directory.path().join(format!("{}.{kind}", ledger.entries.len()));
+            registry.back_up(&state("db")).unwrap();
+            export(&registry, &name("PRIMARY"), None, &state("jsonl")).unwrap();
             ledger.entries.push(Entry::of(at, held.clone()));
         }
-        drop(registry);
-        let primary = Primary { directory, entries: ledger.entries };
-        let output = Command::new(program())
-            .args(["--registry", primary.path("primary.db").to_str().unwrap(), "export", "PRIMARY"])
-            .output()
-            .unwrap();
-        assert!(output.status.success());
-        std::fs::write(primary.path("manifest.jsonl"), output.stdout).unwrap();
-        primary
+        Primary { directory, entries: ledger.entries }
     }
 
     fn path(&self, file: &str) -> PathBuf {
@@ -198,8 +194,8 @@ impl<'primary> Victim<'primary> {
             Kind::Sync => self.plan_sync(dice, ids),
             Kind::Revert => self.plan_revert(dice),
             Kind::Import => self.plan_import(dice),
-            Kind::Pull => self.plan_pull(kind, dice, "primary.db"),
-            Kind::PullManifest => self.plan_pull(kind, dice, "manifest.jsonl"),
+            Kind::Pull => self.plan_pull(kind, dice, "db"),
+            Kind::PullManifest => self.plan_pull(kind, dice, "jsonl"),
             Kind::Payment => {
                 // Few, so that the next lease after a kill is often one of the same worker.
                 let worker = dice.within(0..3);
@@ -317,15 +313,13 @@ impl<'primary> Victim<'primary> {
 
     fn plan_pull(&mut self, kind: Kind, dice: &mut Dice, primary: &str) -> Plan {
         let held = self.mirror.held();
-        let others: Vec<&Entry> =
-            self.primary.entries.iter().filter(|entry| entry.held != held).collect();
-        let entry = *dice.pick(&others);
-        let (at, then) = (self.mirror.next_time(), entry.at);
-        let primary = self.primary.path(primary);
+        let states = self.primary.entries.iter().enumerate();
+        let others: Vec<(usize, &Entry)> = states.filter(|(_, entry)| entry.held != held).collect();
+        let (state, entry) = *dice.pick(&others);
+        let at = self.mirror.next_time();
+        let primary = self.primary.path(&format!("{state}.{primary}"));
         let primary = primary.display();
-        let arguments = format!(
-            "mirror pull MIRROR {primary} --primary-at {then} --at {at} --reset --max-delete 100%"
-        );
+        let arguments = format!("mirror pull MIRROR {primary} --at {at} --reset --max-delete 100%");
         Plan::new(kind, &arguments, vec![Entry::of(at, entry.held.clone())])
     }
 

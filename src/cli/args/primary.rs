@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use accession::citation::typed::refuse_future;
 use accession::mirror::{Cosign, FollowOptions, PrimarySource, Remote, Retry};
-use accession::model::{SourceOptions, WarningKind, age};
+use accession::model::{SourceOptions, age};
 use accession::registry::MirrorSource;
-use accession::{Access, DatasetName, Moment};
+use accession::{Access, DatasetName};
 
 use crate::cli::error::{Error, Result};
 use crate::cli::key_file::WitnessKey;
@@ -28,11 +27,6 @@ pub struct PrimaryArgs {
     /// The dataset of the primary [default: the one of the same name, or the only one]
     #[arg(long, value_name = "N")]
     primary_dataset: Option<DatasetName>,
-
-    /// The time as of which the primary is read: RFC 3339, or a date, which means the end of that
-    /// day [default: its latest change]
-    #[arg(long, value_name = "T")]
-    pub primary_at: Option<Moment>,
 
     /// Believe the keys in this file from now on: what the archive has stated must be signed by one of them.
     /// Without it, a site that is read for the first time is believed by the keys that it publishes, which
@@ -67,7 +61,6 @@ impl PrimaryArgs {
 
     fn place(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
         let now = session.now()?;
-        self.primary_at.map_or(Ok(()), |at| refuse_future(at, now))?;
         let primary_dataset = self.primary_dataset.clone();
         let options = SourceOptions { primary_dataset, ..self.http.options()? };
         match &self.primary {
@@ -96,14 +89,6 @@ impl PrimaryArgs {
     ) -> Result<Option<PrimarySource>> {
         let source = PrimarySource::of_last_pull(known, self.http.options()?);
         Ok(source.map(|source| reporting(source, session)))
-    }
-}
-
-/// Warns that it is not remembered that a primary failed.
-pub fn warn_of_not_remembered(session: &Session, why: Option<accession::Error>) {
-    if let Some(why) = why {
-        let message = format!("the failure could not be remembered: {why}");
-        session.warn(WarningKind::MirrorNotRemembered, &message);
     }
 }
 

@@ -15,7 +15,6 @@ mod key;
 mod listings;
 mod mirror;
 mod payment_id;
-mod proof;
 mod publish;
 mod shell;
 mod sign;

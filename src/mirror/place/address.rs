@@ -83,13 +83,6 @@ impl Address {
         url.set_path(&format!("{root}/"));
         Some(Address(url))
     }
-
-    /// The last part of the path, as a name to call the dataset by where nothing better is known.
-    pub(super) fn last_name(&self) -> Option<DatasetName> {
-        let path = self.0.path().trim_end_matches('/');
-        let last = path.rsplit('/').next().unwrap_or_default();
-        percent_encoding::percent_decode_str(last).decode_utf8().ok()?.parse().ok()
-    }
 }
 
 /// Whether requests stay on this machine.
@@ -169,7 +162,6 @@ mod tests {
         ] {
             let address = Address::parse(text, false).unwrap();
             assert_eq!(address.to_string(), "https://example.org/datasets/US/");
-            assert_eq!(address.last_name().unwrap().as_str(), "US");
             let head = address.file("head.json").to_string();
             assert_eq!(head, "https://example.org/datasets/US/head.json");
             assert_eq!(address.site().unwrap().to_string(), "https://example.org/");

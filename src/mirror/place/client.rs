@@ -175,13 +175,13 @@ impl Client {
             let response =
                 request.call().map_err(|error| failure(&at, self.proxy.as_ref(), error))?;
             let status = response.status();
-            if status.is_redirection() && status.as_u16() != 304 {
+            if status.is_redirection() {
                 at = redirected(&at, &response, self.options.permits_http)
                     .map_err(Failure::Lasting)?;
                 continue;
             }
             return match status.as_u16() {
-                200 | 206 | 304 | 404 | 410 | 416 => Ok(response),
+                200 | 206 | 404 | 410 | 416 => Ok(response),
                 code => {
                     let (asked, url) = (retry_after(&response), at.to_string());
                     let said = match is_problem(&response) {

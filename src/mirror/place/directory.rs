@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::statements::StatementPlace;
-use super::{Failure, FoundHead, HEAD, HeadResponse, LOG, Part, Place, only_line, parse_head};
+use super::{Failure, FoundHead, HEAD, LOG, Part, Place, only_line, parse_head};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
@@ -89,14 +89,14 @@ impl Place for PublishedDirectory {
         self.source.clone()
     }
 
-    fn head(&self, _unless: Option<&str>) -> Result<HeadResponse, Failure> {
+    fn head(&self) -> Result<Box<FoundHead>, Failure> {
         let name = match head_in(&self.directory)? {
-            HeadFile::Head(head) => return Ok(HeadResponse::of(head, None, None)),
+            HeadFile::Head(head) => return Ok(FoundHead::of(head, None)),
             HeadFile::MovedTo(name) => name,
         };
         let present = self.directory.path().join("..").join(name.as_str());
         match head_in(&Directory::open(&present)?)? {
-            HeadFile::Head(head) => Ok(HeadResponse::of(head, None, Some(name))),
+            HeadFile::Head(head) => Ok(FoundHead::of(head, Some(name))),
             HeadFile::MovedTo(_) => {
                 let path = self.directory.path_of(HEAD);
                 let shown = quoted(&path.to_string_lossy()).to_string();
@@ -129,9 +129,8 @@ impl Place for PublishedDirectory {
         Some(StatementPlace::in_directory(datasets.parent()?))
     }
 
-    fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation> {
-        let directory = of.map_or_else(|| self.directory.path().to_owned(), |of| self.path(of));
-        Ok(only_line(&directory.join(HEAD).to_string_lossy()))
+    fn location_of_head(&self, of: &FoundHead) -> Result<SourceLocation> {
+        Ok(only_line(&self.path(of).join(HEAD).to_string_lossy()))
     }
 }
 

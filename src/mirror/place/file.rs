@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Failure, FoundHead, HeadResponse, Part, Place};
+use super::{Failure, FoundHead, Part, Place};
 use crate::disk::scratch;
 use crate::error::{Error, Result};
 use crate::input::OpenedFile;
@@ -166,7 +166,7 @@ impl Place for ManifestFile {
         self.source.clone()
     }
 
-    fn head(&self, _unless: Option<&str>) -> Result<HeadResponse, Failure> {
+    fn head(&self) -> Result<Box<FoundHead>, Failure> {
         self.check_first_line()?;
         let (begin, line) = self.last_line()?;
         let refused = |what: &str| match self.lines_up_to(begin) {
@@ -183,7 +183,7 @@ impl Place for ManifestFile {
             return Err(Failure::Lasting(self.fail(lines + 1, what)));
         }
         match HeadFile::parse(text) {
-            Ok(HeadFile::Head(head)) => Ok(HeadResponse::of(head, None, None)),
+            Ok(HeadFile::Head(head)) => Ok(FoundHead::of(head, None)),
             Ok(HeadFile::MovedTo(_)) => Err(refused("it has the head of another dataset")),
             Err(what) => Err(refused(&what)),
         }
@@ -210,7 +210,7 @@ impl Place for ManifestFile {
         self.name.clone()
     }
 
-    fn location_of_head(&self, _of: Option<&FoundHead>) -> Result<SourceLocation> {
+    fn location_of_head(&self, _of: &FoundHead) -> Result<SourceLocation> {
         let line = self.lines_up_to(self.last_line()?.0)? + 1;
         Ok(SourceLocation::Line { source: self.name.as_str().into(), line })
     }

@@ -1,8 +1,8 @@
 //! The places where the log of a dataset is: at an address, in a published directory, or in a manifest.
 //!
 //! A dataset's address and its directory have `head.json`, `subsets.jsonl` and `log/000000.jsonl` …, as
-//! [`crate::publish`] writes them. Any web server can deliver them: ranges, entity tags and compressed
-//! segments are used where the server has them, and none is needed. A manifest has the same in one file.
+//! [`crate::publish`] writes them. Any web server can deliver them: ranges and compressed segments are used
+//! where the server has them, and none is needed. A manifest has the same in one file.
 //!
 //! # What is refused
 //!
@@ -99,29 +99,19 @@ impl From<Error> for Failure {
     }
 }
 
-/// What a place has when its head is asked for.
-pub(crate) enum HeadResponse {
-    /// The head with the entity tag that was asked about. The dataset has this name now if it was renamed.
-    NotModified(Option<DatasetName>),
-    /// Another head.
-    Head(Box<FoundHead>),
-}
-
-impl HeadResponse {
-    /// A head, with the present name of the dataset if it was found by a former one.
-    fn of(head: Box<Head>, etag: Option<String>, moved_to: Option<DatasetName>) -> Self {
-        HeadResponse::Head(Box::new(FoundHead { head: *head, etag, moved_to }))
-    }
-}
-
 /// A head that was read.
 #[derive(Clone)]
 pub(crate) struct FoundHead {
     pub head: Head,
-    /// What the server calls this state of the log. `None` means that nothing identifies it.
-    pub etag: Option<String>,
     /// The present name of the dataset, which was looked for by a former one. `None` means that it was found.
     pub moved_to: Option<DatasetName>,
+}
+
+impl FoundHead {
+    /// A head, with the present name of the dataset if it was found by a former one.
+    fn of(head: Box<Head>, moved_to: Option<DatasetName>) -> Box<Self> {
+        Box::new(FoundHead { head: *head, moved_to })
+    }
 }
 
 /// Where the log of a dataset is.
@@ -129,8 +119,8 @@ pub(crate) trait Place: Send + Sync {
     /// What a mirror remembers the place by. `None` means that it is read once.
     fn source(&self) -> Option<String>;
 
-    /// Reads the head, unless it has this entity tag.
-    fn head(&self, unless: Option<&str>) -> Result<HeadResponse, Failure>;
+    /// Reads the head.
+    fn head(&self) -> Result<Box<FoundHead>, Failure>;
 
     /// Opens a part that a head announces, after so many bytes of it. `attempt` is how many attempts made
     /// no progress so far, with this one. What is read may be more than is announced.
@@ -165,7 +155,7 @@ pub(crate) trait Place: Send + Sync {
     /// # Errors
     ///
     /// The place cannot be read.
-    fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation>;
+    fn location_of_head(&self, of: &FoundHead) -> Result<SourceLocation>;
 
     /// Whether all parts are in one file, with the head, and never change.
     fn is_one_file(&self) -> bool {
@@ -193,11 +183,6 @@ pub(crate) trait Place: Send + Sync {
     /// Where the log of statements of the site is. `None` means that it is not a site.
     fn statements(&self) -> Option<StatementPlace<'_>> {
         None
-    }
-
-    /// A name for the dataset where nothing better is known.
-    fn provisional_name(&self) -> DatasetName {
-        "dataset".parse().expect("it has letters only")
     }
 }
 

@@ -10,7 +10,7 @@ use url::Url;
 use super::address::Address;
 use super::client::{Client, Coding, HttpOptions, Pace};
 use super::statements::StatementPlace;
-use super::{Failure, FoundHead, HEAD, HeadResponse, Part, Place, only_line, parse_head};
+use super::{Failure, FoundHead, HEAD, Part, Place, only_line, parse_head};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES};
 use crate::model::{DatasetName, SourceLocation, Timestamp};
@@ -25,19 +25,6 @@ pub struct Remote {
     now: Timestamp,
     /// Of the part that was opened last.
     pace: Mutex<Pace>,
-}
-
-/// Whether a tag is too weak to identify one head: web servers for files make it of the length and the
-/// time in whole seconds, with a hyphen between, and the head may change again within that second.
-fn may_be_of_two(tag: &str, response: &Response<Body>) -> bool {
-    let time = |name| {
-        let date = response.headers().get(name)?.to_str().ok()?;
-        Timestamp::from_http_date(date)
-    };
-    let (Some(sent), Some(modified)) = (time(header::DATE), time(header::LAST_MODIFIED)) else {
-        return false;
-    };
-    tag.contains('-') && sent.as_micros() - modified.as_micros() < 2_000_000
 }
 
 impl Remote {
@@ -74,8 +61,8 @@ impl Remote {
     }
 
     /// The address of a file of the dataset under its present name.
-    fn file(&self, of: Option<&FoundHead>, name: &str) -> Url {
-        match of.and_then(|of| of.moved_to.as_ref()) {
+    fn file(&self, of: &FoundHead, name: &str) -> Url {
+        match &of.moved_to {
             Some(present) => self.address.renamed(present).file(name),
             None => self.address.file(name),
         }
@@ -98,32 +85,20 @@ impl Remote {
         StatementPlace::at_address(&self.client, self.address.clone())
     }
 
-    fn head_once(
-        &self,
-        url: &Url,
-        etag: Option<&str>,
-    ) -> Result<Option<(HeadFile, Option<String>)>, Failure> {
-        let mut headers = vec![(header::CACHE_CONTROL, "no-cache")];
-        headers.extend(etag.map(|etag| (header::IF_NONE_MATCH, etag)));
-        let response = self.client.get(url, &headers)?;
+    fn head_once(&self, url: &Url) -> Result<HeadFile, Failure> {
+        let response = self.client.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
         let lasting = |what: &str| Failure::Lasting(Error::of_url(ErrorKind::Response, url, what));
         match response.status().as_u16() {
-            304 if etag.is_some() => {
-                self.check_age(url, &response)?;
-                return Ok(None);
-            }
             200 => {}
             404 | 410 => return Err(lasting("there is no dataset at this address")),
             _ => return Err(lasting("the server did not respond with a head")),
         }
         self.check_age(url, &response)?;
-        let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
-        let tag = tag.filter(|tag| !may_be_of_two(tag, &response)).map(str::to_owned);
         let mut line = Vec::new();
         // One byte more shows that it is too long.
         let mut body = self.client.body(response, MAX_HEAD_BYTES + 1, Coding::Identity);
         body.read_to_end(&mut line).map_err(|error| self.client.broken(url, &error))?;
-        Ok(Some((parse_head(url.as_str(), &line)?, tag)))
+        Ok(parse_head(url.as_str(), &line)?)
     }
 
     /// Refuses a head that was last written too long ago.
@@ -200,7 +175,7 @@ impl Remote {
     /// Opens a file beside the log.
     fn beside(&self, of: &FoundHead, part: Part) -> Result<Box<dyn Read + '_>, Failure> {
         let (file, bytes) = (part.file(), part.announced(&of.head).bytes);
-        let url = self.file(Some(of), &file);
+        let url = self.file(of, &file);
         let response = self.client.get(&url, &[(header::CACHE_CONTROL, "no-cache")])?;
         if response.status().as_u16() != 200 {
             let what = format!("the server did not respond with the file {file}");
@@ -216,17 +191,14 @@ impl Place for Remote {
         Some(self.address.to_string())
     }
 
-    fn head(&self, unless: Option<&str>) -> Result<HeadResponse, Failure> {
+    fn head(&self) -> Result<Box<FoundHead>, Failure> {
         let mut moved_to: Option<DatasetName> = None;
         for _ in 0..=MAX_RENAMINGS {
             let address = moved_to.as_ref().map(|name| self.address.renamed(name));
             let url = address.as_ref().unwrap_or(&self.address).file(HEAD);
-            match self.head_once(&url, unless)? {
-                None => return Ok(HeadResponse::NotModified(moved_to)),
-                Some((HeadFile::MovedTo(name), _)) => moved_to = Some(name),
-                Some((HeadFile::Head(head), etag)) => {
-                    return Ok(HeadResponse::of(head, etag, moved_to));
-                }
+            match self.head_once(&url)? {
+                HeadFile::MovedTo(name) => moved_to = Some(name),
+                HeadFile::Head(head) => return Ok(FoundHead::of(head, moved_to)),
             }
         }
         let what = format!("the dataset was renamed more than {MAX_RENAMINGS} times");
@@ -244,10 +216,10 @@ impl Place for Remote {
             *pace = self.client.pace();
         }
         let Part::Segment(index) = part else { return self.beside(of, part) };
-        let (segment, url) = (&of.head.segments.0[index], self.file(Some(of), &part.file()));
+        let (segment, url) = (&of.head.segments.0[index], self.file(of, &part.file()));
         // The compressed form cannot be resumed. Where it is missing or damaged, the plain one is read.
         if segment.is_sealed() && from == 0 && attempt == 1 {
-            let zipped = self.file(Some(of), &format!("{}.gz", part.file()));
+            let zipped = self.file(of, &format!("{}.gz", part.file()));
             if let Some(body) = self.zipped(&zipped, segment.bytes)? {
                 return Ok(body);
             }
@@ -256,11 +228,11 @@ impl Place for Remote {
     }
 
     fn name(&self, of: &FoundHead, part: Part) -> String {
-        self.file(Some(of), &part.file()).to_string()
+        self.file(of, &part.file()).to_string()
     }
 
     fn broken(&self, of: &FoundHead, part: Part, error: io::Error) -> Failure {
-        self.client.broken(&self.file(Some(of), &part.file()), &error)
+        self.client.broken(&self.file(of, &part.file()), &error)
     }
 
     fn retry(&self, failure: Failure, attempt: u32, has_progressed: bool) -> Result<u32> {
@@ -271,16 +243,11 @@ impl Place for Remote {
         }
     }
 
-    fn location_of_head(&self, of: Option<&FoundHead>) -> Result<SourceLocation> {
+    fn location_of_head(&self, of: &FoundHead) -> Result<SourceLocation> {
         Ok(only_line(self.file(of, HEAD).as_str()))
     }
 
     fn statements(&self) -> Option<StatementPlace<'_>> {
         self.address.site().map(|site| StatementPlace::at_address(&self.client, site))
-    }
-
-    fn provisional_name(&self) -> DatasetName {
-        let unnamed = || "dataset".parse().expect("it has letters only");
-        self.address.last_name().unwrap_or_else(unnamed)
     }
 }

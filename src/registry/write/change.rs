@@ -190,7 +190,6 @@ mod tests {
             let changes = changes(notes);
             let remembered = Remembered {
                 source: "us.jsonl",
-                etag: None,
                 is_identical: true,
                 pulled_with: None,
                 refusal: None,

@@ -1,4 +1,4 @@
-//! Remembering what was read of a primary, and forgetting it.
+//! Remembering what was read of a primary.
 
 use super::annotate::{KeptAnnotations, PrimaryAnnotations};
 use super::applied::Applied;
@@ -10,7 +10,6 @@ use crate::model::{
 use crate::registry::followed::LogToKeep;
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
-use crate::registry::snapshot::dataset_of;
 use crate::signed::StatementTree;
 use crate::store::{DatasetKey, StoredSource, Transaction};
 
@@ -19,9 +18,6 @@ use crate::store::{DatasetKey, StoredSource, Transaction};
 pub(crate) struct Remembered<'a> {
     /// Where it is.
     pub source: &'a str,
-    /// The entity tag of its head, if the dataset agrees with that head. `None` means that the next
-    /// request for the head has no condition.
-    pub etag: Option<&'a str>,
     /// Whether the dataset is identical to it.
     pub is_identical: bool,
     /// With which options the dataset was pulled from it. `None` means that it was only read.
@@ -56,7 +52,6 @@ impl Remembered<'_> {
             source: self.source.to_owned(),
             read,
             identical: self.is_identical.then_some(read),
-            etag: self.etag.map(str::to_owned),
             origin: self.statements.map(|statements| statements.origin.to_owned()),
             agreed: self.statements.and_then(|it| it.agreed).map(StatementTree::edge_text),
             pulled: self
@@ -189,21 +184,6 @@ impl Registry {
             let failed = FailedAttempt::new(recorded, message);
             transaction.save_failed_attempt(key, source, &failed)?;
             Ok(((), End::Remember))
-        })
-    }
-
-    /// Forgets what was read of a primary for a dataset, and that it was pulled from it. Returns
-    /// whether something was remembered.
-    pub fn forget_mirror_source(&self, dataset: &DatasetName, source: &str) -> Result<bool> {
-        self.write(|transaction| {
-            let (key, _) = dataset_of(transaction, dataset)?;
-            let mut sources = transaction.mirror_sources(key)?.into_iter();
-            let Some((source, _)) = sources.find(|(_, stored)| stored.source == source) else {
-                return Ok((false, End::RollBack));
-            };
-            transaction.forget_changes_from(key, source, 0)?;
-            transaction.forget_mirror_source(key, source)?;
-            Ok((true, End::Commit))
         })
     }
 }

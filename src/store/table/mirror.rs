@@ -14,7 +14,7 @@ impl Row for (SourceKey, StoredSource) {
     }
 }
 
-part!(StoredSource { source, read, identical, etag, origin, agreed, pulled, failed });
+part!(StoredSource { source, read, identical, origin, agreed, pulled, failed });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
 optional_part!(LastPull);
@@ -121,15 +121,6 @@ impl Transaction {
                 self.put(dataset, &(key, stored))
             }
         }
-    }
-
-    /// Forgets a primary, of whose log no changes are stored.
-    pub fn forget_mirror_source(&self, dataset: DatasetKey, source: SourceKey) -> Result<()> {
-        static FORGET: Sql = Sql::new(
-            "DELETE FROM {mirror_source}
-            WHERE dataset_id = ?1 AND id = ?2",
-        );
-        self.run(dataset, &FORGET, &[dataset.into(), source.into()])
     }
 
     /// Forgets the changes that were read of a log from one on.

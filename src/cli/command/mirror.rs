@@ -1,0 +1,483 @@
+//! `mirror`: a mirror compared with its primary, and brought up to date.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use accession::mirror::{
+    ComparedMirror, FirstDifference, FollowedStatements, MirrorStatus, PrimarySource, PullOptions,
+    PullPolicy, Pulled, Standing, Status,
+};
+use accession::model::{WarningKind, age};
+use accession::registry::{ContentCounts, Counts, MirrorSource, TwoSides, Withdrawn};
+use accession::{Access, DatasetName, Instance, Limit, Snapshot, Timestamp};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::compare::{MAX_LISTED, side, write_differences, write_sides};
+use crate::cli::applied::{Application, Created, write_change, write_kept};
+use crate::cli::args::{LimitArgs, PrimaryArgs};
+use crate::cli::error::{Context, Exit, Result};
+use crate::cli::output::{Column, Ids, Object, Output, count};
+use crate::cli::session::{ChangeTime, Session};
+
+commands! {
+    /// Compare a mirror with its primary, and bring it up to date
+    enum Command {
+        Compare(CompareMirror),
+        Pull(PullMirror),
+        Status(ListPrimaries),
+    }
+}
+
+/// Show whether a mirror is identical to its primary, and how they differ if it is not
+///
+/// Every granule of both is compared, and those that only one of them has are listed. A mirror is
+/// identical, of other content (the same granules, and files with other bytes), behind (the primary once
+/// held the mirror's set), ahead (the mirror once held the
+/// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
+/// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
+/// no longer there. Where its site publishes signed statements, it is forked if it has signed two trees of
+/// them, and misstated if its log is not what it has stated. The exit status is 0 only if they are identical.
+///
+/// Examples:
+///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
+///   accession mirror compare THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct CompareMirror {
+    /// The mirror: a dataset of this registry
+    dataset: DatasetName,
+
+    #[command(flatten)]
+    primary: PrimaryArgs,
+
+    /// List all granules that differ, instead of the first 20 of each side
+    #[arg(long)]
+    all: bool,
+}
+
+impl CompareMirror {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let source = self.primary.source(&self.dataset, session)?;
+        let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
+        let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
+        let writable = || session.open(Access::Write);
+        let ComparedMirror { dataset, status, sides, warnings } =
+            source.compare(&registry, writable, &self.dataset, limit, &stamp)?;
+        session.warn_all(warnings);
+        if session.is_json() {
+            let behind = status.standing.filter(|_| status.status == Status::Behind);
+            session.json(&ComparedMirrorJson {
+                status: status.status,
+                mirror: status.mirror.as_ref(),
+                primary: &status.primary,
+                behind_by: behind.map(|standing| standing.changes_ago),
+                in_force_at_primary: behind
+                    .map(|standing| json!({ "from": standing.since, "until": standing.until })),
+                first_difference: status.first_difference,
+                matched: sides.counts.matched,
+                missing: Ids(&sides.right),
+                unexpected: Ids(&sides.left),
+                digest_equal: status.is_digest_equal(),
+                other_content: Ids(&sides.other),
+                contents: sides.contents,
+                statements: status.statements.as_ref(),
+            })?;
+        } else {
+            write_found(session.out(), &status, &sides)?;
+            write_statements(session.out(), &status)?;
+            let mirror = match &status.mirror {
+                Some(instance) => side("mirror", instance),
+                None => json!({ "side": "mirror", "dataset": dataset }),
+            };
+            write_sides(session, [mirror, side("primary", &status.primary)])?;
+            let marks = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
+            write_differences(session.out(), &sides, marks)?;
+        }
+        let is_same = status.status == Status::Identical;
+        Ok(if is_same { Exit::Done } else { Exit::Differs })
+    }
+}
+
+/// The result of `mirror compare`, as JSON.
+#[derive(Serialize)]
+struct ComparedMirrorJson<'a> {
+    status: Status,
+    mirror: Option<&'a Instance>,
+    primary: &'a Instance,
+    behind_by: Option<u64>,
+    in_force_at_primary: Option<Value>,
+    first_difference: Option<FirstDifference>,
+    matched: u64,
+    missing: Ids<'a>,
+    unexpected: Ids<'a>,
+    digest_equal: bool,
+    other_content: Ids<'a>,
+    #[serde(flatten)]
+    contents: ContentCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statements: Option<&'a FollowedStatements>,
+}
+
+fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> io::Result<()> {
+    let TwoSides { contents, .. } = sides;
+    let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts;
+    let both = count(matched, "granule");
+    match found.status {
+        Status::Identical => writeln!(out, "identical: {both}")?,
+        Status::OtherContent => {
+            writeln!(out, "other content: equal names, other bytes in {}", contents.other)?;
+        }
+        Status::Behind => {
+            writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
+        }
+        Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
+        Status::Diverged => writeln!(out, "diverged")?,
+        Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
+        Status::Forked => writeln!(out, "forked: the primary has signed two trees of statements")?,
+        Status::Misstated => {
+            writeln!(out, "misstated: the log is not what the primary has stated")?;
+        }
+        Status::Rewritten => {
+            let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
+            writeln!(out, "rewritten{change}")?;
+        }
+    }
+    if found.contents.is_some() {
+        writeln!(out, "names equal; bytes compared for {} of {matched}", contents.compared)?;
+    }
+    if found.status == Status::Identical {
+        return Ok(());
+    }
+    writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
+}
+
+/// Writes what was verified, if statements are followed, and both checkpoints of an archive that has signed
+/// two trees: who is sent them needs nothing else to see it.
+fn write_statements(out: &mut impl Write, found: &MirrorStatus) -> io::Result<()> {
+    let Some(statements) = &found.statements else { return Ok(()) };
+    let FollowedStatements { origin, size, cosigned, fork, misstated, of_former, .. } = statements;
+    match (fork, misstated) {
+        (Some([kept, other]), _) => {
+            writeln!(out, "{origin} has signed two trees of statements, that which is kept:\n")?;
+            writeln!(out, "{kept}\nand another one:\n\n{other}")
+        }
+        (_, Some(misstated)) => writeln!(out, "{origin}: {misstated}"),
+        _ => {
+            let cosigned = if *cosigned { ", and cosigned" } else { "" };
+            let of_former = match of_former {
+                None => String::new(),
+                Some(of_former) => format!("; {of_former} of a dataset that had the name before"),
+            };
+            writeln!(out, "{} of {origin} verified{cosigned}{of_former}", count(*size, "statement"))
+        }
+    }
+}
+
+/// How many changes one side is behind the other, and when the identifier was in force `location`.
+fn by_changes(location: &str, standing: Option<Standing>) -> String {
+    let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
+    let until = until.map_or("now".to_owned(), |until| until.to_string());
+    let changes = count(changes_ago, "change");
+    format!(" by {changes}: in force {location} {since} until {until}")
+}
+
+/// Make a mirror hold the same granules as its primary, in one change
+///
+/// The change is committed only if the new identifier is that of the primary. Exit status 0 means
+/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale,
+/// rewritten, forked or misstated, nothing is changed unless --reset is given, and the exit status is 1: the
+/// manifest may be an older one, or that of another dataset. `mirror compare --help` describes these words.
+///
+/// The primary is remembered with its options, so it need not be named the next time. If its site publishes
+/// signed statements, these are read first: from the first pull on, or from one with --policy on. They are
+/// kept, so that `accession prove` proves them when the archive is gone.
+///
+/// Examples:
+///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
+///   accession mirror pull THEM.FOOL2.002
+///   accession mirror pull THEM.FOOL2.002 --policy policy.txt --key witness.key
+///   accession mirror pull --all --quiet
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment, mut_group("LimitArgs", |group| group.requires("reset")))]
+pub struct PullMirror {
+    /// The mirror: a dataset of this registry
+    #[arg(required_unless_present = "all")]
+    dataset: Option<DatasetName>,
+
+    /// Pull every dataset that was pulled before from the primary of its last pull, with the same
+    /// options; one that fails does not stop the others
+    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "reset", "create", "policy"])]
+    all: bool,
+
+    #[command(flatten)]
+    primary: PrimaryArgs,
+
+    /// When the change takes effect in the mirror: RFC 3339, or a date, which means 00:00:00Z of
+    /// that day, or now [default: now]
+    #[arg(long, value_name = "T")]
+    at: Option<ChangeTime>,
+
+    /// Change the mirror whatever its status is, even if it is ahead or diverged
+    #[arg(long)]
+    reset: bool,
+
+    #[command(flatten)]
+    limits: LimitArgs,
+
+    /// Of how many granules the primary's bytes may be taken where others are known here from elsewhere: a
+    /// number, or a percentage of those held [default: that of the dataset; without one they are
+    /// named and left]
+    #[arg(long, value_name = "N|P%")]
+    max_replace: Option<Limit>,
+
+    /// Create the dataset, with the primary's record, and the registry if they do not exist
+    #[arg(long)]
+    create: bool,
+
+    /// Show what would be done, without changing anything
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl PullMirror {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        match &self.dataset {
+            Some(dataset) => {
+                let source = self.primary.source(dataset, session)?;
+                let pulled = self.pull(dataset, &source, session)?;
+                self.report(dataset, &pulled, session, |out| {
+                    write_pulled(out, &pulled.0, self.dry_run)
+                })
+            }
+            None => self.pull_all(session),
+        }
+    }
+
+    /// Pulls every dataset from its default. One that fails does not stop the others.
+    fn pull_all(&self, session: &mut Session) -> Result<Exit> {
+        let (mut pulls, follow) = (Vec::new(), self.primary.follow(session)?);
+        for known in sources(&session.open(Access::Read)?.snapshot()?)? {
+            let dataset = known.dataset.clone();
+            let source = self.primary.default_source(known, session)?;
+            pulls.extend(source.map(|source| (dataset, source.following(follow.clone()))));
+        }
+        let mut worst = Exit::Done;
+        for (dataset, source) in pulls {
+            let pulled = self.pull(&dataset, &source, session);
+            let exit = match pulled.with_context(|| dataset.to_string()) {
+                Ok(pulled) => {
+                    let line =
+                        |out: &mut Output| write_line(out, &dataset, &pulled.0, self.dry_run);
+                    match self.report(&dataset, &pulled, session, line) {
+                        // The others are pulled also if nobody reads what was: that is reported at the end.
+                        Err(_) if session.output_failure().is_some() => Exit::Trouble,
+                        reported => reported?,
+                    }
+                }
+                Err(error) => error.report(session.is_json()),
+            };
+            worst = worst.max(exit);
+        }
+        Ok(worst)
+    }
+
+    fn pull(
+        &self,
+        dataset: &DatasetName,
+        source: &PrimarySource,
+        session: &mut Session,
+    ) -> Result<(Pulled, Created)> {
+        let options = PullOptions {
+            create_dataset: self.create,
+            policy: match self.reset {
+                true => PullPolicy::Reset(self.limits.limits()),
+                false => PullPolicy::Follow,
+            },
+            max_replace: self.max_replace,
+            dry_run: self.dry_run,
+        };
+        self.application(dataset)
+            .make(session, |registry, stamp| Ok(source.pull(registry, dataset, options, stamp)?))
+    }
+
+    fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
+        let PullMirror { at, create, dry_run, .. } = *self;
+        Application { dataset, at, create, dry_run, has_line: true, reads_history: true }
+    }
+
+    fn report(
+        &self,
+        dataset: &DatasetName,
+        (pulled, created): &(Pulled, Created),
+        session: &mut Session,
+        text: impl FnOnce(&mut Output) -> io::Result<()>,
+    ) -> Result<Exit> {
+        // Where nobody reads what was done, the warnings are still read.
+        let reported = self.application(dataset).report(
+            session,
+            &pulled.applied,
+            *created,
+            Some(pulled),
+            text,
+        );
+        session.warn_all(pulled.warnings(dataset));
+        if created.dataset && !self.dry_run {
+            // What cannot be read after the change is not warned of.
+            let _ = warn_of_doi(session, dataset);
+        }
+        let exit = if pulled.is_identical() { Exit::Done } else { Exit::Differs };
+        reported.map(|_| exit)
+    }
+}
+
+/// Warns that a mirror that was created has the DOI of its primary: a citation of it has times of its own.
+fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
+    let doi = session.open(Access::Read)?.snapshot()?.dataset(mirror)?.dataset.doi;
+    if let Some(doi) = doi {
+        let what = format!(
+            "{mirror} has the DOI of its primary, {doi}: `accession dataset edit {mirror} --doi` sets its own, and --doi '' removes it"
+        );
+        session.warn(WarningKind::SharedDoi, &what);
+    }
+    Ok(())
+}
+
+/// Writes what was pulled in one line.
+fn write_line(
+    out: &mut Output,
+    dataset: &DatasetName,
+    pulled: &Pulled,
+    dry_run: bool,
+) -> io::Result<()> {
+    if dry_run {
+        write!(out, "dry run: ")?;
+    }
+    if pulled.applied.annotations.added > 0 {
+        write!(out, "{dataset}: ")?;
+        write_kept(out, pulled.applied.annotations)?;
+    }
+    match pulled.applied.instance() {
+        Some(change) => write_change(out, change),
+        None => writeln!(out, "{dataset}: no changes: {}", pulled.why_unchanged()),
+    }
+}
+
+fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
+    let primary = &pulled.before.primary;
+    write_kept(out, pulled.applied.annotations)?;
+    let Some(change) = pulled.applied.instance() else {
+        writeln!(out, "no changes: {}", pulled.why_unchanged())?;
+        return write_statements(out, &pulled.before);
+    };
+    write_change(out, change)?;
+    writeln!(out, "identifier {}", change.identifier)?;
+    let of = if pulled.is_identical() { "identical to" } else { "the same granules as" };
+    let not_proved = match pulled.is_digest_equal() {
+        true => "",
+        false => "; its digest is not proved, since other content is known here",
+    };
+    writeln!(out, "{of} {} as of {}{not_proved}", primary.dataset, primary.timestamp)?;
+    write_statements(out, &pulled.before)?;
+    if dry_run {
+        writeln!(out, "dry run: nothing was changed")?;
+    }
+    Ok(())
+}
+
+/// List the primaries that mirrors were compared with, and whether the mirrors follow them
+///
+/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is
+/// the default, failed, or if the mirror was last identical to it longer ago than --max-age. Others
+/// do not count: one that was only compared, or of which a replica was imported, is never old. `accession
+/// status --max-age` shows how old a replica is. Without names, datasets that were withdrawn are left out.
+///
+/// Examples:
+///   accession mirror status THEM.FOOL2.002
+///   accession mirror status --max-age 36h
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct ListPrimaries {
+    /// The dataset [default: all]
+    dataset: Option<DatasetName>,
+
+    /// The longest time since a mirror was identical to its primary: 90m, 36h or 2d
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    max_age: Option<Duration>,
+}
+
+impl ListPrimaries {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let found = match &self.dataset {
+            Some(dataset) => snapshot.mirror_sources(dataset)?,
+            None => sources(&snapshot)?,
+        };
+        drop(snapshot);
+        let now = session.now()?;
+        let oldest = self.max_age.map(|age| now.before(age));
+        session.rows(SOURCES, found.iter().map(|source| Ok(row(source, oldest))))?;
+        let is_wrong = |source: &MirrorSource| {
+            source.is_default && [OLD, FAILED].contains(&verdict(source, oldest))
+        };
+        Ok(if found.iter().any(is_wrong) { Exit::Differs } else { Exit::Done })
+    }
+}
+
+/// The primaries of all datasets that were not withdrawn.
+fn sources(snapshot: &Snapshot) -> accession::error::Result<Vec<MirrorSource>> {
+    let datasets = snapshot.all_datasets(Withdrawn::LeftOut)?;
+    let sources = datasets.iter().map(|listed| snapshot.mirror_sources(&listed.dataset.name));
+    Ok(sources.collect::<accession::error::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// The verdict on a default to which the mirror was last identical too long ago.
+const OLD: &str = "old";
+
+/// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
+const FAILED: &str = "failed";
+
+/// What is known of a primary. `oldest`: when a mirror must have been identical to its default. `None`: at
+/// any time.
+fn verdict(source: &MirrorSource, oldest: Option<Timestamp>) -> &'static str {
+    let oldest = oldest.filter(|_| source.is_default);
+    match source.identical {
+        _ if source.failed.is_some() => FAILED,
+        identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => OLD,
+        // As it was when it was last read.
+        identical if identical < Some(source.read) => "behind",
+        _ => "identical",
+    }
+}
+
+/// A primary of a mirror.
+fn row(source: &MirrorSource, oldest: Option<Timestamp>) -> Object {
+    let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
+    object!({
+        "dataset": source.dataset,
+        "source": source.source,
+        "changes": last.map_or(0, |last| last.number),
+        "timestamp": last.map(|last| last.timestamp),
+        "identifier": last.map(|last| last.identifier),
+        "read": source.read,
+        "identical": source.identical,
+        "pulled": source.pulled.as_ref().map(|pulled| pulled.recorded),
+        "default": source.is_default,
+        "failed": failed.map(|failed| failed.recorded),
+        "failure": failed.map(|failed| &failed.message),
+        "verdict": verdict(source, oldest),
+    })
+}
+
+/// What is shown of each primary.
+const SOURCES: &[Column] = &[
+    Column::text("dataset"),
+    Column::text("verdict"),
+    Column::number("changes"),
+    Column::text("up to").of("timestamp"),
+    Column::text("read"),
+    Column::text("identical").or("never"),
+    Column::text("default"),
+    Column::prose("source"),
+    Column::prose("last error").of("failure"),
+];
