@@ -166,7 +166,7 @@ CREATE TABLE accession.refusal (
 
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from
 -- those held at `timestamp`. The same selection of the same set is one row.
-CREATE TABLE accession.saved_selection (
+CREATE TABLE accession.subset (
     dataset_id bigint NOT NULL,
     id         bigint NOT NULL CHECK (id > 0),                          -- 1, 2, … within the dataset
     timestamp  bigint NOT NULL,                                         -- of an instance, microseconds
@@ -181,20 +181,20 @@ CREATE TABLE accession.saved_selection (
 
 -- Not unique: several selections can have the same granules. (The store finds the same selection
 -- under the lock of the dataset; patterns can be longer than an index entry may be.)
-CREATE INDEX saved_selection_by_identifier ON accession.saved_selection (identifier);
-CREATE INDEX saved_selection_by_digest ON accession.saved_selection (digest);
+CREATE INDEX subset_by_identifier ON accession.subset (identifier);
+CREATE INDEX subset_by_digest ON accession.subset (digest);
 
 -- Finds those that were cited last.
-CREATE INDEX saved_selection_by_cited
-ON accession.saved_selection (dataset_id, cited, timestamp, granules, id);
+CREATE INDEX subset_by_cited
+ON accession.subset (dataset_id, cited, timestamp, granules, id);
 
 -- The granules of a selection that names them.
 CREATE TABLE accession.named_granule (
     dataset_id   bigint NOT NULL,
-    selection_id bigint NOT NULL,
+    subset_id bigint NOT NULL,
     granule_id   text COLLATE "C" NOT NULL CHECK (granule_id <> ''),
     row_check    bigint NOT NULL,
-    PRIMARY KEY (dataset_id, selection_id, granule_id)
+    PRIMARY KEY (dataset_id, subset_id, granule_id)
 );
 
 -- A log that was compared with a dataset, or pulled into it. The rows of this table and the next are a memory
@@ -409,9 +409,9 @@ CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.record_versi
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.record_version
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.saved_selection
+CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.subset
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.saved_selection
+CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.subset
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.named_granule
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();

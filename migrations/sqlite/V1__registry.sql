@@ -181,7 +181,7 @@ CREATE TABLE refusal (
 
 -- A subset of a dataset that was cited: the granules that patterns select, or that were named, from those
 -- held at `timestamp`. Never erased. The same selection of the same set is one row.
-CREATE TABLE saved_selection (
+CREATE TABLE subset (
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),
     id         INTEGER NOT NULL CHECK (id > 0),                         -- 1, 2, … within the dataset
     timestamp  INTEGER NOT NULL,                                        -- of an instance, microseconds
@@ -196,21 +196,21 @@ CREATE TABLE saved_selection (
 ) STRICT;
 
 -- Not unique: several selections can have the same granules.
-CREATE INDEX saved_selection_by_identifier ON saved_selection (identifier);
+CREATE INDEX subset_by_identifier ON subset (identifier);
 
-CREATE INDEX saved_selection_by_digest ON saved_selection (digest);
+CREATE INDEX subset_by_digest ON subset (digest);
 
 -- Finds those that were cited last.
-CREATE INDEX saved_selection_by_cited ON saved_selection (dataset_id, cited, timestamp, granules, id);
+CREATE INDEX subset_by_cited ON subset (dataset_id, cited, timestamp, granules, id);
 
 -- The granules of a selection that names them.
 CREATE TABLE named_granule (
     dataset_id   INTEGER NOT NULL,
-    selection_id INTEGER NOT NULL,
+    subset_id INTEGER NOT NULL,
     granule_id   TEXT    NOT NULL CHECK (granule_id <> ''),
     row_check    INTEGER NOT NULL,
-    PRIMARY KEY (dataset_id, selection_id, granule_id),
-    FOREIGN KEY (dataset_id, selection_id) REFERENCES saved_selection (dataset_id, id)
+    PRIMARY KEY (dataset_id, subset_id, granule_id),
+    FOREIGN KEY (dataset_id, subset_id) REFERENCES subset (dataset_id, id)
 ) STRICT, WITHOUT ROWID;
 
 -- A log that was compared with a dataset, or pulled into it.

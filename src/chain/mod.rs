@@ -21,7 +21,7 @@
 //! ```
 //!
 //! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
-//! pass; a change, which resumes at a checkpoint (`registry::write::resume` decides at which), is a sweep
+//! pass; a change, which resumes at a checkpoint (`registry::write::rewind` decides at which), is a sweep
 //! over the instance in force and the new ones. [`Hashing`] runs a sweep while the caller reads the ids.
 //! Nothing here does I/O, reads a clock or knows SQL.
 //!

@@ -32,8 +32,8 @@
 
 mod check;
 mod digest;
+mod files_of_set;
 mod list;
-mod of_set;
 mod reader;
 mod root;
 mod unexpected;
@@ -41,8 +41,8 @@ mod unexpected;
 pub use check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
+pub use files_of_set::{CheckOptions, FileRun, FileTree, check, compute};
 pub use list::{ListStyle, ListedChecksums, each_checksum, listed_set};
-pub use of_set::{CheckOptions, FileRun, FileTree, check, compute};
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

@@ -40,9 +40,9 @@
 //! greatest length of an id; of everything else, no more than [`MAX_ROW_BYTES`], so that a quote
 //! that is never closed does not fill memory.
 
+mod catalogues;
 mod checksums;
 mod content;
-mod dialects;
 mod error;
 mod file;
 mod format;

@@ -5,9 +5,9 @@ use std::io::Read;
 
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
 
+use super::catalogues::{self, Response};
 use super::checksums::{self, Checksums};
 use super::content::{FileReading, StatedFile};
-use super::dialects::{self, Response};
 use super::error::refuse_foreign;
 use super::file::OpenedFile;
 use super::format::{InputFormat, Options, parse_time};
@@ -105,12 +105,12 @@ impl OpenedFile {
             }
             InputFormat::Csv => Box::new(TableReader::open(file, name, options)?),
             InputFormat::Pdr => Box::new(Pdr::open(file, name, options)?),
-            InputFormat::UmmJson => response(file, dialects::UMM_JSON)?,
-            InputFormat::CmrJson => response(file, dialects::CMR_JSON)?,
-            InputFormat::Stac => response(file, dialects::STAC)?,
-            InputFormat::Esgf => response(file, dialects::ESGF)?,
-            InputFormat::Rclone => response(file, dialects::RCLONE)?,
-            InputFormat::CmrDeleted => response(file, dialects::CMR_DELETED)?,
+            InputFormat::UmmJson => response(file, catalogues::UMM_JSON)?,
+            InputFormat::CmrJson => response(file, catalogues::CMR_JSON)?,
+            InputFormat::Stac => response(file, catalogues::STAC)?,
+            InputFormat::Esgf => response(file, catalogues::ESGF)?,
+            InputFormat::Rclone => response(file, catalogues::RCLONE)?,
+            InputFormat::CmrDeleted => response(file, catalogues::CMR_DELETED)?,
             InputFormat::S3Inventory => Box::new(Inventory::open(file, name, options)?),
         };
         let is_of_lines = match format {

@@ -1,6 +1,6 @@
 //! Comparing a mirror with its primary.
 
-use super::follow::{Following, follow};
+use super::follow_statements::{Following, follow};
 use super::place::FoundHead;
 use super::plan::{Reading, known, read_primary};
 use super::primary::Primary;

@@ -8,8 +8,8 @@
 //! mirror's identifier is then that of the primary.
 
 mod compare;
-mod follow;
-mod followed;
+mod follow_statements;
+mod followed_statements;
 pub mod log;
 mod place;
 mod plan;
@@ -21,7 +21,7 @@ mod site;
 mod source;
 
 pub use compare::{Comparison, Outcome, compare};
-pub use followed::{Cosign, FollowOptions, FollowedStatements, RootOf};
+pub use followed_statements::{Cosign, FollowOptions, FollowedStatements, RootOf};
 pub use log::manifest::{self, export};
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
 
-use super::followed::FollowOptions;
+use super::followed_statements::FollowOptions;
 use super::log::{latest_change, manifest};
 use super::place::{HEAD, ManifestFile, Place, PublishedDirectory, Remote};
 use crate::disk::scratch;

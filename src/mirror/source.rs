@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::MirrorStatus;
 use super::compare::{Outcome, compare};
-use super::followed::FollowOptions;
+use super::followed_statements::FollowOptions;
 use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
 use super::pull::{PullOptions, Pulled, pull};

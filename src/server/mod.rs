@@ -22,7 +22,7 @@ mod metrics;
 mod permits;
 mod problem;
 mod published;
-mod registering;
+mod registration;
 mod request;
 mod route;
 mod rows;

@@ -7,7 +7,7 @@ use super::config::{Config, ServerLimits};
 use super::files::Files;
 use super::metrics::Metrics;
 use super::published::PublishedFiles;
-use super::registering::Registering;
+use super::registration::Registering;
 use super::source::{Health, Source};
 use crate::error::Result;
 use crate::model::Timestamp;

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::Result;
-use super::row::{CHECKED_BYTES, is_sound, position};
+use super::checked_row::{CHECKED_BYTES, is_sound, position};
 use super::rows::DatasetKey;
 use super::session::View;
 use super::statement::{
-    Columns, FIXITY_ROOT, INSTANCE, MIRROR_SOURCE, SAVED_SELECTION, Sql, StoredTable, TABLES,
+    Columns, FIXITY_ROOT, INSTANCE, MIRROR_SOURCE, SUBSET, Sql, StoredTable, TABLES,
 };
 
 /// The tables whose rows belong to a row of another one than `dataset`, by this column of them. On a server a
 /// foreign key would compare each row of an import (see the migration).
 const BELONGING: [(&str, &str, &StoredTable); 4] = [
     ("annotation", "timestamp", &INSTANCE),
-    ("named_granule", "selection_id", &SAVED_SELECTION),
+    ("named_granule", "subset_id", &SUBSET),
     ("log_change", "source_id", &MIRROR_SOURCE),
     ("fixity_finding", "root", &FIXITY_ROOT),
 ];

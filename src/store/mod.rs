@@ -11,6 +11,7 @@
 //! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
 //!   afterwards. It reads what it has written.
 
+mod checked_row;
 mod error;
 #[cfg(test)]
 mod faulty;
@@ -19,7 +20,6 @@ mod integrity;
 mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
-mod row;
 mod rows;
 mod session;
 mod sqlite;

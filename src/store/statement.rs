@@ -80,10 +80,10 @@ tables! {
     CONFIRMATION = "confirmation", Some("the confirmation"), ["dataset_id"] [],
         "recorded", "recorded_by", "granules";
     REFUSAL = "refusal", Some("the refusal of a listing"), ["dataset_id"] [], "recorded", "reason";
-    SAVED_SELECTION = "saved_selection", Some("a subset"), ["dataset_id"] ["id"],
+    SUBSET = "subset", Some("a subset"), ["dataset_id"] ["id"],
         "timestamp", "patterns", "identifier", "digest", "granules", "cited";
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
-        ["dataset_id", "selection_id"] ["granule_id"];
+        ["dataset_id", "subset_id"] ["granule_id"];
     MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id"] ["id"],
         "source", "read", "identical", "origin", "agreed", "pulled", "options", "failed", "failure";
     LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id"] ["number"],

@@ -131,9 +131,9 @@ const DAMAGES: &[Damage] = &[
     ("annotation", "note = 'fyrst note'", &[WRITE, PUBLISH, COPY, CITE]),
     ("annotation", "questionable = 0", &[WRITE, PUBLISH, COPY, CITE]),
     ("annotation", "recorded = recorded + 64", &[WRITE, PUBLISH, COPY, CITE]),
-    ("saved_selection", "granules = granules + 64", &[WRITE, PUBLISH, COPY, RESOLVE]),
-    ("saved_selection", "cited = cited - 64", &[WRITE, PUBLISH, COPY, RESOLVE]),
-    ("saved_selection", "patterns = replace(patterns, '001', '003')", &[WRITE, PUBLISH, COPY]),
+    ("subset", "granules = granules + 64", &[WRITE, PUBLISH, COPY, RESOLVE]),
+    ("subset", "cited = cited - 64", &[WRITE, PUBLISH, COPY, RESOLVE]),
+    ("subset", "patterns = replace(patterns, '001', '003')", &[WRITE, PUBLISH, COPY]),
     (
         "named_granule",
         "granule_id = replace(granule_id, '2', '6')",

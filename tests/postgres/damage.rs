@@ -283,9 +283,9 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
             "annotation.number",
             "dataset.id",
             "dataset.name",
-            "saved_selection.patterns",
-            "saved_selection.identifier",
-            "saved_selection.digest"
+            "subset.patterns",
+            "subset.identifier",
+            "subset.digest"
         ]
     );
 }

@@ -95,7 +95,7 @@ fn statements() -> Vec<(String, String, String)> {
 fn every_statement_names_the_dataset_or_says_why_it_asks_every_machine() {
     let statements = statements();
     assert!(statements.len() > 40, "{}", statements.len());
-    let tables = ["instance", "granule", "checkpoint", "record_version", "saved_selection"];
+    let tables = ["instance", "granule", "checkpoint", "record_version", "subset"];
     for (name, sql, comment) in statements {
         let is_distributed = tables.iter().any(|table| sql.contains(&format!("{{{table}}}\n")));
         let names_it = ["dataset_id = ?", "(dataset_id,", "ANY (?1)"];

@@ -15,7 +15,7 @@ fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
     let path = served.directory.path().join("accession.db");
     let damager = rusqlite::Connection::open(path).unwrap();
     damager.pragma_update(None, "ignore_check_constraints", true).unwrap();
-    assert_eq!(damager.execute("UPDATE saved_selection SET identifier = x'00'", []).unwrap(), 1);
+    assert_eq!(damager.execute("UPDATE subset SET identifier = x'00'", []).unwrap(), 1);
     let again = head();
     assert_eq!((again.status, again.header("etag")), (200, first.header("etag")));
     served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);

@@ -11,14 +11,14 @@
 //! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"described":[],"replaced":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","digest":"sha256:…","check":"…"}
 //! ```
 
-mod beside;
+mod attachments;
 mod head;
 mod line;
 pub mod manifest;
 mod reader;
 mod writer;
 
-pub(crate) use beside::{
+pub(crate) use attachments::{
     Lines, LinesDigest, SubsetReader, read_annotation, write_annotations, write_subsets,
 };
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, MAX_HEAD_BYTES};

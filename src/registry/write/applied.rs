@@ -2,7 +2,7 @@
 //! one for each time at which something changes, and returned.
 
 use super::annotate::KeptAnnotations;
-use super::resume::Effort;
+use super::rewind::Effort;
 use super::target::Target;
 use crate::error::{Error, Result};
 use crate::model::{Contradiction, Digest, GranuleId, Identifier, Instance, Timestamp};

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use super::applied::Applied;
 use super::applied::{Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
-use super::resume::{Pass, resume_before};
+use super::rewind::{Pass, resume_before};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::annotate::LoggedAnnotations;
 use super::applied::Applied;
-use super::cited::{CitedSubsets, Origin, SelectedSubset};
 use super::engine;
+use super::imported_subsets::{CitedSubsets, Origin, SelectedSubset};
 use super::mirror_sources::Remembered;
 use super::stamp::{Expected, Results, Stamp};
 use super::target::{ChangeOptions, Conduct, Target};

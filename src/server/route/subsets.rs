@@ -15,7 +15,7 @@ use crate::registry::{Listing, Members};
 use crate::server::answer::{Answer, Body, Keep, Stop};
 use crate::server::permits::{Cost, Deadline};
 use crate::server::problem::Problem;
-use crate::server::registering::Registering;
+use crate::server::registration::Registering;
 use crate::server::request::{Asked, Format, MAX_PATTERNS, dataset_name, moment};
 use crate::server::rows::json;
 use crate::server::state::ServerState;

@@ -2,8 +2,8 @@
 
 use crate::model::{EncodedFiles, Timestamp};
 use crate::store::Result;
+use crate::store::checked_row::{Reader, row};
 use crate::store::page::{check_order, out_of_order};
-use crate::store::row::{Reader, row};
 use crate::store::rows::{DatasetKey, StoredContent};
 use crate::store::session::View;
 use crate::store::statement::{CONTENT, Sql, Value, damaged};

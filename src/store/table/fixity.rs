@@ -2,7 +2,7 @@
 
 use crate::model::{DatasetName, GranuleId, Timestamp};
 use crate::store::Result;
-use crate::store::row::{optional_part, row};
+use crate::store::checked_row::{optional_part, row};
 use crate::store::rows::{DatasetKey, OpenFinding, RootState};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{Sql, Value};

@@ -10,8 +10,8 @@ use crate::model::{
     Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
     Timestamp, Withdrawal,
 };
+use crate::store::checked_row::row;
 use crate::store::page::{Packing, check_order, out_of_order};
-use crate::store::row::row;
 use crate::store::rows::{DatasetKey, NewPeriod, Period};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};

@@ -3,7 +3,7 @@
 
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
 use crate::store::Result;
-use crate::store::row::{Row, RowPart, optional_part, part, row};
+use crate::store::checked_row::{Row, RowPart, optional_part, part, row};
 use crate::store::rows::{DatasetKey, SourceKey, StoredSource};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Existing, Sql, StoredTable, Value};

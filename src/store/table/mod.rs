@@ -4,11 +4,11 @@
 //! Each statement names `dataset_id`, so that Citus sends it to one machine, except those that ask
 //! about all datasets; the comment at each of these says why it does.
 
-mod catalog;
 mod content;
+mod dataset;
 mod fixity;
 mod granule;
-mod history;
+mod instance;
 mod mirror;
 #[cfg(feature = "serve")]
 mod outline;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::store::Result;
-use crate::store::row::row;
+use crate::store::checked_row::row;
 use crate::store::rows::{REGISTRY, WorkerRow};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{Sql, Value};

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crate::model::{Subset, Timestamp};
 use crate::store::Result;
+use crate::store::checked_row::row;
 use crate::store::page::paged;
-use crate::store::row::row;
 use crate::store::rows::{
     DatasetKey, FollowedLog, FollowedStatement, REGISTRY, StoredDataset, StoredStatement,
     SubsetKey, TreeHead,

@@ -1,4 +1,4 @@
-//! The tables `saved_selection` and `named_granule`, the subsets of datasets that were cited; and the names
+//! The tables `subset` and `named_granule`, the subsets of datasets that were cited; and the names
 //! that these and instances have: identifiers and digests.
 
 use super::granule::granule;
@@ -6,15 +6,15 @@ use crate::model::{
     Criteria, Digest, Granule, GranuleId, Identifier, IdentifierPrefix, Subset, Timestamp,
 };
 use crate::store::Result;
+use crate::store::checked_row::{Row, part};
 use crate::store::page::{check_order, paged};
-use crate::store::row::{Row, part};
 use crate::store::rows::{DatasetKey, SubsetKey};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Existing, Field, Sql, StoredTable, Value};
 
 impl Row for (SubsetKey, Subset) {
     fn table() -> &'static StoredTable {
-        &statement::SAVED_SELECTION
+        &statement::SUBSET
     }
 }
 
@@ -33,9 +33,9 @@ impl Row for GranuleId {
 macro_rules! select_saved {
     ($rest:literal) => {
         Sql::new(concat!(
-            "SELECT {saved_selection.*}, dataset.name
-            FROM {saved_selection}
-            JOIN {dataset} ON dataset.id = saved_selection.dataset_id
+            "SELECT {subset.*}, dataset.name
+            FROM {subset}
+            JOIN {dataset} ON dataset.id = subset.dataset_id
             ",
             $rest
         ))
@@ -52,8 +52,8 @@ impl View {
         criteria: &Criteria,
     ) -> Result<Option<(SubsetKey, Subset)>> {
         static SAME: Sql = select_saved!(
-            "WHERE saved_selection.dataset_id = ?1 AND saved_selection.identifier = ?2
-              AND saved_selection.digest = ?3 AND saved_selection.patterns = ?4"
+            "WHERE subset.dataset_id = ?1 AND subset.identifier = ?2
+              AND subset.digest = ?3 AND subset.patterns = ?4"
         );
         let values = [dataset.into(), identifier.into(), (&digest).into(), criteria.value()];
         Ok(self.select(&SAME, &values)?.pop())
@@ -64,8 +64,8 @@ impl View {
     /// Asks every machine: an identifier does not say which dataset its subset belongs to.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_IDENTIFIER: Sql = select_saved!(
-            "WHERE saved_selection.identifier = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
-            ORDER BY dataset.name, saved_selection.id"
+            "WHERE subset.identifier = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
+            ORDER BY dataset.name, subset.id"
         );
         self.select(&WITH_IDENTIFIER, &self.with_shown([identifier.into()]))
     }
@@ -73,8 +73,8 @@ impl View {
     /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
     pub fn subsets_with_digest(&self, digest: Digest) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_DIGEST: Sql = select_saved!(
-            "WHERE saved_selection.digest = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
-            ORDER BY dataset.name, saved_selection.id"
+            "WHERE subset.digest = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
+            ORDER BY dataset.name, subset.id"
         );
         self.select(&WITH_DIGEST, &self.with_shown([(&digest).into()]))
     }
@@ -88,9 +88,9 @@ impl View {
     #[cfg(feature = "serve")]
     pub fn last_subsets_of(&self, dataset: DatasetKey, limit: u32) -> Result<Vec<Subset>> {
         static LAST_CITED: Sql = select_saved!(
-            "WHERE saved_selection.dataset_id = ?1
-            ORDER BY saved_selection.cited DESC, saved_selection.timestamp DESC,
-                saved_selection.granules DESC, saved_selection.id DESC
+            "WHERE subset.dataset_id = ?1
+            ORDER BY subset.cited DESC, subset.timestamp DESC,
+                subset.granules DESC, subset.id DESC
             LIMIT ?2"
         );
         let values = [dataset.into(), limit.into()];
@@ -101,9 +101,9 @@ impl View {
     /// Every subset of a dataset, by identifier.
     pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         static OF_DATASET: Sql = select_saved!(
-            "WHERE saved_selection.dataset_id = ?1
-            ORDER BY saved_selection.identifier, saved_selection.digest,
-                saved_selection.patterns"
+            "WHERE subset.dataset_id = ?1
+            ORDER BY subset.identifier, subset.digest,
+                subset.patterns"
         );
         self.select(&OF_DATASET, &[dataset.into()])
     }
@@ -128,7 +128,7 @@ impl View {
               ON granule.dataset_id = ?1
               AND granule.granule_id = named_granule.granule_id
               AND granule.ingested <= ?3 AND (granule.deleted IS NULL OR granule.deleted > ?3)
-            WHERE named_granule.dataset_id = ?1 AND named_granule.selection_id = ?2
+            WHERE named_granule.dataset_id = ?1 AND named_granule.subset_id = ?2
               AND named_granule.granule_id > ?4
             ORDER BY named_granule.granule_id
             LIMIT ?5",
@@ -141,7 +141,7 @@ impl View {
                 WHERE dataset_id = ?1 AND granule_id = named_granule.granule_id
                   AND ingested <= ?3 AND (deleted IS NULL OR deleted > ?3)
                 OFFSET 0) AS held ON true
-            WHERE named_granule.dataset_id = ?1 AND named_granule.selection_id = ?2
+            WHERE named_granule.dataset_id = ?1 AND named_granule.subset_id = ?2
               AND named_granule.granule_id > ?4
             ORDER BY named_granule.granule_id
             LIMIT ?5",
@@ -211,7 +211,7 @@ impl View {
             WHERE identifier >= ?1 AND identifier <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             UNION
             SELECT identifier
-            FROM {saved_selection}
+            FROM {subset}
             WHERE identifier >= ?1 AND identifier <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             ORDER BY identifier
             LIMIT ?3",
@@ -234,7 +234,7 @@ impl View {
             WHERE digest >= ?1 AND digest <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             UNION
             SELECT digest
-            FROM {saved_selection}
+            FROM {subset}
             WHERE digest >= ?1 AND digest <= ?2 AND (?5 = 1 OR dataset_id IN rarray(?4))
             ORDER BY digest
             LIMIT ?3",
@@ -251,7 +251,7 @@ impl View {
             WHERE identifier IN rarray(?1) AND (?3 = 1 OR dataset_id IN rarray(?2))
             UNION
             SELECT identifier
-            FROM {saved_selection}
+            FROM {subset}
             WHERE identifier IN rarray(?1) AND (?3 = 1 OR dataset_id IN rarray(?2))
             ORDER BY identifier",
         );

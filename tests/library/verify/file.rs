@@ -112,7 +112,7 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
             "UPDATE checkpoint SET granule_id = 'a' || char(10) WHERE dataset_id = 2 AND granule_id = (SELECT min(granule_id) FROM checkpoint WHERE dataset_id = 2)",
             "checkpoints",
         ),
-        ("UPDATE saved_selection SET patterns = '7' WHERE dataset_id = 2", "subsets"),
+        ("UPDATE subset SET patterns = '7' WHERE dataset_id = 2", "subsets"),
     ] {
         let sandbox = Sandbox::empty();
         let registry = registry_of(&sandbox.path, 0..3);
@@ -177,13 +177,9 @@ fn with_a_bad_page_every_dataset_that_can_be_read_is_verified() {
 
 #[test]
 fn with_a_bad_page_of_another_table_the_identifiers_are_verified() {
-    for table in [
-        "checkpoint",
-        "saved_selection",
-        "named_granule",
-        "granule_by_producer",
-        "annotation_by_recorded",
-    ] {
+    for table in
+        ["checkpoint", "subset", "named_granule", "granule_by_producer", "annotation_by_recorded"]
+    {
         let sandbox = Sandbox::empty();
         drop(registry_of(&sandbox.path, 0..3));
         let (page_bytes, root) = pages(&sandbox.path, table);
@@ -220,14 +216,14 @@ fn a_page_that_nothing_uses_is_found() {
 #[test]
 fn rows_of_a_dataset_that_is_missing_are_found() {
     let sandbox = Sandbox::new().with_subsets();
-    let damage = "PRAGMA foreign_keys = OFF; DELETE FROM dataset; DELETE FROM saved_selection";
+    let damage = "PRAGMA foreign_keys = OFF; DELETE FROM dataset; DELETE FROM subset";
     Connection::open(&sandbox.path).unwrap().execute_batch(damage).unwrap();
     let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
     let findings = registry.check_file().unwrap();
     for what in [
         "6011 rows of granule belong to a dataset that is missing",
         "4 rows of instance belong to a dataset that is missing",
-        "3 rows of named_granule belong to a saved_selection that is missing",
+        "3 rows of named_granule belong to a subset that is missing",
     ] {
         assert!(findings.iter().any(|finding| finding.text == what), "{what}: {findings:#?}");
     }

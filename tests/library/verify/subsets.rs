@@ -9,11 +9,11 @@ use crate::harness::history::{name, now, second};
 #[test]
 fn an_altered_subset_is_named_alone() {
     for (sql, granule) in [
-        ("UPDATE saved_selection SET identifier = zeroblob(16) WHERE id = 1", None),
-        ("UPDATE saved_selection SET granules = granules + 1 WHERE id = 2", None),
-        ("UPDATE saved_selection SET patterns = '[\"granule.0001?\"]' WHERE id = 1", None),
+        ("UPDATE subset SET identifier = zeroblob(16) WHERE id = 1", None),
+        ("UPDATE subset SET granules = granules + 1 WHERE id = 2", None),
+        ("UPDATE subset SET patterns = '[\"granule.0001?\"]' WHERE id = 1", None),
         ("DELETE FROM named_granule WHERE granule_id = 'granule.00002'", None),
-        ("UPDATE saved_selection SET timestamp = timestamp + 1 WHERE id = 2", None),
+        ("UPDATE subset SET timestamp = timestamp + 1 WHERE id = 2", None),
         (
             "UPDATE named_granule SET granule_id = 'granule.9' WHERE granule_id = 'granule.00003'",
             Some("granule.9"),
@@ -24,7 +24,7 @@ fn an_altered_subset_is_named_alone() {
         assert!(found.iter().all(|finding| finding.code == Code::Subset), "{sql}: {found:#?}");
         assert_eq!(found[0].granule.as_deref(), granule, "{sql}: {found:#?}");
     }
-    let sql = "UPDATE saved_selection SET patterns = '[\"granule.0000?\"]' WHERE id = 1";
+    let sql = "UPDATE subset SET patterns = '[\"granule.0000?\"]' WHERE id = 1";
     assert_eq!(Sandbox::new().with_subsets().after(sql), [], "they select the same granules");
 }
 

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use super::history::sound;
+use super::instance::sound;
 use crate::model::{
     Dataset, DatasetName, Doi, Instance, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
+use crate::store::checked_row::{Reader, Row, RowPart, optional_part, part, row};
 use crate::store::page::{check_order, paged};
-use crate::store::row::{Reader, Row, RowPart, optional_part, part, row};
 use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, Withdrawn};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, StoredTable, Value, damaged};
@@ -401,7 +401,7 @@ impl View {
                 UNION ALL
                 SELECT max(recorded) FROM {record_version}
                 UNION ALL
-                SELECT max(cited) FROM {saved_selection}
+                SELECT max(cited) FROM {subset}
                 UNION ALL
                 SELECT max(read) FROM {mirror_source}
                 UNION ALL

@@ -8,8 +8,8 @@ use crate::model::{
     Annotation, Confirmation, DatasetName, Digest, Identifier, Instance, RefusedListing, Timestamp,
 };
 use crate::store::Result;
+use crate::store::checked_row::{differing, part, row};
 use crate::store::page::{check_order, paged};
-use crate::store::row::{differing, part, row};
 use crate::store::rows::{DatasetKey, StoredAnnotation, StoredInstance};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, Value};

@@ -64,18 +64,18 @@ impl<A: RowPart, B: RowPart> RowPart for (A, B) {
 macro_rules! part {
     ($part:ident { $($field:ident),+ $(,)? }
         $(beside { $($beside:ident),+ } empty { $($empty:ident),* })?) => {
-        impl $crate::store::row::RowPart for $part {
+        impl $crate::store::checked_row::RowPart for $part {
             const COLUMNS: usize = <[&str]>::len(&[$(stringify!($field)),+]);
 
-            fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
+            fn decode(reader: &mut $crate::store::checked_row::Reader<'_>) -> $crate::store::Result<Self> {
                 Ok($part {
-                    $($field: $crate::store::row::RowPart::decode(reader)?,)+
+                    $($field: $crate::store::checked_row::RowPart::decode(reader)?,)+
                     $($($beside: reader.beside()?,)+ $($empty: Default::default(),)*)?
                 })
             }
 
             fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
-                $($crate::store::row::RowPart::encode(&self.$field, values);)+
+                $($crate::store::checked_row::RowPart::encode(&self.$field, values);)+
             }
         }
     };
@@ -84,14 +84,16 @@ macro_rules! part {
 /// Implements [`RowPart`] for what is NULL in all its columns if it is `None`.
 macro_rules! optional_part {
     ($part:ty) => {
-        impl $crate::store::row::RowPart for Option<$part> {
-            const COLUMNS: usize = <$part as $crate::store::row::RowPart>::COLUMNS;
+        impl $crate::store::checked_row::RowPart for Option<$part> {
+            const COLUMNS: usize = <$part as $crate::store::checked_row::RowPart>::COLUMNS;
 
-            fn decode(reader: &mut $crate::store::row::Reader<'_>) -> $crate::store::Result<Self> {
+            fn decode(
+                reader: &mut $crate::store::checked_row::Reader<'_>,
+            ) -> $crate::store::Result<Self> {
                 if reader.skip_null(Self::COLUMNS)? {
                     return Ok(None);
                 }
-                $crate::store::row::RowPart::decode(reader).map(Some)
+                $crate::store::checked_row::RowPart::decode(reader).map(Some)
             }
 
             fn encode<'a>(&'a self, values: &mut Vec<$crate::store::statement::Value<'a>>) {
@@ -111,9 +113,9 @@ macro_rules! optional_part {
 macro_rules! row {
     ($row:ident in $table:ident { $($field:ident),+ $(,)? } $(hides $($recorder:ident).+)?
         $(, $($rest:tt)+)?) => {
-        $crate::store::row::part!($row { $($field),+ } $($($rest)+)?);
+        $crate::store::checked_row::part!($row { $($field),+ } $($($rest)+)?);
 
-        impl $crate::store::row::Row for $row {
+        impl $crate::store::checked_row::Row for $row {
             fn table() -> &'static $crate::store::statement::StoredTable {
                 &$crate::store::statement::$table
             }

@@ -1,7 +1,7 @@
 //! What a mirror reads of the statements of its primary, before anything else: that they are signed by a key
 //! that it believes, that their tree continues the one that it has kept, and that they agree with the log.
 
-use super::followed::{Cosign, DatasetStatements, FollowedStatements};
+use super::followed_statements::{Cosign, DatasetStatements, FollowedStatements};
 use super::place::StatementPlace;
 use super::primary::Primary;
 use crate::disk::Spool;
