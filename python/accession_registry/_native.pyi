@@ -240,6 +240,7 @@ class Dataset:
         primary: _Path | None = None,
         *,
         primary_dataset: str | None = None,
+        primary_at: _Time | None = None,
         at: _Time | None = None,
         reset: bool = False,
         max_delete: _Limit | None = None,
@@ -258,6 +259,7 @@ class Dataset:
         primary: _Path | None = None,
         *,
         primary_dataset: str | None = None,
+        primary_at: _Time | None = None,
         timeout: int | None = None,
         max_bytes: int | None = None,
         max_age: _Duration | None = None,
@@ -283,7 +285,7 @@ class Set:
     def files(self) -> Rows[FileRecord]: ...
     def fixity_check(
         self,
-        root: _Path,
+        root: _Path | None = None,
         *,
         root_name: str | None = None,
         jobs: int | None = None,
@@ -291,6 +293,8 @@ class Set:
         for_: _Duration | None = None,
         unexpected: bool = False,
         mounted: bool = False,
+        found: _Files | None = None,
+        format: str | None = None,
     ) -> FixityCheck: ...
     def fixity_list(
         self,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileFinding, FileRun, FileTree, ListStyle, Mounted,
-    ReadOptions, each_checksum,
+    self, CheckOptions, CheckSummary, Depth, FileFinding, FileRun, FileTree, FoundFiles, ListStyle,
+    Mounted, ReadOptions, each_checksum,
 };
 use accession::model::{Algorithm, Extent};
 use accession::{Change, ChangeOptions, DatasetName, EventKind, Set, Snapshot};
@@ -122,6 +122,31 @@ pub fn check<'py>(
         Ok((found(check)?, not_recorded))
     })?;
     warn_all(py, not_recorded.as_slice())?;
+    checked(py, result)
+}
+
+/// Compares the recorded checksums with those of a list.
+///
+/// # Errors
+///
+/// The list cannot be read.
+pub fn compare<'py>(
+    opened: &Opened,
+    set: &Set,
+    found: &Bound<'py, PyAny>,
+    format: Option<&str>,
+) -> Result<Bound<'py, PyAny>, Failure> {
+    let py = found.py();
+    let mut files = FoundFiles::new();
+    let taken = ids::take_files(found, format, &mut Target::Found(&mut files))?;
+    let (result, warnings) = run(py, move |monitor| {
+        let warnings = taken.read(&mut Target::Found(&mut files), &monitor)?;
+        let registry = opened.reader(Arc::clone(&monitor))?;
+        let mut compared = files.compare_with(&registry, set.clone(), Some(monitor))?;
+        let findings = compared.by_ref().collect::<Result<Vec<_>, _>>()?;
+        Ok(((findings, compared.summary()), warnings))
+    })?;
+    warn_all(py, &warnings)?;
     checked(py, result)
 }
 

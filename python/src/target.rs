@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accession::disk::reserved;
+use accession::fixity::FoundFiles;
 use accession::model::quoted;
 use accession::{Change, Entry, Error, ErrorKind, EventKind, GranuleId, Listing, SourceLocation};
 
@@ -18,6 +19,8 @@ pub enum Target<'a> {
     Listing(&'a mut Listing, Option<&'a Path>),
     /// Granules of one kind of a change, and the registry.
     Change(&'a mut Change, EventKind, &'a Path),
+    /// What was found of files, whatever granules they belong to.
+    Found(&'a mut FoundFiles),
 }
 
 impl Target<'_> {
@@ -51,6 +54,7 @@ impl Target<'_> {
                     false => Ok(()),
                 }
             }
+            Target::Found(found) => found.add(&entry, |path| path),
         }
     }
 

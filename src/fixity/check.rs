@@ -2,13 +2,13 @@
 
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::model::{Algorithm, Checksum, FileContent, GranuleId};
 
 /// A file of a granule, with everything that is known of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedFile {
     /// The granule that the file belongs to.
     pub granule_id: GranuleId,
@@ -129,7 +129,7 @@ impl CheckedFile {
 
 /// Compares what was read of a file with what is recorded.
 fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<FileProblem> {
-    let wrong = FileProblem::of_sizes(file.size, read.size);
+    let wrong = FileProblem::of_sizes(file.size, Some(read.size));
     let wrong = wrong.or_else(|| FileProblem::of_checksums(&file.checksums, &read.checksums));
     let uncomputed = || {
         let expected = file.checksums.first().filter(|_| read.checksums.is_empty())?;
@@ -246,20 +246,21 @@ impl FileProblem {
 
     /// It has the recorded size, if any, and this program computes none of its recorded checksums, of which
     /// this is one.
-    fn cannot_compute(expected: &Checksum) -> Self {
+    pub(super) fn cannot_compute(expected: &Checksum) -> Self {
         let expected = Some(format!("{expected:?}"));
         FileProblem { expected, ..FileProblem::of_status("cannot-compute") }
     }
 
-    /// That the sizes differ, if one is recorded.
-    fn of_sizes(expected: Option<u64>, found: u64) -> Option<Self> {
-        let expected = expected.filter(|expected| *expected != found)?;
+    /// That the sizes differ, if both are known.
+    pub(super) fn of_sizes(expected: Option<u64>, found: Option<u64>) -> Option<Self> {
+        let (expected, found) =
+            expected.zip(found).filter(|(expected, found)| expected != found)?;
         let (expected, found) = (Some(expected.to_string()), Some(found.to_string()));
         Some(FileProblem { status: "size", expected, found })
     }
 
     /// That the checksums of an algorithm differ: of the strongest such one.
-    fn of_checksums(expected: &[Checksum], found: &[Checksum]) -> Option<Self> {
+    pub(super) fn of_checksums(expected: &[Checksum], found: &[Checksum]) -> Option<Self> {
         let pairs = expected.iter().flat_map(|expected| found.iter().map(move |it| (expected, it)));
         let wrong = pairs.filter(|(expected, found)| {
             expected.algorithm() == found.algorithm() && expected != found

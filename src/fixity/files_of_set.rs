@@ -33,7 +33,7 @@ const SAMPLED: u64 = 1_000;
 
 /// The files of a set, in canonical order of the granules. They can be read from the first one again. A
 /// granule without records is one file, of which nothing is known.
-struct FilesOfSet {
+pub struct FilesOfSet {
     registry: Registry,
     set: Set,
     without: Option<Algorithm>,
@@ -41,19 +41,19 @@ struct FilesOfSet {
 
 impl FilesOfSet {
     /// All files of a set.
-    fn new(registry: &Registry, set: Set) -> Self {
+    pub fn new(registry: &Registry, set: Set) -> Self {
         FilesOfSet { registry: registry.clone(), set, without: None }
     }
 
     /// The files that a dataset holds now and that have no checksum of an algorithm.
-    fn without(registry: &Registry, dataset: &DatasetName, it: &Algorithm) -> Result<Self> {
+    pub fn without(registry: &Registry, dataset: &DatasetName, it: &Algorithm) -> Result<Self> {
         let selection = Selection::Dataset { name: dataset.clone(), at: None };
         let set = registry.snapshot()?.select(&selection)?.set;
         Ok(FilesOfSet { without: Some(it.clone()), ..FilesOfSet::new(registry, set) })
     }
 
     /// Reads the files from the first one.
-    fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
+    pub fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
         self.read_while(None)
     }
 

@@ -33,6 +33,7 @@
 mod check;
 mod digest;
 mod files_of_set;
+mod found;
 mod list;
 mod reader;
 mod root;
@@ -41,7 +42,8 @@ mod unexpected;
 pub use check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
-pub use files_of_set::{CheckOptions, FileRun, FileTree, check, compute};
+pub use files_of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute};
+pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum, listed_set};
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};

@@ -93,7 +93,7 @@ fn leads_to_directory(path: &Path, kind: FileType) -> bool {
 }
 
 /// The path as a directory lists it: without `.` and without repeated slashes.
-fn plain(path: &str) -> String {
+pub(super) fn plain(path: &str) -> String {
     let names = path.split('/').filter(|name| !matches!(*name, "" | "."));
     names.collect::<Vec<_>>().join("/")
 }

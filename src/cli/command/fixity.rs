@@ -8,12 +8,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, ListStyle, Mounted, ReadOptions,
-    each_checksum, listed_set,
+    self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, FoundFiles, ListStyle, Mounted,
+    ReadOptions, each_checksum, listed_set,
 };
 use accession::input::Options;
 use accession::model::{Algorithm, Extent, WarningKind, age};
-use accession::{Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot};
+use accession::{
+    Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Selection, Set, Snapshot,
+    Timestamp,
+};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -24,7 +27,7 @@ use crate::cli::args::{
 };
 use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::{Column, Progress, count};
-use crate::cli::paths::PathArgs;
+use crate::cli::paths::{OF_PATHS, PathArgs};
 use crate::cli::program::watch_for_interrupt;
 use crate::cli::reading::{Entries, InputFile, MissingPages};
 use crate::cli::session::Session;
@@ -104,10 +107,7 @@ impl AddFiles {
             }
         }
         if change.count() == 0 {
-            return Err(Error::usage("the input states no size and no checksum of a file")
-                .with_hint(
-                    "for a table, name the columns with --checksum-column and --size-column",
-                ));
+            return Err(nothing_stated());
         }
         let application = self.change.application(&self.dataset, false);
         apply(session, &application, Some(KNOWN), |registry, stamp| {
@@ -175,20 +175,21 @@ impl ComputeChecksums {
 /// Each file is read once, for all its checksums; a row is printed for each that is not as recorded:
 /// missing, size, checksum, unreadable (also what is not a regular file, and a link that leads out of
 /// the directory), changing (it was written while it was read), no-record (nothing is recorded to
-/// check it by), or cannot-compute (only checksums of unknown algorithms are). The exit status is 1 if
-/// a row is printed. What is in no directory here is checked by other programs: `fixity list` prints what
-/// they read.
+/// check it by), or cannot-compute (only checksums of unknown algorithms are). With --found, the
+/// checksums that another program computed are compared instead, and no file is read. The exit
+/// status is 1 if a row is printed.
 ///
 /// A check of the checksums of all files that a dataset holds now is recorded, once a minute;
 /// `accession status` lists what it found. With --for, it goes on where the last one of this root has
 /// ended, and stops after that time; at the end of the set, the next one begins again. A file that was
-/// begun is finished. Checks of earlier sets and of subsets, and with --size-only, are not recorded, nor is
-/// any if the registry cannot be written. One check at a time is recorded of a root.
+/// begun is finished. Checks of earlier sets and of subsets, with --size-only and with --found are not
+/// recorded, nor is any if the registry cannot be written. One check at a time is recorded of a root.
 ///
 /// Examples:
 ///   accession fixity check US.FOOL2.002 --root /data/fool2
 ///   accession fixity check US.FOOL2.002@2001-01-05 --root /data/fool2 --size-only --unexpected
 ///   accession fixity check US.FOOL2.002 --root /data/fool2 --for 2h
+///   rclone hashsum sha256 bucket:fool2 | accession fixity check US.FOOL2.002 --found -
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct CheckFiles {
@@ -196,8 +197,8 @@ pub struct CheckFiles {
     set: TypedSet,
 
     /// The directory that has the files; their paths are relative to it
-    #[arg(long, value_name = "DIR", value_parser = named_path())]
-    root: PathBuf,
+    #[arg(long, value_name = "DIR", value_parser = named_path(), required_unless_present = "found")]
+    root: Option<PathBuf>,
 
     #[command(flatten)]
     tree: TreeArgs,
@@ -222,6 +223,25 @@ pub struct CheckFiles {
     /// The name under which checks of this directory are recorded [default: HOST:PATH]
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     root_name: Option<String>,
+
+    /// Compare with a list of checksums that another program computed; - is stdin (can be repeated)
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "root", "jobs", "mounted", "size_only", "unexpected", "duration", "root_name"
+        ]
+    )]
+    found: Vec<InputFile>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    columns: FileColumns,
+
+    #[command(flatten)]
+    paths: PathArgs,
 }
 
 /// Reads how long files are checked: without any time, none would be.
@@ -235,7 +255,14 @@ fn duration(text: &str) -> Result<Duration, Refusal> {
 
 impl CheckFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let tree = self.tree.read(&self.root, self.duration)?;
+        match &self.root {
+            Some(root) => self.check_directory(root, session),
+            None => self.check_list(session),
+        }
+    }
+
+    fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
+        let tree = self.tree.read(root, self.duration)?;
         let options = CheckOptions {
             depth: if self.size_only { Depth::Size } else { Depth::Content },
             lists_unexpected: self.unexpected,
@@ -243,12 +270,38 @@ impl CheckFiles {
         };
         let registry = session.open(Access::Read)?;
         let (stamp, now) = (session.stamp(None)?, session.now()?);
-        let select = |snapshot: &Snapshot| {
-            listed_set(snapshot, &self.set.clone().into_selection(now, snapshot)?)
-        };
-        let writable = || session.open(Access::Write);
+        let (writable, select) =
+            (|| session.open(Access::Write), |snapshot: &Snapshot| self.select(now, snapshot));
         let run = fixity::check(&registry, writable, select, (tree, options), &stamp)?;
         print_run(session, run, "checked")
+    }
+
+    fn check_list(&self, session: &mut Session) -> Result<Exit> {
+        let mut found = FoundFiles::new();
+        let options = self.columns.reading(self.format.options());
+        // The ids are of no interest: what is compared are the paths, or what the options keep of them.
+        let paths = PathArgs::default();
+        let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
+        for entry in entries {
+            found.add(&entry?, |path| self.paths.id_of(path))?;
+        }
+        if found.is_empty() {
+            return Err(nothing_stated());
+        }
+        let registry = session.open(Access::Read)?;
+        let set = self.select(session.now()?, &registry.snapshot()?)?;
+        let compared = found.compare_with(&registry, set, None);
+        let mut compared = compared.map_err(|error| match error.kind() {
+            ErrorKind::Input => Error::from(error).with_hint(OF_PATHS),
+            _ => error.into(),
+        })?;
+        session.rows(FINDINGS, compared.by_ref())?;
+        print_summary(session, &compared.summary(), "checked")
+    }
+
+    fn select(&self, now: Timestamp, snapshot: &Snapshot) -> accession::error::Result<Set> {
+        let selection = self.set.clone().into_selection(now, snapshot)?;
+        listed_set(snapshot, &selection)
     }
 }
 
@@ -299,6 +352,10 @@ pub struct ListChecksums {
     #[command(flatten)]
     set: SetArgs,
 
+    /// The dataset whose records are listed, if several hold the identifier
+    #[arg(long, value_name = "DATASET")]
+    dataset: Option<DatasetName>,
+
     #[command(flatten)]
     known_at: KnownAtArgs,
 
@@ -322,9 +379,23 @@ impl ListChecksums {
     /// The set, in the snapshot in which its files are listed.
     fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
+        let typed = self.set.clone().into_selection(session.now()?, &snapshot)?;
+        let selection = match (typed, self.dataset.clone()) {
+            (Selection::Identifier { identifier, dataset: None, at }, dataset) => {
+                Selection::Identifier { identifier, dataset, at }
+            }
+            (typed, None) => typed,
+            (_, Some(_)) => {
+                return Err(Error::usage(
+                    "--dataset is for an identifier that several datasets hold",
+                ));
+            }
+        };
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let set = listed_set(&snapshot, &selection)?;
+        let set = listed_set(&snapshot, &selection).map_err(|error| match error.kind() {
+            ErrorKind::Ambiguous => Error::from(error).with_hint("name one of them with --dataset"),
+            _ => error.into(),
+        })?;
         session.warn_of_dataset(&snapshot, set.dataset())?;
         Ok((snapshot, set))
     }
@@ -379,6 +450,12 @@ impl TreeArgs {
             reading: ReadOptions { monitor, begin_until, ..ReadOptions::new(self.jobs) },
         })
     }
+}
+
+/// The error of a list that says nothing of files.
+fn nothing_stated() -> Error {
+    Error::usage("the input states no size and no checksum of a file")
+        .with_hint("for a table, name the columns with --checksum-column and --size-column")
 }
 
 /// What is shown of each finding.

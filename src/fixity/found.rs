@@ -1,0 +1,190 @@
+//! Files whose checksums another program computed.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::check::{CheckSummary, FileFinding, FileProblem, RecordedFile};
+use super::files_of_set::FilesOfSet;
+use super::unexpected::plain;
+use crate::disk::scratch::{record_of, value_of};
+use crate::disk::{Merge, SortedEntries, Sorter};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Checksum, Entry, Set};
+use crate::registry::{Monitor, Registry};
+
+/// What another program found, and what is recorded, both by path. They are added in any order, and sorted
+/// in a temporary file.
+#[derive(Debug, Default)]
+pub struct FoundFiles {
+    /// The values are one [`FoundFile`] each.
+    found: Sorter,
+    /// The values are one [`RecordedFile`] each.
+    recorded: Sorter,
+}
+
+/// What was found at a path: a size, and at most one checksum of each algorithm.
+#[derive(Default, Serialize, Deserialize)]
+struct FoundFile {
+    size: Option<u64>,
+    checksums: Vec<Checksum>,
+}
+
+impl FoundFiles {
+    /// Creates empty lists.
+    pub fn new() -> Self {
+        FoundFiles::default()
+    }
+
+    /// Adds what was found of the files of a granule, each at the part of its path that `path_of` returns.
+    pub fn add(&mut self, entry: &Entry, path_of: impl Fn(&str) -> &str) -> Result<()> {
+        for file in entry.content.iter().flat_map(|content| content.files()) {
+            let found = FoundFile { size: file.size(), checksums: file.checksums().to_vec() };
+            let path = plain(path_of(file.path(&entry.granule_id)));
+            self.found.add(&[path.as_bytes()], &[&record_of(&found)?])?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was found of any file.
+    pub fn is_empty(&self) -> bool {
+        self.found.count() == 0
+    }
+
+    /// Adds what is recorded of a file.
+    pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
+        self.recorded.add(&[plain(&file.path).as_bytes()], &[&record_of(file)?])
+    }
+
+    /// Compares what was found with what is recorded of the files of a set, until the monitor stops it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Input`]: nothing was found at any path of a file of the set, so that the list is one of
+    /// other paths.
+    pub fn compare_with(
+        mut self,
+        registry: &Registry,
+        set: Set,
+        monitor: Option<Arc<dyn Monitor>>,
+    ) -> Result<ComparedFiles> {
+        for file in FilesOfSet::new(registry, set).read()? {
+            self.expect(&file?)?;
+        }
+        if self.recorded.count() > 0 && !self.has_path_of_both()? {
+            let message = "no listed path is that of a file of the set";
+            return Err(Error::new(ErrorKind::Input, message));
+        }
+        Ok(ComparedFiles { monitor, ..self.compare()? })
+    }
+
+    /// Whether something was found at a path at which something is recorded.
+    fn has_path_of_both(&self) -> Result<bool> {
+        let (mut recorded, mut found) = (Merge::of(&self.recorded)?, Merge::of(&self.found)?);
+        let path = |path: &[u8], _: &[u8]| Ok(Box::<[u8]>::from(path));
+        let mut next_found = found.next(&self.found, path).transpose()?;
+        while let Some(path_of_file) = recorded.next(&self.recorded, path).transpose()? {
+            while next_found.as_ref().is_some_and(|found| *found < path_of_file) {
+                next_found = found.next(&self.found, path).transpose()?;
+            }
+            if next_found.as_ref() == Some(&path_of_file) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Compares them.
+    pub fn compare(self) -> Result<ComparedFiles> {
+        let mut compared = ComparedFiles {
+            recorded: SortedEntries::of(self.recorded)?,
+            found: SortedEntries::of(self.found)?,
+            next_found: None,
+            current: None,
+            monitor: None,
+            summary: CheckSummary { complete: true, ..CheckSummary::default() },
+        };
+        compared.next_found = compared.found.next().transpose()?;
+        Ok(compared)
+    }
+}
+
+/// A path, and the value at it.
+type PathValue = (Box<[u8]>, Box<[u8]>);
+
+/// The recorded files that are not as they were found, in the order of the paths. A file that was found and
+/// is not recorded is left out.
+pub struct ComparedFiles {
+    recorded: SortedEntries,
+    found: SortedEntries,
+    next_found: Option<PathValue>,
+    /// What was found at the path of the last file: several granules may have the same one.
+    current: Option<(Box<[u8]>, FoundFile)>,
+    monitor: Option<Arc<dyn Monitor>>,
+    summary: CheckSummary,
+}
+
+impl ComparedFiles {
+    /// How many files were compared so far, and how many of them are findings.
+    pub fn summary(&self) -> CheckSummary {
+        self.summary
+    }
+
+    fn step(&mut self) -> Result<Option<FileFinding>> {
+        while let Some((path, value)) = self.recorded.next().transpose()? {
+            let file: RecordedFile = value_of(&value)?;
+            self.summary.files += 1;
+            self.monitor.as_ref().map_or(Ok(()), |monitor| monitor.go_on())?;
+            if self.current.as_ref().is_none_or(|(current, _)| *current != path) {
+                self.current = self.found_at(&path)?.map(|found| (path, found));
+            }
+            let found = self.current.as_ref().map(|(_, found)| found);
+            if let Some(problem) = problem(&file, found) {
+                self.summary.findings += 1;
+                return Ok(Some(FileFinding::of(file, problem)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What was found at a path. `None` means that nothing was found.
+    fn found_at(&mut self, path: &[u8]) -> Result<Option<FoundFile>> {
+        let mut all = None;
+        while let Some((found, value)) = self.next_found.take_if(|(found, _)| **found <= *path) {
+            if *found == *path {
+                let all: &mut FoundFile = all.get_or_insert_default();
+                let FoundFile { size, checksums } = value_of(&value)?;
+                all.size = size.or(all.size);
+                all.checksums.extend(checksums);
+            }
+            self.next_found = self.found.next().transpose()?;
+        }
+        Ok(all)
+    }
+}
+
+impl Iterator for ComparedFiles {
+    type Item = Result<FileFinding>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
+/// What is wrong with a file of which this was found (`None`: it was not found).
+fn problem(file: &RecordedFile, found: Option<&FoundFile>) -> Option<FileProblem> {
+    if file.size.is_none() && file.checksums.is_empty() {
+        return Some(FileProblem::NO_RECORD);
+    }
+    let Some(found) = found else { return Some(FileProblem::MISSING) };
+    let wrong = FileProblem::of_sizes(file.size, found.size);
+    let wrong = wrong.or_else(|| FileProblem::of_checksums(&file.checksums, &found.checksums));
+    let has = |algorithm| found.checksums.iter().any(|it| it.algorithm() == algorithm);
+    wrong.or_else(|| match file.checksums.first() {
+        Some(expected) if !file.checksums.iter().any(|it| has(it.algorithm())) => {
+            Some(FileProblem::cannot_compute(expected))
+        }
+        None if found.size.is_none() => Some(FileProblem::NO_RECORD),
+        _ => None,
+    })
+}
