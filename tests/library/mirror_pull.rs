@@ -98,7 +98,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("us.db");
     let ingest = |registry: &Registry, id: &str, at: i64| {
-        step(&registry, "us", at, [id], []);
+        step(registry, "us", at, [id], []);
     };
     let us = Registry::create(&path).unwrap();
     (1..).zip(["A", "B"]).for_each(|(at, id)| ingest(&us, id, at));

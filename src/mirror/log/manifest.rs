@@ -155,7 +155,9 @@ fn target(path: &Path) -> Result<PathBuf> {
             return Err(Error::new(ErrorKind::NotReplaced, message));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.into()),
-        found => drop(found.map_err(cannot)?),
+        found => {
+            found.map_err(cannot)?;
+        }
     }
     let path = path.canonicalize().map_err(cannot)?;
     let mut beginning = Vec::new();

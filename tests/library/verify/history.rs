@@ -44,7 +44,7 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
     assert_eq!(codes(&findings), [Code::Identifier, Code::Checkpoint], "{findings:#?}");
     assert!(findings[0].text.ends_with("; and 3 more of this kind"), "{findings:#?}");
     assert_eq!(findings[1].granule.as_deref(), Some(after.as_str()));
-    let last = format!("; the last checkpoint that agrees is after {:?}", before);
+    let last = format!("; the last checkpoint that agrees is after {before:?}");
     assert!(findings[1].text.ends_with(&last), "{findings:#?}");
 }
 
