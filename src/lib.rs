@@ -67,11 +67,11 @@
 //!
 //! | Module | What is there |
 //! |---|---|
-//! | `cli` | a file for each command, with its arguments, its text and its JSON |
+//! | `cli` | a file for each command or group (`change` has `ingest`, `delete`, `sync` and `revert`): arguments, text, JSON |
 //! | [`server`] | `accession serve`: routes, formats, conditions, permits |
 //! | [`publish`] | a registry as a directory of logs, pages and statements |
 //! | `pages` | what the pages show of a subject, as HTML and as JSON; the plot |
-//! | [`mirror`] | logs, the places where they are, what a mirror reads of its primary and accepts |
+//! | [`mirror`] | logs (`log/line` is a line of one), the places where they are, what a mirror reads of its primary |
 //! | [`citation`] | citations: written in nine formats, recognised in text, checked; sets as people type them |
 //! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
 //! | [`fixity`] | the bytes of files, beside what is stated of them |

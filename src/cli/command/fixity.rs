@@ -14,8 +14,7 @@ use accession::fixity::{
 use accession::input::Options;
 use accession::model::{Algorithm, Extent, WarningKind, age};
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Selection, Set, Snapshot,
-    Timestamp,
+    Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot, Timestamp,
 };
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -352,10 +351,6 @@ pub struct ListChecksums {
     #[command(flatten)]
     set: SetArgs,
 
-    /// The dataset whose records are listed, if several hold the identifier
-    #[arg(long, value_name = "DATASET")]
-    dataset: Option<DatasetName>,
-
     #[command(flatten)]
     known_at: KnownAtArgs,
 
@@ -379,23 +374,9 @@ impl ListChecksums {
     /// The set, in the snapshot in which its files are listed.
     fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
-        let typed = self.set.clone().into_selection(session.now()?, &snapshot)?;
-        let selection = match (typed, self.dataset.clone()) {
-            (Selection::Identifier { identifier, dataset: None, at }, dataset) => {
-                Selection::Identifier { identifier, dataset, at }
-            }
-            (typed, None) => typed,
-            (_, Some(_)) => {
-                return Err(Error::usage(
-                    "--dataset is for an identifier that several datasets hold",
-                ));
-            }
-        };
+        let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let set = listed_set(&snapshot, &selection).map_err(|error| match error.kind() {
-            ErrorKind::Ambiguous => Error::from(error).with_hint("name one of them with --dataset"),
-            _ => error.into(),
-        })?;
+        let set = listed_set(&snapshot, &selection)?;
         session.warn_of_dataset(&snapshot, set.dataset())?;
         Ok((snapshot, set))
     }
