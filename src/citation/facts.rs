@@ -340,7 +340,7 @@ pub(super) fn encoded(address: &str) -> String {
 /// let now = "2001-01-05T12:00:00Z".parse()?;
 /// let citation = Citation::of_list(dataset, &listing.identify()?, now);
 /// let tuple = citation.write(CitationFormat::Tuple);
-/// assert_eq!(tuple, "{ doi:10.9999/FOO, 2001-01-05, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
+/// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn listed_dataset(of: &[TypedDataset], record: Option<&str>) -> Result<Dataset, ValueError> {

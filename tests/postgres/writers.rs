@@ -9,7 +9,7 @@ use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
 use tokio::runtime::Builder;
 
-use crate::harness::values::step;
+use crate::harness::values::change;
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating, with_file};
 
 const WRITERS: usize = 8;
@@ -108,7 +108,8 @@ fn two_hosts_that_record_files_lose_none() {
     let Some(scene) = Scene::new() else { return };
     const GRANULES: usize = 40;
     let granules: Vec<String> = (0..GRANULES).map(|number| format!("G{number:02}")).collect();
-    step(&scene.open(), "D", 0, granules.iter().map(String::as_str), []);
+    let first = change(granules.iter().map(String::as_str), []);
+    scene.open().change(&name("D"), &first, &stamp()).unwrap();
     std::thread::scope(|scope| {
         for host in 0..2 {
             let (scene, granules) = (&scene, &granules);

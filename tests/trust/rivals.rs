@@ -81,7 +81,9 @@ impl Arena {
         while !is_last_round {
             is_last_round = self.is_over.load(Ordering::Acquire);
             let mut latest = rows(&self.run("lookup SHARED")).remove(0);
-            latest.as_object_mut().unwrap().remove("digests").expect("a look-up names its digests");
+            for of_look_up in ["digests", "withdrawn"] {
+                latest.as_object_mut().unwrap().remove(of_look_up).expect("a look-up has it");
+            }
             let identifier = latest["identifier"].as_str().unwrap();
             let granules = rows(&self.run(&format!("granules SHARED --identifier {identifier}")));
             let ids = granules.iter().map(|granule| granule["granule"].as_str().unwrap());
