@@ -16,7 +16,7 @@ const MOST_LINES: usize = 600;
 const MOST_LINES_OF_SRC: usize = 74_538;
 const MOST_FILES_OF_SRC: usize = 297;
 /// What the tracked files of `tests/` in these languages may have.
-const MOST_LINES_OF_TESTS: usize = 39_026;
+const MOST_LINES_OF_TESTS: usize = 39_030;
 const LANGUAGES_OF_TESTS: [&str; 6] = ["rs", "py", "sh", "md", "mjs", "js"];
 /// Outside `src/store/postgres/`, and `src/store/handle.rs`, which tells the stores apart for all others.
 const MOST_CONDITIONS_ON_POSTGRES: usize = 4;
