@@ -62,7 +62,7 @@ pub(super) fn marks(text: &str) -> Vec<Mark> {
             if before == Some('#') { related.push(mark) } else { marks.push(mark) }
         }
     }
-    let digest = first_digest(text);
+    let digest = if marks.is_empty() { first_digest(text) } else { None };
     if marks.is_empty() {
         // Half of a digest that is broken over two lines is not an identifier.
         let is_in_digest = |mark: &Mark| {
