@@ -84,7 +84,7 @@ pub(super) fn read_primary(
         let was_held = Cell::new(after > 0);
         last_change_read(mirror, dataset, source, after, |change| {
             let is_held = (change.identifier, change.digest) == held;
-            let is_base = is_held && !was_held.replace(is_held);
+            let is_base = !was_held.replace(is_held) && is_held;
             (change.number <= of.head.changes).then_some(is_base)
         })
     };
