@@ -55,9 +55,9 @@
 //!
 //! # In asynchronous programs
 //!
-//! Every call blocks until it is done. With a registry on a PostgreSQL server, a call on a thread that runs
-//! asynchronous tasks panics ("Cannot start a runtime from within a runtime"), and so does dropping the last
-//! handle there: use a thread for blocking work, such as `tokio::task::spawn_blocking`, and drop it there.
+//! Every call blocks until it is done, and so does dropping the last handle of a registry on a PostgreSQL
+//! server: do both on a thread for blocking work, such as that of `tokio::task::spawn_blocking`. Elsewhere they delay
+//! other tasks, and within a `LocalSet` of tokio's multi-threaded runtime they panic.
 //!
 //! # What is where
 //!

@@ -2,6 +2,7 @@
 //! sent.
 
 use std::cell::{Cell, RefCell};
+use std::future::ready;
 use std::pin::pin;
 
 use bytes::BytesMut;
@@ -72,7 +73,7 @@ impl Connection {
 
     /// Runs statements without parameters or results, in one round trip.
     pub fn run(&self, sql: &str) -> Result<()> {
-        self.send(async |client| client.batch_execute(sql).await)
+        self.send(|client| client.batch_execute(sql))
     }
 
     /// Commits the transaction. Returns whether the server did it without a warning: Citus warns if a
@@ -99,9 +100,8 @@ impl Connection {
 
     /// Runs statements, as [`Connection::begin`] does, within the present transaction.
     pub fn run_each(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
-        let messages = self.send(async |client| {
-            try_join_all(statements.iter().map(|sql| client.simple_query(sql))).await
-        })?;
+        let messages = self
+            .send(|client| try_join_all(statements.iter().map(|sql| client.simple_query(sql))))?;
         let row = messages.iter().flatten().rev().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
@@ -115,7 +115,8 @@ impl Connection {
     /// The rows of a query.
     pub fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
         self.check_watch()?;
-        self.send(async |client| client.query_typed(sql, &borrowed(values)).await)
+        let values = borrowed(values);
+        self.send(|client| client.query_typed(sql, &values))
     }
 
     /// The rows of two queries, in one round trip. The second one sees what the first one changed.
@@ -125,9 +126,8 @@ impl Connection {
     ) -> Result<(Vec<Row>, Vec<Row>)> {
         self.check_watch()?;
         let [first, second] = [first, second].map(|(sql, values)| (sql, borrowed(values)));
-        self.send(async |client| {
+        self.send(|client| {
             try_join(client.query_typed(first.0, &first.1), client.query_typed(second.0, &second.1))
-                .await
         })
     }
 
@@ -193,7 +193,7 @@ impl Connection {
     /// Sends the deferred statements.
     pub fn flush(&self) -> Result<()> {
         let is_empty = self.deferred.borrow().is_empty();
-        if is_empty { Ok(()) } else { self.send(async |_| Ok(())) }
+        if is_empty { Ok(()) } else { self.send(|_| ready(Ok(()))) }
     }
 
     /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
@@ -206,7 +206,7 @@ impl Connection {
         values: &[Value<'_>],
     ) -> Result<()> {
         self.check_watch()?;
-        let copied = self.send(async |client| {
+        let copied = self.send(async move |client| {
             let mut writer = pin!(BinaryCopyInWriter::new(client.copy_in(sql).await?, types));
             for row in values.chunks(columns) {
                 writer.as_mut().write_raw(row).await?;
@@ -219,7 +219,10 @@ impl Connection {
     /// Sends the deferred statements and what follows them, and waits for all answers. If one of
     /// them cannot even be sent, neither is what follows it: the answers are asked for in order, before any
     /// of them is there.
-    fn send<T>(&self, last: impl AsyncFnOnce(&Client) -> Answered<T>) -> Result<T> {
+    fn send<'client, T: Send, Last: Future<Output = Answered<T>> + Send>(
+        &'client self,
+        last: impl FnOnce(&'client Client) -> Last,
+    ) -> Result<T> {
         let deferred = self.deferred.take();
         let client = self.driver.client();
         let execute = async |statement: &Statement| {

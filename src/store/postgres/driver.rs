@@ -1,14 +1,14 @@
-//! Connects to the server. One thread of the process sends and receives for all connections; whoever waits
-//! for an answer waits on a thread of its own, which may be that of another asynchronous program.
+//! Runs the asynchronous client on the calling thread, while something is waited for.
 
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::task::{Context, Poll, Wake};
-use std::thread::Thread;
+use std::task::{Poll, ready};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -16,8 +16,8 @@ use rustls::crypto::{self, CryptoProvider};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
+use tokio::task::{block_in_place, yield_now};
 use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -29,35 +29,19 @@ use crate::store::{Error, Result};
 /// What the server answers, or why it cannot.
 pub(super) type Answered<T> = std::result::Result<T, tokio_postgres::Error>;
 
-/// A client and its connection. They are dropped in this order.
+/// A client, and the socket that it uses.
 pub(super) struct Driver {
-    client: Client,
-    state: Arc<ConnectionState>,
-    _ending: Ending,
-}
-
-/// The task of a connection, which ends once the client is dropped and the server knows it.
-struct Ending(JoinHandle<()>);
-
-impl Drop for Ending {
-    /// Else the process could end first.
-    fn drop(&mut self) {
-        // Nobody needs to know whether the server heard it.
-        let _ = block_on(&mut self.0);
-    }
-}
-
-/// What is known of a connection.
-#[derive(Default)]
-struct ConnectionState {
-    /// Held while something is queued, and while what is queued is sent: what is queued together is sent
-    /// together, and not a message at a time.
-    queue: Mutex<()>,
+    /// `None`: the driver is being dropped.
+    client: Option<Client>,
+    /// Sends what the client asks, and receives the answers. `None`: the connection has ended.
+    socket: RefCell<Option<Socket>>,
     /// Whether the server has sent a warning.
-    has_warned: AtomicBool,
-    /// Why it was lost. The client knows only that it was.
-    lost: OnceLock<tokio_postgres::Error>,
+    has_warned: Arc<AtomicBool>,
+    /// `None`: the driver is being dropped.
+    runtime: Option<Runtime>,
 }
+
+type Socket = Pin<Box<dyn Future<Output = Answered<()>> + Send>>;
 
 impl Driver {
     /// Connects to the server.
@@ -67,47 +51,40 @@ impl Driver {
     /// [`ErrorKind::Unreachable`], with what the server or the
     /// network reported.
     pub fn connect(address: &ServerAddress) -> Result<Self> {
-        let (config, connector) = (address.config.clone(), connector(&address.tls)?);
-        let runtime = runtime()?;
-        let connecting = runtime.spawn(async move { config.connect(connector).await });
-        let connected = block_on(connecting).map_err(Error::unreachable)?;
+        let connector = connector(&address.tls)?;
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
+        let connected = block_on(&runtime, address.config.connect(connector))?;
         let (client, mut connection) = connected.map_err(|error| of_connecting(&error))?;
-        let state = Arc::<ConnectionState>::default();
-        let noted = Arc::clone(&state);
-        let task = runtime.spawn(async move {
-            let mut next = poll_fn(|context| {
-                let _whole = noted.queue.lock();
-                connection.poll_message(context)
-            });
-            while let Some(message) = (&mut next).await {
-                match message {
-                    Ok(AsyncMessage::Notice(notice))
-                        if notice.parsed_severity() == Some(Severity::Warning) =>
-                    {
-                        noted.has_warned.store(true, Ordering::Relaxed);
-                    }
-                    Ok(_) => {}
-                    // Set before the connection is dropped, at which the client fails.
-                    Err(error) => return drop(noted.lost.set(error)),
+        let has_warned = Arc::<AtomicBool>::default();
+        let warned = Arc::clone(&has_warned);
+        let socket = poll_fn(move |context| {
+            while let Some(message) = ready!(connection.poll_message(context)).transpose()? {
+                if let AsyncMessage::Notice(notice) = message
+                    && notice.parsed_severity() == Some(Severity::Warning)
+                {
+                    warned.store(true, Ordering::Relaxed);
                 }
             }
+            Poll::Ready(Ok(()))
         });
-        Ok(Driver { client, state, _ending: Ending(task) })
+        let (client, socket) = (Some(client), RefCell::new(Some(Box::pin(socket) as Socket)));
+        Ok(Driver { client, socket, has_warned, runtime: Some(runtime) })
     }
 
     /// The client, of which [`Driver::wait`] waits for what it is asked.
     pub fn client(&self) -> &Client {
-        &self.client
+        self.client.as_ref().expect("it is there until the driver is dropped")
     }
 
     /// Whether the server has sent a warning since this was asked before.
     pub fn take_warned(&self) -> bool {
-        self.state.has_warned.swap(false, Ordering::Relaxed)
+        self.has_warned.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the connection is known to be lost.
+    /// Whether the connection is lost, as far as the network says.
     pub fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        // After what has arrived was noticed.
+        self.wait(async { Ok(yield_now().await) }).is_err() || self.client().is_closed()
     }
 
     /// Waits for what is asked of the client.
@@ -115,59 +92,67 @@ impl Driver {
     /// # Errors
     ///
     /// What the server reported, or why the connection was lost.
-    pub fn wait<T>(&self, answer: impl Future<Output = Answered<T>>) -> Result<T> {
+    pub fn wait<T: Send>(&self, answer: impl Future<Output = Answered<T>> + Send) -> Result<T> {
+        let socket = &mut *self.socket.borrow_mut();
         let mut answer = pin!(answer);
-        let queued = poll_fn(|context| {
-            let _whole = self.state.queue.lock();
-            answer.as_mut().poll(context)
-        });
-        block_on(queued).map_err(|error| match self.state.lost.get() {
-            Some(lost) if error.is_closed() => lost.into(),
-            _ => (&error).into(),
-        })
+        let runtime = self.runtime.as_ref().expect("it is there until the driver is dropped");
+        let answered = block_on(
+            runtime,
+            poll_fn(|context| {
+                if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+                    return Poll::Ready(answer);
+                }
+                let Some(open) = socket else { return Poll::Pending };
+                let ended = ready!(open.as_mut().poll(context));
+                *socket = None;
+                // The client knows why it has no answer, unless the socket does: it may be the last that came.
+                match (answer.as_mut().poll(context), ended) {
+                    (Poll::Ready(Err(error)), Err(lost)) if error.is_closed() => {
+                        Poll::Ready(Err(lost))
+                    }
+                    (polled, _) => polled,
+                }
+            }),
+        )?;
+        answered.map_err(|error| (&error).into())
     }
 }
 
-/// The thread that sends and receives, which is started with the first connection.
+impl Drop for Driver {
+    /// Tells the server that the connection ends.
+    fn drop(&mut self) {
+        drop(self.client.take());
+        let Some(runtime) = self.runtime.take() else { return };
+        if let Some(socket) = self.socket.take() {
+            // Nobody needs to know whether the server heard it.
+            let _ = block_on(&runtime, socket);
+        }
+        // It has no tasks. A runtime that waited for some would panic in an asynchronous program.
+        runtime.shutdown_background();
+    }
+}
+
+/// Waits on the calling thread, which may be one of another asynchronous program: one that must not be blocked
+/// is relieved, or a thread of its own waits.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Unreachable`]: there can be no further thread.
-fn runtime() -> Result<&'static Runtime> {
-    static RUNTIME: OnceLock<io::Result<Runtime>> = OnceLock::new();
-    let start = || {
-        let mut builder = Builder::new_multi_thread();
-        builder.worker_threads(1).thread_name("accession-postgres").enable_all().build()
-    };
-    RUNTIME.get_or_init(start).as_ref().map_err(|error| {
-        Error::unreachable(format!(
-            "no thread can wait for the network: {}",
-            Error::chain_of(error)
-        ))
+fn block_on<T: Send>(runtime: &Runtime, future: impl Future<Output = T> + Send) -> Result<T> {
+    let around = Handle::try_current().map(|around| around.runtime_flavor());
+    if !matches!(around, Ok(RuntimeFlavor::CurrentThread)) {
+        return Ok(block_in_place(|| runtime.block_on(future)));
+    }
+    std::thread::scope(|scope| {
+        let waiting = std::thread::Builder::new();
+        let waiting =
+            waiting.spawn_scoped(scope, || runtime.block_on(future)).map_err(no_thread)?;
+        Ok(waiting.join().unwrap_or_else(|panicked| resume_unwind(panicked)))
     })
 }
 
-/// Wakes the thread that waits.
-struct Waiting(Thread);
-
-impl Wake for Waiting {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Waits for what the thread of the runtime makes ready. The runtime's own function panics where the caller
-/// is part of an asynchronous program.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    let waker = Arc::new(Waiting(std::thread::current())).into();
-    let mut context = Context::from_waker(&waker);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => std::thread::park(),
-        }
-    }
+fn no_thread(error: io::Error) -> Error {
+    Error::unreachable(format!("no thread can wait for the network: {}", Error::chain_of(&error)))
 }
 
 /// The connector for an address.
