@@ -16,7 +16,7 @@ use crate::fixity;
 use crate::ids;
 use crate::keywords::{HTTP, Keywords};
 use crate::mirror::{self, Primary};
-use crate::record::{self, object};
+use crate::record::{self, object, warn_all};
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
 use crate::time::{moment, now};
@@ -422,8 +422,9 @@ impl Dataset {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP])?;
         let primary = Primary::of(primary, &options)?;
-        let compared =
+        let (compared, warnings) =
             run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))?;
+        warn_all(py, &warnings)?;
         let comparisons = py.import("accession_registry._comparisons")?;
         Ok(comparisons.call_method1("MirrorComparison", compared)?)
     }

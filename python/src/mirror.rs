@@ -102,7 +102,7 @@ pub fn pulled<'py>(
     object(py, "Pulled", &value)
 }
 
-/// Compares a mirror with its primary, and remembers what was read of it.
+/// Compares a mirror with its primary, and remembers what was read of it. Returns what is to be warned of, too.
 ///
 /// # Errors
 ///
@@ -112,17 +112,17 @@ pub fn compare(
     mirror: &DatasetName,
     primary: Primary,
     monitor: &Arc<dyn Monitor>,
-) -> Result<(String, Option<u64>, Sides), Failure> {
+) -> Result<((String, Option<u64>, Sides), Vec<Warning>), Failure> {
     let stamp = opened.stamp(ChangeTime::default());
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
     let writable = || opened.writable(Arc::clone(monitor));
-    let ComparedMirror { status: found, sides, .. } =
+    let ComparedMirror { status: found, sides, warnings, .. } =
         source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
     let behind = found.standing.filter(|_| found.status == Status::Behind);
     let status = serde_json::to_value(found.status).unwrap_or_default();
     let status = status.as_str().unwrap_or_default().to_owned();
-    Ok((status, behind.map(|behind| behind.changes_ago), sides.into()))
+    Ok(((status, behind.map(|behind| behind.changes_ago), sides.into()), warnings))
 }
 
 /// A history that is imported.

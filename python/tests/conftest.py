@@ -65,18 +65,19 @@ def cluster() -> Iterator[str]:
             call(f"{programs}/pg_ctl", "-D", data, "-m", "immediate", "stop")
 
 
-def _program() -> str | None:
+@pytest.fixture
+def program() -> str:
     """The program of the wheel, or the one that $ACCESSION names."""
     beside = Path(sys.executable).with_name("accession")
-    return os.environ.get("ACCESSION") or (str(beside) if beside.exists() else None)
+    found = os.environ.get("ACCESSION") or (str(beside) if beside.exists() else None)
+    if found is None:
+        pytest.skip("NOT CHECKED: what the program sends or writes, because it is not installed")
+    return found
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Path], str]]:
+def serve(program: str) -> Iterator[Callable[[Path], str]]:
     """Serves a registry with `accession serve`, and returns its address."""
-    program = _program()
-    if program is None:
-        pytest.skip("NOT CHECKED: what `accession serve` sends, because the program is not installed")
     servers: list[subprocess.Popen[str]] = []
 
     def begin(registry: Path) -> str:
@@ -90,8 +91,6 @@ def serve() -> Iterator[Callable[[Path], str]]:
     for server in servers:
         server.terminate()
         server.communicate()
-
-
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

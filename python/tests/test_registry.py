@@ -1,6 +1,7 @@
 """What an archive does, with the seed's example, in both stores."""
 
 import pickle
+import subprocess
 import warnings
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
@@ -164,6 +165,22 @@ def test_a_history_is_exported_imported_and_mirrored(registry: ar.Registry, tmp_
         dataset.export(tmp_path / "other.txt")
     with raises("usage", match="not pulled"):
         copy.mirror_pull()
+
+
+def test_a_comparison_warns_that_the_primary_withdrew_its_dataset(
+    file: ar.Registry, program: str, tmp_path: Path
+) -> None:
+    dataset = seeded(file)
+    manifest = tmp_path / "manifest.jsonl"
+    dataset.export(manifest)
+    mirror = file.dataset("MIRROR")
+    mirror.mirror_pull(manifest, create=True)
+    registry = str(tmp_path / "registry.db")
+    withdraw = [program, "--registry", registry, "dataset", "withdraw", dataset.name, "--note", "gone"]
+    subprocess.run(withdraw, check=True, capture_output=True)
+    dataset.export(manifest)
+    with pytest.warns(UserWarning, match="the primary withdrew its dataset"):
+        assert mirror.mirror_compare().status == "identical"
 
 
 def test_the_record_of_a_dataset_is_edited(registry: ar.Registry) -> None:

@@ -105,6 +105,7 @@ fn run_command(
             .with_hint("it can be read only once: save one of the inputs in a file"));
     }
     accession::registry::limit_memory()?;
+    program::report_too_long_files()?;
     command.run(session)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Arg, ArgMatches, CommandFactory, Parser};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::command::Command;
@@ -92,4 +92,12 @@ pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
             .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
     }
     Ok(flag)
+}
+
+/// From now on a file that would be longer than `ulimit -f` allows is an error of whoever writes it, and does not
+/// end the program without a word.
+pub fn report_too_long_files() -> Result<()> {
+    register(SIGXFSZ, Arc::default())
+        .map(drop)
+        .with_context(|| "cannot watch for files that are too long".to_owned())
 }

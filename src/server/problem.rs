@@ -168,6 +168,7 @@ impl From<Error> for Problem {
             ErrorKind::NoHistory | ErrorKind::BeforeHistory | ErrorKind::NoChecksums => {
                 Problem::unknown(name, detail)
             }
+            ErrorKind::NotYet => Problem::usage(detail),
             ErrorKind::NotStated => Problem::unknown(name, detail)
                 .with_hint("A set can be proved when the archive has signed the next time, usually in the night."),
             ErrorKind::SelectsNothing => Problem::unknown(name, detail)

@@ -83,6 +83,7 @@ fn what_cannot_be_registered_is_named_and_stores_nothing() {
         (&JSON, r#"{"patterns":["[x"]}"#, 400, "usage", "pattern"),
         (&JSON, r#"{"patterns":["*"],"when":"2001-01-05"}"#, 400, "usage", "when"),
         (&JSON, r#"{"patterns":["*"],"at":"noon"}"#, 400, "usage", "noon"),
+        (&JSON, r#"{"patterns":["*"],"at":"2999-01-01"}"#, 400, "usage", "in the future"),
         (&JSON, r#"{"patterns":["X*"]}"#, 422, "selects-nothing", "selected"),
         (&[("content-type", "text/html")], "A", 415, "unsupported-media-type", "text/plain"),
     ] {

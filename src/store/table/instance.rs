@@ -335,30 +335,28 @@ impl View {
     /// [`Instance::TIMELY_MICROS`] before it was recorded. Costs at most as many rows, whatever the
     /// length of the history, and one where the last change did.
     pub fn has_timely_change(&self, dataset: DatasetKey) -> Result<bool> {
-        static LAST: Sql = Sql::new(
+        static TIMELY: Sql = Sql::new(
             "SELECT {instance.*}
             FROM (
                 SELECT {instance.*}
-                FROM {instance}
-                WHERE dataset_id = ?1
-                ORDER BY timestamp DESC
-                LIMIT 1000) AS instance
-            WHERE recorded - timestamp <= ?2
-            LIMIT 1",
-        );
-        static FIRST: Sql = Sql::new(
-            "SELECT {instance.*}
-            FROM (
+                FROM (
+                    SELECT {instance.*}
+                    FROM {instance}
+                    WHERE dataset_id = ?1
+                    ORDER BY timestamp DESC
+                    LIMIT 1000) AS instance
+                UNION ALL
                 SELECT {instance.*}
-                FROM {instance}
-                WHERE dataset_id = ?1
-                ORDER BY timestamp
-                LIMIT 1000) AS instance
+                FROM (
+                    SELECT {instance.*}
+                    FROM {instance}
+                    WHERE dataset_id = ?1
+                    ORDER BY timestamp
+                    LIMIT 1000) AS instance) AS instance
             WHERE recorded - timestamp <= ?2
             LIMIT 1",
         );
-        let values = [dataset.into(), Instance::TIMELY_MICROS.into()];
-        Ok(self.has_sound(&LAST, &values)? || self.has_sound(&FIRST, &values)?)
+        self.has_sound(&TIMELY, &[dataset.into(), Instance::TIMELY_MICROS.into()])
     }
 
     /// The number of instances of a dataset with a timestamp at or before `up_to`.
