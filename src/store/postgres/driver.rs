@@ -105,7 +105,7 @@ impl Driver {
                 let Some(open) = socket else { return Poll::Pending };
                 let ended = ready!(open.as_mut().poll(context));
                 *socket = None;
-                // The client knows why it has no answer, unless the socket does: it may be the last that came.
+                // The answer may be the last that came. Of a lost connection only the socket knows why.
                 match (answer.as_mut().poll(context), ended) {
                     (Poll::Ready(Err(error)), Err(lost)) if error.is_closed() => {
                         Poll::Ready(Err(lost))
@@ -132,8 +132,8 @@ impl Drop for Driver {
     }
 }
 
-/// Waits on the calling thread, which may be one of another asynchronous program: one that must not be blocked
-/// is relieved, or a thread of its own waits.
+/// Waits on the calling thread. Where that is one of another asynchronous program, its other tasks are moved
+/// away, or a thread of its own waits.
 ///
 /// # Errors
 ///
