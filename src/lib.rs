@@ -56,8 +56,8 @@
 //! # In asynchronous programs
 //!
 //! Every call blocks until it is done, and so does dropping the last handle of a registry on a PostgreSQL
-//! server: do both on a thread for blocking work, such as that of `tokio::task::spawn_blocking`. Elsewhere they
-//! delay other tasks, and within a `LocalSet` of tokio's multi-threaded runtime they panic.
+//! server: do both on a thread for blocking work, such as that of `tokio::task::spawn_blocking`. Elsewhere
+//! they delay other tasks, and within a `LocalSet` of tokio's multi-threaded runtime they panic.
 //!
 //! # What is where
 //!

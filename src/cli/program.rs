@@ -94,8 +94,8 @@ pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
     Ok(flag)
 }
 
-/// From now on a file that would be longer than `ulimit -f` allows is an error of whoever writes it, and does not
-/// end the program without a word.
+/// From now on a file that would be longer than `ulimit -f` allows is an error of whoever writes it, and does
+/// not end the program without a word.
 pub fn report_too_long_files() -> Result<()> {
     register(SIGXFSZ, Arc::default())
         .map(drop)
