@@ -102,7 +102,7 @@ pub fn pulled<'py>(
     object(py, "Pulled", &value)
 }
 
-/// Compares a mirror with its primary, and remembers what was read of it. Returns what is to be warned of, too.
+/// Compares a mirror with its primary, and remembers what was read of it. Returns the warnings, too.
 ///
 /// # Errors
 ///
