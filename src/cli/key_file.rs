@@ -149,7 +149,7 @@ impl WitnessKey {
             && root_of(last.size)? != Some(last.root)
         {
             let what = format!(
-                "{} has cosigned {} of {origin}, and these {size} do not continue them",
+                "{} has cosigned {} of {origin}, and these {size} do not continue them: only another key can cosign them",
                 self.key.verification_key().name(),
                 count(last.size, "statement")
             );

@@ -229,7 +229,7 @@ error_kinds! {
     NotStated = "not-stated": "`accession sign` states what is new, and signs it";
     /// The statements are not those that were signed.
     TreeDiffers = "tree-differs":
-        "nothing was signed: two trees under one name prove that the archive contradicts itself; the registry was restored from an older backup, or is another one: `accession sign --recover` takes published statements back; or begin a new log with a new key under a new name";
+        "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name";
     /// The statements of a primary are not signed by a key that the mirror believes.
     NotSigned = "not-signed":
         "nothing was pulled; if the archive has announced another key, {--policy FILE|`accession mirror pull --policy FILE`} pins it; ask the archive in another way than by its site";

@@ -251,6 +251,10 @@ impl Comparison {
             let head = &self.head.head;
             let mut names = head.former_names.clone();
             names.push(head.record.name.clone());
+            // A head that names another dataset takes no statement away from the one at this place.
+            let place =
+                self.source.as_ref().and_then(|it| it.trim_end_matches('/').rsplit('/').next());
+            names.extend(place.and_then(|name| name.parse().ok()));
             let each = |first, show: &mut dyn FnMut(&_)| self.each_change(dataset, first, show);
             following.compare_with_log(&self.mirror, &names, self.is_continued, each)?;
         }

@@ -51,7 +51,8 @@ pub(super) fn follow(
         return if given.is_some() { Err(Error::not_a_site()) } else { Ok(None) };
     };
     let origin = before.and_then(|before| before.origin.clone());
-    if given.is_none() && origin.is_none() && before.is_some() {
+    let was_pulled = before.is_some_and(|before| before.pulled.is_some());
+    if given.is_none() && origin.is_none() && was_pulled && primary.follow.cosign.is_none() {
         return Ok(None);
     }
     let is_required = given.is_some() || origin.is_some();

@@ -166,8 +166,12 @@ impl MirrorStatus {
                 primary.dataset
             ),
         };
+        let next = match self.status {
+            Status::Misstated => "; ask the archive which of both is right",
+            _ => ", and --reset replaces what the mirror holds",
+        };
         format!(
-            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
+            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences{next}"
         )
     }
 }

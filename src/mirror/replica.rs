@@ -1,5 +1,6 @@
 //! Copying the history of a primary, with its record, its cited subsets and its annotations.
 
+use super::Status;
 use super::log::{LogLine, events, latest_change};
 use super::place::{FoundHead, Place, Remote};
 use super::plan::{is_of_log, known, last_change_read};
@@ -173,7 +174,7 @@ impl Replica {
                 source: &self.source,
                 is_identical: held == Some(primary),
                 pulled_with: None,
-                refusal: None,
+                refusal: self.is_stale(applied).then(|| Status::Stale.refusal()).flatten(),
                 forget_from: None,
                 changes: Some(&self.changes),
                 statements: None,

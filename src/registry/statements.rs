@@ -139,9 +139,7 @@ impl Registry {
         self.write(|transaction| {
             transaction.lock_registry()?;
             let mut log = StatementLog::read(transaction)?;
-            for LogCheckpoint { size, root, .. } in signed {
-                check_continued(&log.tree, *size, root)?;
-            }
+            check_all_continued(&log.tree, signed)?;
             let last = match log.tree.size().checked_sub(1) {
                 None => None,
                 Some(last) => transaction.statements(last).next().transpose()?,
@@ -185,13 +183,18 @@ impl Registry {
 impl Registry {
     /// Takes statements back that were published, signed as stated, by a registry of which this one was
     /// restored from an older backup. Returns how many were missing here. What was stated here must be their
-    /// beginning, or continue them.
+    /// beginning, or continue them, and they must continue what was signed `last`.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a dataset or a subset that
     /// was stated is not in the registry. Nothing is taken.
-    pub fn recover_statements(&self, texts: &Spool, signed: &SignedCheckpoint) -> Result<u64> {
+    pub fn recover_statements(
+        &self,
+        texts: &Spool,
+        signed: &SignedCheckpoint,
+        last: &[LogCheckpoint],
+    ) -> Result<u64> {
         let differs = |what: String| Error::new(ErrorKind::TreeDiffers, what);
         self.write(|transaction| {
             transaction.lock_registry()?;
@@ -216,6 +219,7 @@ impl Registry {
                 log.added += 1;
             }
             let taken = log.added;
+            check_all_continued(&log.tree, last)?;
             // What is here of as many statements may have been cosigned since it was published.
             if taken > 0 {
                 check_continued(&log.tree, signed.checkpoint.size, &signed.checkpoint.root)?;
@@ -245,6 +249,10 @@ fn row_of(read: &Transaction, number: u64, text: String) -> Result<Option<Stored
         None
     };
     Ok(Some(StoredStatement { number, dataset, subset, since: statement.from, text }))
+}
+
+fn check_all_continued(tree: &StatementTree, signed: &[LogCheckpoint]) -> Result<()> {
+    signed.iter().try_for_each(|signed| check_continued(tree, signed.size, &signed.root))
 }
 
 fn check_continued(tree: &StatementTree, size: u64, root: &TreeHash) -> Result<()> {

@@ -120,6 +120,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
         (Manner::SendsNoise, "0", "it sent no cosignature of this checkpoint by w.example"),
         (Manner::HasSeen(7), "2", "it has seen a tree of 7 statements, and this one has 1"),
         (Manner::Responds(422), "2", "it has seen another tree of these statements"),
+        (Manner::HasSeen(1), "2", "it has seen another tree of these statements"),
         (
             Manner::Cosigns,
             "0",
@@ -131,7 +132,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
         assert_eq!(last.as_deref(), Some(status), "{shown}");
         assert!(shown.contains(printed), "{shown}");
         let asked: &[&str] = match manner {
-            Manner::Responds(_) | Manner::HasSeen(_) | Manner::Stalls => &["old 0"],
+            Manner::Responds(_) | Manner::HasSeen(7) | Manner::Stalls => &["old 0"],
             // It names the size that it has seen, and is asked once more.
             _ => &["old 0", "old 1"],
         };

@@ -1,6 +1,6 @@
 //! A mirror that reads over HTTP what its primary states: from a web server over a published directory.
 
-use accession::mirror::{FollowedStatements, Status};
+use accession::mirror::{FollowedStatements, PullOptions, Status, pull};
 use accession::publish::publish_statements;
 use accession::signed::{KeyUse, SigningKey};
 use accession::{Registry, Stamp};
@@ -72,6 +72,16 @@ fn a_site_that_was_never_signed_costs_a_request_more_at_first_contact_only() {
     publish(&world, &world.us, &log_key());
     assert_eq!(pulled(&world, 2), (Status::Identical, None));
     assert_eq!(asked(&world), [HEAD]);
+}
+
+#[test]
+fn the_first_pull_of_what_was_imported_from_the_same_address_reads_statements() {
+    let world = signed();
+    world.import();
+    let (options, stamp) = (PullOptions::default(), Stamp::at(second(9), now()));
+    let pulled = pull(&world.mirror, &name("us"), &world.primary(), options, &stamp).unwrap();
+    let statements = pulled.before.statements.unwrap();
+    assert_eq!((statements.size, statements.misstated), (4, None));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use accession::disk::scratch;
 use accession::input::Options;
 use accession::mirror::{Replica, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
-use accession::{Access, Applied, ChangeOptions, DatasetName, Import, Instance, Moment, Timestamp};
+use accession::{
+    Access, Applied, ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Timestamp,
+};
 
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
@@ -107,6 +109,22 @@ impl ImportArgs {
         if self.listings.listings {
             return self.import_listings(session);
         }
+        self.import(session).inspect_err(|error| self.remember_failure(session, error.of_library()))
+    }
+
+    /// `mirror status` and `status` report that a copy of an address failed.
+    fn remember_failure(&self, session: &Session, error: &accession::Error) {
+        if let Ok(Some(remote)) = self.http.remote(&self.file, session)
+            && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
+            && !self.dry_run.dry_run
+            && error.kind() != ErrorKind::Interrupted
+        {
+            let (source, what) = (remote.address().to_string(), error.with_causes());
+            let _ = registry.remember_failed_attempt(&self.dataset, &source, &what, &stamp);
+        }
+    }
+
+    fn import(&self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
         import.options = ChangeOptions { dry_run: self.dry_run.dry_run, ..self.change_options() };
         import.is_daily = self.every.is_some();

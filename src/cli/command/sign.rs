@@ -119,7 +119,8 @@ impl Sign {
         }
         let mut recovered = 0;
         if let Some(place) = &self.recover {
-            recovered = self.recover(&registry, place, &origin, (&policy, &parsed), now)?;
+            recovered =
+                self.recover(&registry, (place, &last), &origin, (&policy, &parsed), now)?;
             session.note_commit();
             if !session.is_quiet() && !session.is_json() {
                 let taken = count(recovered, "statement");
@@ -194,7 +195,7 @@ impl Sign {
     fn recover(
         &self,
         registry: &Registry,
-        place: &str,
+        (place, last): (&str, &[LogCheckpoint]),
         origin: &str,
         (text, policy): (&str, &Policy),
         now: Timestamp,
@@ -208,7 +209,7 @@ impl Sign {
             _ => error.into(),
         })?;
         let signed = SignedCheckpoint { checkpoint, note, policy: text.to_owned(), signed: now };
-        Ok(registry.recover_statements(&texts, &signed)?)
+        Ok(registry.recover_statements(&texts, &signed, last)?)
     }
 
     /// Asks the witnesses that have not cosigned the note.

@@ -28,11 +28,16 @@ pub fn ask_witness(
 ) -> Result<NoteSignature> {
     let url = Address::parse(address, options.permits_http)?.file("add-checkpoint");
     let refused = |what: String| Error::new(ErrorKind::Response, format!("{url}: {what}"));
+    let differs = || {
+        let what = "it has seen another tree of these statements";
+        Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}"))
+    };
     let LogCheckpoint { size, .. } =
         note.body.parse().map_err(|error| refused(format!("the checkpoint is {error}")))?;
     let client = Client::new(&url, options)?;
     let mut old = old.min(size);
-    for is_last in [false, true] {
+    let mut is_last = false;
+    loop {
         let path = tree.consistency(old, size).unwrap_or_default();
         let path: String =
             path.iter().map(|hash| format!("{}\n", LogCheckpoint::hash_text(hash))).collect();
@@ -44,24 +49,25 @@ pub fn ask_witness(
                     refused(format!("it sent no cosignature of this checkpoint by {}", key.name()))
                 });
             }
-            409 if !is_last => match response.trim_end().parse() {
-                Ok(known) if known <= size => old = known,
-                Ok(known) => {
+            409 => match response.trim_end().parse() {
+                // It has seen so many, with another root.
+                Ok(known) if known == old => return Err(differs()),
+                Ok(known) if known <= size && !is_last => (old, is_last) = (known, true),
+                Ok(known) if known > size => {
                     let what = format!(
                         "it has seen a tree of {known} statements, and this one has {size}"
                     );
                     return Err(Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}")));
                 }
+                Ok(_) => {
+                    return Err(refused("it does not keep to the size that it names".to_owned()));
+                }
                 Err(_) => return Err(refused("it did not say which tree it has seen".to_owned())),
             },
-            422 => {
-                let what = "it has seen another tree of these statements";
-                return Err(Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}")));
-            }
+            422 => return Err(differs()),
             status => return Err(refused(format!("it responded with {status}"))),
         }
     }
-    Err(refused("it does not keep to the size that it names".to_owned()))
 }
 
 /// The first line that is a signature of the note by the key.
