@@ -172,7 +172,8 @@ impl Sandbox {
             assert_eq!(names(&after), names(&before), "{command}: refused, and the files differ");
             // A mirror remembers that it could not be pulled, and a dataset that its listing was refused and
             // what was accepted before.
-            let remembering = ["mirror pull", "mirror compare", " sync ", " --listings"];
+            let remembering =
+                ["mirror pull", "mirror compare", "import US http", " sync ", " --listings"];
             let remembers = remembering.iter().any(|it| command.contains(it));
             assert!(remembers || after == before, "{command}: refused, and a registry differs");
         }

@@ -118,6 +118,7 @@ impl ImportArgs {
             && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
             && !self.dry_run.dry_run
             && error.kind() != ErrorKind::Interrupted
+            && error.kind().as_str() != "usage"
         {
             let (source, what) = (remote.address().to_string(), error.with_causes());
             let _ = registry.remember_failed_attempt(&self.dataset, &source, &what, &stamp);
