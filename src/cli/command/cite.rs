@@ -188,13 +188,13 @@ impl Args {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
             }
-            // Only the digest depends on the dataset.
-            Selection::Identifier { identifier, dataset: None, at } if self.names_digest() => {
-                let selection = Selection::Identifier { identifier, dataset: None, at };
-                let dataset = Some(listed_set(&snapshot, &selection)?.dataset().clone());
-                (Selection::Identifier { identifier, dataset, at }, typed_at)
+            // It is cited from the dataset that held it first, of which the files are not chosen silently.
+            selection => {
+                if self.digest || matches!(self.format, Format::RoCrate) {
+                    listed_set(&snapshot, &selection)?;
+                }
+                (selection, typed_at)
             }
-            selection => (selection, typed_at),
         };
         drop(snapshot);
         let members = match &self.select_from {
@@ -250,16 +250,6 @@ impl Args {
             "digest": cited_set.digest(),
         });
         session.print(&printed, |out| write!(out, "{text}"))
-    }
-
-    fn names_digest(&self) -> bool {
-        use CitationFormat::{CslJson, DataciteJson, JsonLd};
-        match self.format {
-            Format::Citation(format) => {
-                self.digest || [CslJson, DataciteJson, JsonLd].contains(&format)
-            }
-            Format::RoCrate => true,
-        }
     }
 
     /// What is printed. A crate in a directory is written there, and the sentence is printed.
