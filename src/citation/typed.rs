@@ -128,7 +128,12 @@ impl FromStr for TypedSet {
         // A name never contains an identifier with DI: before it, which a citation does.
         let found = identifier_in(text);
         if let Ok(Some(identifier)) = found {
-            return Ok(identifier.into());
+            let digest = find(text).into_iter().find_map(|it| match it.digest {
+                Some(Statement::Read(digest)) => Some(digest),
+                _ => None,
+            });
+            let given = GivenIdentifier { digest, ..GivenIdentifier::of(&identifier.to_string()) };
+            return Ok(TypedSet::Name(TypedName::Identifier(given)));
         }
         if let (Ok(None), Some(digest)) = (&found, digest_in(text)) {
             return Ok(TypedSet::Name(digest));
@@ -221,6 +226,8 @@ pub struct GivenIdentifier {
     text: String,
     /// The digits, if an identifier can begin so.
     digits: Result<IdentifierPrefix, ValueError>,
+    /// The digest that a citation has beside it.
+    digest: Option<DigestPrefix>,
 }
 
 impl FromStr for GivenIdentifier {
@@ -240,7 +247,7 @@ impl FromStr for GivenIdentifier {
 
 impl GivenIdentifier {
     fn of(text: &str) -> Self {
-        GivenIdentifier { text: text.to_owned(), digits: text.parse() }
+        GivenIdentifier { text: text.to_owned(), digits: text.parse(), digest: None }
     }
 
     /// The digits that were typed.
@@ -280,7 +287,16 @@ impl GivenIdentifier {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 Err(unknown.unwrap_or(error))
             }
-            whole => Ok(Selection::Identifier { identifier: whole?, dataset: None, at: None }),
+            whole => {
+                let (identifier, digest) = (whole?, self.digest.clone().map(Selection::Digest));
+                // What is known of files may differ here from what the archive knew that is cited.
+                let stated = digest.filter(|digest| {
+                    let set = snapshot.select(digest).map(|selected| selected.set);
+                    set.is_ok_and(|set| set.identifier() == identifier)
+                });
+                let any = Selection::Identifier { identifier, dataset: None, at: None };
+                Ok(stated.unwrap_or(any))
+            }
         }
     }
 }
