@@ -127,6 +127,10 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     served.change("FIRST", "2004-01-01T00:00:00Z", &[], &["B"]);
     let page = served.page("/datasets/FIRST@2002-06-01");
     assert!(page.contains("It is back</strong>"), "{page}");
+    // Of no names, the shell computes nothing.
+    served.change("FIRST", "2005-01-01T00:00:00Z", &[], &["A"]);
+    let page = served.page("/DI:d41d8cd98f00b204e9800998ecf8427e");
+    assert!(page.contains("accession identify - ") && !page.contains("It must print"), "{page}");
 }
 
 #[test]
