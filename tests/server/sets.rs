@@ -46,6 +46,8 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
         assert!(page.contains(&format!("{current}{replaced}")), "{page}");
         assert!(page.contains(">2 Apr 2001</time></b>. "), "{page}");
     }
+    let page = served.page("/datasets/US.FOOL2.002/");
+    assert!(page.contains("<p>Held since <time datetime=\"2001-03-03"), "{page}");
     // What is not relied on comes first, before the title.
     let mut note = NewAnnotation::new("one file was truncated").unwrap();
     note.questionable = true;
