@@ -64,6 +64,12 @@ impl Citation {
         Citation { as_of: self.digest_as_of, ..self.clone() }
     }
 
+    /// The period in which what is cited was in force.
+    #[cfg(feature = "serve")]
+    pub(crate) fn period(&self) -> &Cited {
+        &self.cited
+    }
+
     /// The record of the dataset.
     pub(super) fn record(&self) -> &Dataset {
         &self.cited.dataset.dataset

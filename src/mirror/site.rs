@@ -47,7 +47,8 @@ pub(crate) struct ShardPeriod {
 /// The identifiers and the digests that begin with the same two digits.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Shard {
-    /// Of each identifier, the first period first.
+    /// Of each identifier, the first period first; of a digest that a set got later than its identifier, the
+    /// instances with it.
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,
     /// The identifier of each digest.
     pub digests: BTreeMap<String, Identifier>,

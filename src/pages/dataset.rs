@@ -201,6 +201,9 @@ impl DatasetPage {
     fn latest(&self, site: &Site, checked: &CheckedSet<'_>) -> Markup {
         let latest = checked.set.instance();
         let since = |at: Timestamp| html! { @if site.is_complete() { ", " (ago(at, self.now)) } };
+        let period = self.citation.as_ref().map(Citation::period);
+        let period = period.filter(|it| it.set.identifier() == latest.identifier);
+        let from = period.map_or(latest.timestamp, |period| period.from());
         html! {
             div.card {
                 div.top {
@@ -219,9 +222,9 @@ impl DatasetPage {
                     }
                     p {
                         @match &self.listed.withdrawn {
-                            None => { "Held since " (time(latest.timestamp)) (since(latest.timestamp)) "." },
+                            None => { "Held since " (time(from)) (since(from)) "." },
                             Some(withdrawal) => {
-                                "Held from " (time(latest.timestamp)) " until it was withdrawn on "
+                                "Held from " (time(from)) " until it was withdrawn on "
                                 (time(withdrawal.timestamp)) "."
                             },
                         }

@@ -65,10 +65,14 @@ impl Fate {
                 None if is_withdrawn => {
                     strong.warn { "The last set" } " of a dataset that was withdrawn. "
                 },
-                None if is_subset => {
-                    strong.plus { "Still held" } ": the dataset has not changed since. "
+                None => {
+                    strong.plus { @if is_subset { "Still held" } @else { "Still current" } }
+                    ": no granule was added or deleted since"
+                    @if let Some(last) = cited.instances.iter().skip(1).rfind(|it| it.replaced > 0) {
+                        ", but files were replaced on " b { (date(last.timestamp)) }
+                    }
+                    ". "
                 },
-                None => { strong.plus { "Still current" } ": the dataset has not changed since. " },
                 Some(at) => {
                     @if is_subset { "The dataset changed on " b { (date(at)) } }
                     @else { strong { "Replaced on " (date(at)) } }
@@ -139,7 +143,7 @@ impl StillHeld {
         Ok(Some(StillHeld { held: subset.granules.saturating_sub(gone), new }))
     }
 
-    /// How many of all granules are still there, and how many are not or are new.
+    /// How many of all names are still there, and how many are not or are new: files may have other bytes.
     fn sentence(self, all: u64, is_withdrawn: bool) -> Markup {
         let StillHeld { held, new } = self;
         let gone = all.saturating_sub(held);
@@ -148,12 +152,12 @@ impl StillHeld {
         html! {
             @match (all, held) {
                 (0, _) => "It was empty",
-                (1, 1) => "The granule is still there",
-                (_, held) if held == all => { "All " b { (grouped(all)) } " are still there" },
-                (_, 0) => { "None of its " (grouped(all)) " granules is still there" },
+                (1, 1) => "Its name is still there",
+                (_, held) if held == all => { "All " b { (grouped(all)) } " names are still there" },
+                (_, 0) => { "None of its " (grouped(all)) " names is still there" },
                 _ => {
                     @if held * 10 >= all * 9 { "Nearly all of it is still there: " }
-                    b { (grouped(held)) } " of " (grouped(all)) " granules are in " (today)
+                    b { (grouped(held)) } " of " (grouped(all)) " names are in " (today)
                     ", " b.minus { (grouped(gone)) } @if gone == 1 { " was deleted" } @else { " were deleted" }
                 },
             }
@@ -190,15 +194,12 @@ mod tests {
         };
         assert_eq!(
             said(132_211, 132_023, Some(975)),
-            "Nearly all of it is still there: 132,023 of 132,211 granules are in the dataset of today, \
+            "Nearly all of it is still there: 132,023 of 132,211 names are in the dataset of today, \
              188 were deleted, 975 are new. "
         );
-        assert_eq!(said(3, 3, Some(2)), "All 3 are still there; 2 are new since. ");
-        assert_eq!(said(1, 1, Some(0)), "The granule is still there. ");
-        assert_eq!(said(4, 0, Some(9)), "None of its 4 granules is still there; 9 are new. ");
-        assert_eq!(
-            said(4, 1, None),
-            "1 of 4 granules are in the dataset of today, 3 were deleted. "
-        );
+        assert_eq!(said(3, 3, Some(2)), "All 3 names are still there; 2 are new since. ");
+        assert_eq!(said(1, 1, Some(0)), "Its name is still there. ");
+        assert_eq!(said(4, 0, Some(9)), "None of its 4 names is still there; 9 are new. ");
+        assert_eq!(said(4, 1, None), "1 of 4 names are in the dataset of today, 3 were deleted. ");
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::slice::from_ref;
 
 use maud::{Markup, html};
 
@@ -344,6 +345,8 @@ pub struct MonthPage<'a> {
     pub month: Month,
     /// Its changes, oldest first: at least one.
     pub instances: &'a [Instance],
+    /// When the first of these sets came into force, if it did in an earlier month.
+    pub continued: Option<Timestamp>,
     /// The subsets of these sets that were cited, with their citations.
     pub subsets: &'a [(Subset, Citation)],
     /// The citation of the last set of the month.
@@ -359,8 +362,8 @@ impl MonthPage<'_> {
         let month = self.month.in_words();
         let title = format!("{}, {month}", record::title(dataset));
         let lead = html! {
-            "Each set of granules was held until the next change"
-            @if let Some(until) = self.instances.last().and_then(|last| last.until) {
+            "Each set of granules was held until the next identifier"
+            @if let Some(until) = self.citation.period().until() {
                 ", the last one until " (time(until))
             } @else if let Some(withdrawn) = &self.listed.withdrawn {
                 ", the last one until the dataset was withdrawn on " (time(withdrawn.timestamp))
@@ -369,9 +372,12 @@ impl MonthPage<'_> {
         };
         let last = self.instances.last();
         let withdrawn = self.listed.withdrawn.as_ref().map(|withdrawal| withdrawal.timestamp);
+        let period = self.citation.period();
+        // The rows do not say what of the last set is in other months.
         let main = html! {
             (arrived())
-            table.rows.month data-until=[last.and_then(|last| last.until.or(withdrawn))] {
+            table.rows.month data-from=[self.continued] data-until=[period.until().or(withdrawn)]
+                data-digest-until=[period.digest_period().until.or(withdrawn)] {
                 thead { tr { (columns(&["From", "Identifier", "Digest", "Held", "Change"])) } }
                 tbody {
                     @let mut seen = BTreeSet::new();
@@ -381,6 +387,7 @@ impl MonthPage<'_> {
                     }
                 }
             }
+            div #noted hidden { @for noted in period.annotations() { (annotations(from_ref(noted))) } }
             @if !self.subsets.is_empty() {
                 section #subsets {
                     h2 { "Subsets that were cited" }
@@ -398,8 +405,10 @@ impl MonthPage<'_> {
     /// A row. There are thousands in a history, each of which has these bytes of markup.
     fn row(&self, site: &Site, instance: &Instance, is_first: bool) -> Markup {
         let Instance { timestamp, identifier, digest, granules, .. } = instance;
+        let now = self.listed.latest.as_ref().filter(|_| self.listed.withdrawn.is_none());
+        let now = now.filter(|now| now.identifier == *identifier);
         html! {
-            tr id=[is_first.then_some(identifier)] {
+            tr id=[is_first.then_some(identifier)] data-now=[now.map(|now| now.digest)] {
                 td { (timestamp) }
                 td { "DI:" (identifier) }
                 td { (hex::encode(digest.as_bytes())) (self.list(site, *digest)) }
@@ -430,6 +439,7 @@ impl MonthPage<'_> {
                         (counted(subset.granules, "granule")) " of those held since " (time(subset.timestamp))
                         ": " (criteria(&subset.criteria))
                     }
+                    @for noted in citation.period().annotations() { (annotations(from_ref(noted))) }
                 }
                 (quotation(&format!("cite-{}", subset.identifier), citation))
             }

@@ -179,9 +179,15 @@ const shard = async (digits) => {
 const place = async (text) => {
   const digits = /(?:DI:|sha256:|#|^)([0-9a-f]{64}|[0-9a-f]{32})(?![0-9a-f])/i.exec(text)?.[1].toLowerCase();
   if (!digits) return null;
-  const identifier = digits.length === 64 ? (await shard(digits)).digests?.[digits] : digits;
-  const [set] = (identifier && (await shard(identifier)).sets?.[identifier]) || [];
-  return set && new URL(`datasets/${set.dataset}/history/${set.from.slice(0, 7)}.html#${identifier}`, root);
+  // A digest that is not the first of its identifier has its own instances.
+  const held = async (name) => (await shard(name)).sets?.[name];
+  const periods = await held(digits) ?? await held((await shard(digits)).digests?.[digits] ?? "") ?? [];
+  for (const { dataset, from } of periods) {
+    const page = new URL(`datasets/${dataset}/history/${from.slice(0, 7)}.html#${digits}`, root);
+    // Another dataset may have held it with another digest.
+    if (periods.length === 1 || (await (await fetch(page)).text()).includes(digits)) return page;
+  }
+  return null;
 };
 for (const form of document.querySelectorAll("form[data-resolve]")) {
   const [field, said] = [form.querySelector("input"), form.querySelector("[role=status]")];
@@ -193,7 +199,7 @@ for (const form of document.querySelectorAll("form[data-resolve]")) {
     const [whole, command] = [document.createElement("a"), document.createElement("code")];
     Object.assign(whole, { href: found, textContent: "a set" });
     const select = patterns.map((pattern) => `--select '${pattern.replaceAll("'", "'\\''")}'`).join(" ");
-    command.textContent = `accession granules DI:${found.hash.slice(1)} ${select} --site ${root.href}`;
+    command.textContent = `accession granules ${found.hash.length > 33 ? "sha256:" : "DI:"}${found.hash.slice(1)} ${select} --site ${root.href}`;
     said.replaceChildren("The address is that of a part of ", whole, ". This lists and proves it: ", command);
     return found;
   };
@@ -205,29 +211,46 @@ for (const form of document.querySelectorAll("form[data-resolve]")) {
   lead(decodeURIComponent(location.pathname) + location.hash, new URLSearchParams(location.search).getAll("select"));
 }
 
-// On the page of a month: its head, the citation and the commands are those of the set that the address names.
+// On the page of a month: its head, the citation and the commands are those of the set that the address names, by
+// its identifier or by its digest.
 const nameSet = () => {
-  const named = document.getElementById(location.hash.slice(1));
+  const digits = location.hash.slice(1);
   const arrived = document.getElementById("arrived");
-  if (!arrived || !/^[0-9a-f]{32}$/.test(named?.id)) return;
-  const rewrite = (id, pattern, text) => {
-    const element = document.getElementById(id);
+  if (!arrived || !/^([0-9a-f]{32}){1,2}$/.test(digits)) return;
+  const ofDigest = digits.length === 64;
+  const cells = [...document.querySelectorAll("td:nth-child(3), #subsets code")];
+  const named = document.getElementById(digits) ?? cells.find((cell) => cell.textContent.includes(digits))?.closest("tr, div");
+  if (!named) return;
+  const id = named.textContent.match(/DI:([0-9a-f]{32})/)[1];
+  const rewrite = (of, pattern, text) => {
+    const element = document.getElementById(of);
     element.textContent = element.textContent.replace(pattern, text);
   };
-  for (const id of ["replay", "expect"]) rewrite(id, /DI:[0-9a-f]{32}/, `DI:${named.id}`);
-  rewrite("di", /.*/, `${root.href}DI:${named.id}`);
+  for (const of of ["replay", "expect"]) rewrite(of, /DI:[0-9a-f]{32}/, `DI:${id}`);
+  rewrite("di", /.*/, `${root.href}${ofDigest ? "sha256:" : "DI:"}${digits}`);
   const [list, fate] = [named.querySelector("a"), arrived.querySelector(".fate")];
   arrived.querySelector(".main").href = list?.href ?? "#list";
-  const [from, , , held] = [...named.cells ?? []].map((cell) => cell.textContent);
+  arrived.querySelector("[href^='#cite']").href = named.cells ? "#cite" : `#cite-${id}`;
+  const [from, , , granules] = [...named.cells ?? []].map((cell) => cell.textContent);
+  let held = [named];
   if (from) { // A subset has a citation of its own.
-    const until = named.nextElementSibling?.cells[0].textContent ?? named.closest("table").dataset.until;
-    fate.textContent = until ? `Not current any more: its ${held} granules were held from ${from} until ${until}. ` : `Still current: its ${held} granules have been held since ${from}. `;
-    for (const noted of named.querySelectorAll(".annotation")) fate.append(noted.cloneNode(true));
+    const { dataset } = named.closest("table");
+    const text = (row) => row.cells[ofDigest ? 2 : 1].textContent;
+    const rows = [...named.parentNode.rows].slice(named.sectionRowIndex);
+    const end = rows.findIndex((row) => text(row) !== text(named));
+    held = end < 0 ? [document.getElementById("noted")] : rows.slice(0, end);
+    const until = rows[end]?.cells[0].textContent ?? dataset[ofDigest ? "digestUntil" : "until"];
+    const since = (!ofDigest && !named.previousElementSibling && dataset.from) || from;
+    const isBack = named.dataset.now?.endsWith(ofDigest ? digits : "");
+    const its = `its ${granules} granules ${until ? "were" : "have been"} held${ofDigest ? " with this digest" : ""}`;
+    const state = until ? (isBack ? "Held again now" : "Not current any more") : "Still current";
+    fate.textContent = `${state}: ${its} ${until ? `from ${since} until ${until}` : `since ${since}`}. `;
     rewrite("whose", /.*/s, `The set of ${from}.`);
-    rewrite("citation", /DI:[0-9a-f]{32}, as held at \S+Z/, `DI:${named.id}, as held at ${from}`);
-  } else fate.textContent = `${named.querySelector(".held").textContent}.`;
-  const granules = (held ?? fate.textContent).replaceAll(",", "");
-  Object.assign(document.querySelector(".drop").dataset, { identifier: named.id, granules: parseInt(granules, 10), list: list?.href ?? "" });
+    rewrite("citation", /DI:[0-9a-f]{32}, as held at \S+Z/, `DI:${id}, as held at ${from}`);
+  } else fate.textContent = `${named.querySelector(".held").textContent}. `;
+  for (const noted of held.flatMap((row) => [...row.querySelectorAll(".annotation")])) fate.append(noted.cloneNode(true));
+  const count = parseInt((granules ?? fate.textContent).replaceAll(",", ""), 10);
+  Object.assign(document.querySelector(".drop").dataset, { identifier: id, granules: count, list: list?.href ?? "" });
   arrived.hidden = false;
   scrollTo(0, 0);
 };

@@ -72,11 +72,18 @@ impl Resolver {
         // Consecutive instances with one identifier are one period.
         let mut period: Option<(Identifier, ShardPeriod)> = None;
         while let Some(instances) = next_month(&mut history)? {
+            let first = instances.first().map(|first| first.identifier);
+            let continued = period.as_ref().filter(|(identifier, _)| Some(*identifier) == first);
+            let continued = continued.map(|(_, held)| held.from);
             for instance in &instances {
                 self.lead(instance.identifier, instance.digest)?;
                 match &mut period {
                     Some((identifier, held)) if *identifier == instance.identifier => {
                         held.until = instance.until;
+                        // Its row may be on the page of a later month.
+                        let later = period_from(instance.timestamp, instance.until, false);
+                        let digits = hex::encode(instance.digest.as_bytes());
+                        self.sets.add(&[digits.as_bytes()], &[&record_of(&later)?])?;
                     }
                     before => {
                         let held = period_from(instance.timestamp, instance.until, false);
@@ -98,6 +105,7 @@ impl Resolver {
                 listed,
                 month,
                 instances: &instances,
+                continued,
                 subsets: subsets.get(&month).map_or(&[], Vec::as_slice),
                 citation: &Citation::new(cited, at, last.timestamp.day())
                     .with_resolver(site.resolver()),
@@ -171,7 +179,10 @@ impl Resolver {
             shard.sets.retain(|_, periods| !periods.is_empty());
             for (identifier, periods) in &mut shard.sets {
                 periods.sort();
-                write_line(&mut map, site, identifier, &periods[0])?;
+                // A digest has no line.
+                if identifier.len() == 32 {
+                    write_line(&mut map, site, identifier, &periods[0])?;
+                }
             }
             let text = serde_json::to_string(&shard);
             let text =

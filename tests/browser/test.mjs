@@ -198,9 +198,27 @@ for (const base of ["", "/some/registry"]) {
   const files = await host(site, base);
   hosted = files.url;
   const identifier = "763122197bfb3ffbf0da14adbfb1b13b";
-  const { digest } = (await site.json("/datasets/US.FOOL2.002/history")).instances.find((instance) => instance.identifier === identifier);
-  const place = `${files.url}/datasets/US.FOOL2.002/history/2001-01.html#${identifier}`;
-  for (const path of [`/DI:${identifier}`, `/DI:${identifier}).`, `/DI:${identifier}/granules`, `/${digest}`]) {
+  const { instances } = await site.json("/datasets/US.FOOL2.002/history");
+  const { digest } = instances.find((instance) => instance.identifier === identifier);
+  const history = `${files.url}/datasets/US.FOOL2.002/history/`;
+  const place = `${history}2001-01.html#${identifier}`;
+  // What became known of the files of the latest set later ends only its digest before, and has a row of its own.
+  const [later, first] = instances.filter((instance) => instance.identifier === instances[0].identifier);
+  const { identifier: part } = JSON.parse(String(site.run("subsets", "US.FOOL2.002", "--json")).split("\n")[0]);
+  for (const [path, leads, says] of [
+    [digest, "2001-01", "Not current any more: its 12 granules were held with this digest from 2001-01-03T00:00:00Z until 2001-02-03T00:00:00Z."],
+    [`DI:${first.identifier}`, "2001-03", `Still current: its 14 granules have been held since ${first.timestamp}.`],
+    [first.digest, "2001-03", `until ${later.timestamp}.`],
+    [later.digest, later.timestamp.slice(0, 7), `have been held with this digest since ${later.timestamp}.`],
+    [`DI:${part}`, "2001-01", "of those held since 3 Jan 2001: FOOL2.v2.0[1-5]*."],
+  ]) {
+    await page.goto(`${files.url}/${path}`);
+    await page.waitForURL(`${history}${leads}.html#${path.split(":")[1]}`);
+    const head = await page.textContent("#arrived");
+    expect(head.includes(`${files.url}/${path}`) && head.includes(says), `${path}: the head says "${says}": ${head}`);
+  }
+  expect((await page.getAttribute("#arrived a:text-is('Cite')", "href")) === `#cite-${part}`, "a subset has its own citation");
+  for (const path of [`/DI:${identifier}`, `/DI:${identifier}).`, `/DI:${identifier}/granules`]) {
     await page.goto(files.url + path);
     await page.waitForURL(place);
     expect((await page.textContent(":target")).includes(`DI:${identifier}`), `${path} leads to the set`);

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use accession::model::{Digest, Identifier};
+use accession::model::{Algorithm, Checksum, Digest, Identifier};
 use accession::publish::{SiteSettings, publish_pages};
-use accession::registry::Edit;
+use accession::registry::{Edit, NewAnnotation, Selection};
 use accession::{Members, Registry, Stamp, Timestamp};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::exported::publish_all;
 use crate::harness::files::files;
 use crate::harness::history::{change, name, now};
+use crate::harness::values::{stating, with_file};
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -36,7 +37,8 @@ fn times(directory: &Path) -> BTreeMap<String, std::time::SystemTime> {
     files(directory).into_keys().map(|name| (name.clone(), written(&name))).collect()
 }
 
-/// Where the shards of a directory lead an identifier: the first period's page.
+/// Where the shards of a directory lead an identifier: the first period's page; or a digest that a set got
+/// later.
 fn page_of(directory: &Path, identifier: &str) -> Option<String> {
     let shard: Value =
         serde_json::from_str(&text(directory, &format!("di/{}.json", &identifier[..2]))).unwrap();
@@ -55,10 +57,12 @@ fn assert_resolves(registry: &Registry, directory: &Path, dataset: &str) -> usiz
         instances.chain(subsets.map(|subset| (subset.identifier, subset.digest))).collect();
     for (identifier, digest) in all {
         let identifier = identifier.to_string();
-        let page = text(directory, &page_of(directory, &identifier).unwrap());
+        let of_identifier = page_of(directory, &identifier).unwrap();
+        let page = text(directory, &of_identifier);
         let anchor = format!(" id=\"{identifier}\"");
         assert_eq!(page.matches(&anchor).count(), 1, "{identifier}");
         let digest = hex::encode(digest.as_bytes());
+        let page = text(directory, &page_of(directory, &digest).unwrap_or(of_identifier));
         assert!(page.contains(&digest), "{digest}");
         let shard = text(directory, &format!("di/{}.json", &digest[..2]));
         let shard: Value = serde_json::from_str(&shard).unwrap();
@@ -127,6 +131,32 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     }
     // The page for addresses that are not there has its links below the public address.
     assert!(text(www, "404.html").contains("<base href=\"/a/\">"));
+}
+
+#[test]
+fn a_later_digest_has_its_own_place_and_ends_no_set() {
+    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let (www, d) = (place.path(), name("D"));
+    let checksum = Checksum::from_bytes(Algorithm::Md5, &[1; 16]).unwrap();
+    let stated = stating([with_file("A", "A", None, Some(checksum))]);
+    registry.change(&d, &stated, &Stamp::at(at("2001-04-01T00:00:00Z"), now())).unwrap();
+    let mut note = NewAnnotation::new("A was truncated").unwrap();
+    note.questionable = true;
+    let selection = Selection::Dataset { name: d.clone(), at: None };
+    registry.annotate(&selection, &note, &Stamp::now(now())).unwrap();
+    publish(&registry, www, None);
+    assert_eq!(assert_resolves(&registry, www, "D"), 6);
+    let latest = registry.snapshot().unwrap().dataset(&d).unwrap().latest.unwrap();
+    let month = |month| text(www, &format!("datasets/D/history/2001-{month}.html"));
+    let page = month("03");
+    assert!(page.contains("the last one is held now") && !page.contains("data-until"), "{page}");
+    assert!(page.contains("data-digest-until=\"2001-04-01T00:00:00Z\""), "{page}");
+    // What was noted of the set later, also where its subset is.
+    assert_eq!(page.matches("A was truncated").count(), 2, "{page}");
+    assert!(month("04").contains("data-from=\"2001-03-01T00:00:00Z\""), "{}", month("04"));
+    // The set that is held again now.
+    let now = format!("<tr id=\"{}\" data-now=\"{}\">", latest.identifier, latest.digest);
+    assert!(month("01").contains(&now), "{}", month("01"));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What the page of a set says.
 
+use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
 use accession::{Selection, Stamp};
 use hyper::Method;
 
-use crate::harness::values::{name, now};
+use crate::harness::values::{name, now, stating, with_file};
 use crate::site::{SECOND, Served, assert_has, stamp};
 
 #[test]
@@ -19,7 +20,7 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
             "<b>12 granules</b>, as held by US Archive from <b><time datetime=\"2001-01-03T00:00:00Z\">3 Jan 2001</time></b> until",
             "<span class=\"di address\" id=\"di\">https://registry.example/DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
             "<strong>Replaced on <time datetime=\"2001-02-03T00:00:00Z\">3 Feb 2001</time></strong>, twice more since. ",
-            "Nearly all of it is still there: <b>11</b> of 12 granules are in the dataset of today, \
+            "Nearly all of it is still there: <b>11</b> of 12 names are in the dataset of today, \
          <b class=\"minus\">1</b> was deleted, <b class=\"plus\">3</b> are new. ",
             "/compare/US.FOOL2.002@2001-01-03T00:00:00Z...US.FOOL2.002@2001-03-03T00:00:00Z\">Which</a>",
             "Get the list (588 bytes)",
@@ -29,7 +30,24 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     );
     let latest = served.latest("US.FOOL2.002");
     let page = served.page(&format!("/DI:{latest}"));
-    assert!(page.contains("<strong class=\"plus\">Still current</strong>"), "{page}");
+    let current =
+        "<strong class=\"plus\">Still current</strong>: no granule was added or deleted since";
+    assert!(page.contains(&format!("{current}. ")), "{page}");
+    // Files of it are replaced: its names are those since the same day.
+    let granule = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204";
+    for (at, byte) in [("2001-04-01T00:00:00Z", 1), ("2001-04-02T00:00:00Z", 2)] {
+        let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
+        let change = stating([with_file(granule, granule, None, Some(checksum))]);
+        let stamp = Stamp::at(at.parse().unwrap(), now());
+        served.registry.change(&name("US.FOOL2.002"), &change, &stamp).unwrap();
+    }
+    for path in [&format!("/DI:{latest}"), "/datasets/US.FOOL2.002@2001-03-05"] {
+        let (page, replaced) = (served.page(path), ", but files were replaced on <b><time ");
+        assert!(page.contains(&format!("{current}{replaced}")), "{page}");
+        assert!(page.contains(">2 Apr 2001</time></b>. "), "{page}");
+    }
+    let page = served.page("/datasets/US.FOOL2.002/");
+    assert!(page.contains("<p>Held since <time datetime=\"2001-03-03"), "{page}");
     // What is not relied on comes first, before the title.
     let mut note = NewAnnotation::new("one file was truncated").unwrap();
     note.questionable = true;
@@ -102,7 +120,7 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
         &page,
         &[
             "<h1>FIRST</h1>",
-            "The granule is still there; <b>1</b> is new since. ",
+            "Its name is still there; <b>1</b> is new since. ",
             "Where and when it was held",
             "/datasets/MIRROR@2002-01-01T00:00:00Z#cite",
         ],
@@ -111,6 +129,10 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     served.change("FIRST", "2004-01-01T00:00:00Z", &[], &["B"]);
     let page = served.page("/datasets/FIRST@2002-06-01");
     assert!(page.contains("It is back</strong>"), "{page}");
+    // Of no names, the shell computes nothing.
+    served.change("FIRST", "2005-01-01T00:00:00Z", &[], &["A"]);
+    let page = served.page("/DI:d41d8cd98f00b204e9800998ecf8427e");
+    assert!(page.contains("accession identify - ") && !page.contains("It must print"), "{page}");
 }
 
 #[test]
@@ -124,7 +146,7 @@ fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
         &[
             "<b>9 granules</b>, selected from what was held",
             &format!("id=\"di\">{address}<"),
-            "All <b>9</b> are still there. ",
+            "All <b>9</b> names are still there. ",
             &format!("/DI:{SECOND}/granules?select=FOOL2.v2.0%2A"),
             &format!("{path}&amp;format=bibtex"),
             "noindex",
@@ -150,7 +172,7 @@ fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
     );
     let page = served.page(&format!("/DI:{identifier}"));
     assert!(
-        page.contains("a part of a dataset") && page.contains("All <b>9</b> are still there"),
+        page.contains("a part of a dataset") && page.contains("All <b>9</b> names are still there"),
         "{page}"
     );
     assert!(served.page("/datasets/US.FOOL2.002/").contains("Subsets that were cited"));
@@ -159,7 +181,7 @@ fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
     // What the same pattern selects today counts, too.
     served.change("US.FOOL2.002", "2002-01-01T00:00:00Z", &["FOOL2.v2.09.new", "FOOL2.v3"], &[]);
     let page = served.page(&format!("/DI:{identifier}"));
-    assert!(page.contains("All <b>9</b> are still there; <b>1</b> is new since. "), "{page}");
+    assert!(page.contains("All <b>9</b> names are still there; <b>1</b> is new since. "), "{page}");
 }
 
 #[test]
