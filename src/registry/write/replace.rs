@@ -129,7 +129,7 @@ impl Registry {
             let key = target.dataset;
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
             let mut applied = target.apply(&events, Conduct::Change(Extent::Whole))?;
-            applied.skipped.repeated = listing.repeated(distinct);
+            applied.skipped.repeated = listing.repeated(distinct)?;
             if let (Some(change), Some(_)) = (applied.instances.last(), applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;
             }
