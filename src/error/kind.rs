@@ -171,7 +171,7 @@ error_kinds! {
     NotHeldToCite = "not-held": "`accession granules` lists the granules held; --at names another time";
     /// The clock is more than two years ahead of every time that the registry has recorded.
     ClockAhead = "clock-ahead":
-        "nothing was changed; correct the clock, or confirm it with {--at now|at=\"now\"} if it is right";
+        "nothing was changed; correct the clock, or confirm it by a change with {--at now|at=\"now\"} if it is right";
     /// A payment id is not valid, or cannot be issued.
     PaymentId = "payment-id";
     /// No payment id can be issued, because the clock was set back by more than a few seconds.

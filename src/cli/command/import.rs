@@ -195,7 +195,8 @@ impl ImportArgs {
     fn import_listings(&self, session: &mut Session) -> Result<Exit> {
         let (now, change) = (session.now()?, self.change_options());
         let reading = (&self.format, self.files.reading(self.format.options()));
-        let listings = self.listings.of(&self.file, &self.dataset, reading, change, now)?;
+        let clock = (now, self.clock.time().is_some());
+        let listings = self.listings.of(&self.file, &self.dataset, reading, change, clock)?;
         let is_new = session.new_registry(Create::when(self.create))?.is_some();
         let taken = match self.dry_run.dry_run {
             true => listings.try_out(session)?,
