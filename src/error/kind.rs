@@ -348,7 +348,7 @@ impl ErrorKind {
         )
     }
 
-    /// Whether a listing was refused for what it has, or lacks.
+    /// Whether a listing was refused for what it has, or lacks, or for its time.
     pub fn is_of_listing(self) -> bool {
         matches!(
             self,
@@ -359,6 +359,9 @@ impl ErrorKind {
                 | ErrorKind::StatedFile
                 | ErrorKind::RefusedCharacter
                 | ErrorKind::RefusedDirectory
+                | ErrorKind::Backfill
+                | ErrorKind::NotAfterLast
+                | ErrorKind::Future
         )
     }
 

@@ -450,7 +450,7 @@ impl Taken {
 
 /// Whether an error concerns one listing, which later ones may correct.
 fn is_left_out(kind: ErrorKind) -> bool {
-    kind.is_of_listing() || matches!(kind, ErrorKind::PagesMissing | ErrorKind::NotAfterLast)
+    kind.is_of_listing() || kind == ErrorKind::PagesMissing
 }
 
 #[cfg(test)]
