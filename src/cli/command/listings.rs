@@ -300,7 +300,8 @@ impl Listings<'_> {
         }
         let listing = listing.inspect_err(|error| {
             // The error is still reported.
-            let _ = registry.note_refused_listing(dataset, error.of_library(), &stamp);
+            let error = accession::Error::new(error.kind(), error.to_string());
+            let _ = registry.note_refused_listing(dataset, &error, &stamp);
         })?;
         let limits: Limits = self.arguments.limits.limits();
         let applied = registry.sync(dataset, &listing, limits, change, &stamp)?;
