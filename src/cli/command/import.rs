@@ -149,6 +149,7 @@ impl ImportArgs {
         }
         let why_none = match &replica {
             Some(_) => "the primary has nothing new",
+            None if import.counts().0 > 0 => "the events of the file leave everything as it was",
             None => "the file contains no events",
         };
         let exit = application.report(session, &imported, created, None, |out| {
